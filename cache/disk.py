@@ -7,7 +7,6 @@ drop the oldest when there are too many; it is imported and opened on the first 
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from gridjit.cache.errors import warn
 from gridjit.cache.folder import Distrusted, folder_at, is_open_to_others, make_folder, open_folder, read_below
 from gridjit.cache.store import SUFFIXES, EntryInfo, check_key, check_suffix
 from gridjit.forking import Lock, lock, section
+from gridjit.interrupts import let_through, tolerated
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class DiskStore:
         """
         if self.read_only or self._refused or len(key) < 16:
             return
-        with contextlib.suppress(OSError):
+        with tolerated(OSError):
             if not is_open_to_others(self._place) and files.append_use(self._place, key, hit=hit):
                 from gridjit.cache.uses import halve_uses
 
@@ -223,7 +223,8 @@ class DiskStore:
         """Return whether an entry opens, or None if it went meanwhile."""
         try:
             data = files.read_file(self._place, info.key, info.suffix, self._most_bytes)
-        except (OSError, MemoryError):
+        except (OSError, MemoryError) as error:
+            let_through(error)
             return False
         return None if data is None else open_entry(info.key, data, secret=self._secret) is not None
 
@@ -265,8 +266,9 @@ class DiskStore:
                 files.write_file(self._place, key, suffix, data)
                 written.append(EntryInfo(key=key, suffix=suffix, size=len(data), stored=0.0))
             self._use_index(lambda index: index.record_all(written, **self._bounds))
-        except (OSError, ImportError):
+        except (OSError, ImportError) as error:
             # A file that the index does not know would never make room for another.
+            let_through(error)
             self._remove_files([info.key for info in written])
             raise
 
@@ -372,6 +374,7 @@ class DiskStore:
 
     def _tell(self, error: BaseException, done: str = "read") -> None:
         """Say what went wrong; a folder that must not be used is not looked at again."""
+        let_through(error)
         if not isinstance(error, Distrusted):
             self._warn(f"cannot be {done}: {error}")
         elif error.name:

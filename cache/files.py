@@ -26,6 +26,7 @@ from gridjit.cache.folder import (
     read_below,
 )
 from gridjit.cache.store import SUFFIXES, EntryInfo
+from gridjit.interrupts import let_through, tolerated
 
 TEMPORARY_FOLDER = "tmp"
 # What was found and compiled, and when; when it is full, its older half goes.
@@ -88,13 +89,13 @@ def write_file(folder: Folder, key: str, suffix: str, data: bytes) -> None:
                 _write_new(temporary, data, mode & 0o666, temporaries)
                 os.rename(temporary, name, src_dir_fd=temporaries, dst_dir_fd=shard)
             except BaseException:
-                with contextlib.suppress(OSError):
+                with tolerated(OSError):
                     os.unlink(temporary, dir_fd=temporaries)
                 raise
             # A file of this key under another suffix is older, and would hide or outlive the new one.
             for other in SUFFIXES:
                 if other != suffix:
-                    with contextlib.suppress(OSError):
+                    with tolerated(OSError):
                         os.unlink(key + other, dir_fd=shard)
 
 
@@ -121,7 +122,7 @@ def write_beside(top: int, name: str, data: bytes) -> None:
         _write_new(temporary, data, os.fstat(top).st_mode & 0o666, top)
         os.rename(temporary, name, src_dir_fd=top, dst_dir_fd=top)
     except BaseException:
-        with contextlib.suppress(OSError):
+        with tolerated(OSError):
             os.unlink(temporary, dir_fd=top)
         raise
 
@@ -135,13 +136,13 @@ def remove_files(folder: Folder, key: str) -> None:
 def remove_file(folder: Folder, name: str) -> None:
     """Remove an entry's file by its relative name; a name that is not an entry's is left alone."""
     if parse_file_name(name) is not None:
-        with contextlib.suppress(OSError), opened(open_inner(folder, name[:2])) as shard:
+        with tolerated(OSError), opened(open_inner(folder, name[:2])) as shard:
             os.unlink(name[3:], dir_fd=shard)
 
 
 def find_file(folder: Folder, key: str) -> EntryInfo | None:
     """Return what the folder says of key, or None."""
-    with contextlib.suppress(OSError), opened(open_inner(folder, key[:2])) as shard:
+    with tolerated(OSError), opened(open_inner(folder, key[:2])) as shard:
         for suffix in SUFFIXES:
             if (info := _info(shard, key, suffix)) is not None:
                 return info
@@ -168,9 +169,9 @@ def sweep_temporaries(folder: Folder, *, older_than_s: float = TEMPORARY_LIFE_S)
     names = [name for name in _names(folder, TEMPORARY_FOLDER) if re.fullmatch(_TEMPORARY, name)]
     if not names:
         return 0
-    with contextlib.suppress(OSError), opened(open_inner(folder, TEMPORARY_FOLDER)) as temporaries:
+    with tolerated(OSError), opened(open_inner(folder, TEMPORARY_FOLDER)) as temporaries:
         for name in names:
-            with contextlib.suppress(OSError):
+            with tolerated(OSError):
                 if os.stat(name, dir_fd=temporaries, follow_symlinks=False).st_mtime <= before:
                     os.unlink(name, dir_fd=temporaries)
                     removed += 1
@@ -200,7 +201,8 @@ def make_below(folder: Folder, top: int, name: str) -> int:
         try:
             _clear_away(top, name)
             os.mkdir(name, mode, dir_fd=top)
-        except OSError:
+        except OSError as error:
+            let_through(error)
             raise refusal from None
         return open_below(folder, top, name)
 
@@ -225,7 +227,7 @@ def _list_shard(folder: Folder, shard: str, tell: Callable[[OSError], None]) -> 
     if not parsed:
         return
     infos: list[EntryInfo] = []
-    with contextlib.suppress(OSError), opened(open_inner(folder, shard)) as directory:
+    with tolerated(OSError), opened(open_inner(folder, shard)) as directory:
         infos = [info for key, suffix in parsed if (info := _info(directory, key, suffix)) is not None]
     yield from infos
 
@@ -233,7 +235,8 @@ def _list_shard(folder: Folder, shard: str, tell: Callable[[OSError], None]) -> 
 def _info(shard: int, key: str, suffix: str) -> EntryInfo | None:
     try:
         found = os.stat(key + suffix, dir_fd=shard, follow_symlinks=False)
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return None
     return EntryInfo(key=key, suffix=suffix, size=found.st_size, stored=found.st_mtime)
 
@@ -248,6 +251,7 @@ def _names(folder: Folder, name: str | None, tell: Callable[[OSError], None] = l
     except FileNotFoundError:
         return []
     except OSError as error:
+        let_through(error)
         tell(error)
         return []
 

@@ -12,6 +12,7 @@ import errno
 import os
 import stat
 
+from gridjit.interrupts import let_through
 from gridjit.values import dataclass
 
 FOLDER_MODE = 0o700  # of a folder made here; what is made inside one has no more permissions than it
@@ -50,7 +51,8 @@ def rooted(path: str) -> str:
         return path
     try:
         return f"{os.getcwd()}/{path}"
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return f"{os.devnull}/{path}"
 
 

@@ -23,6 +23,7 @@ from diskcache.core import DBNAME, MODE_BINARY
 from gridjit.cache.files import file_name, find_file, parse_file_name, read_file
 from gridjit.cache.folder import distrust, folder_at
 from gridjit.cache.store import EntryInfo
+from gridjit.interrupts import let_through
 
 _COMPANIONS = ("", "-journal", "-wal", "-shm")
 _SETTINGS = {
@@ -233,7 +234,8 @@ def database_identity(folder: str) -> tuple[int, int] | None:
     """Return what tells this database file from one that replaced it, or None if there is none."""
     try:
         found = os.lstat(os.path.join(folder, DBNAME))
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return None
     return found.st_dev, found.st_ino
 
@@ -295,8 +297,10 @@ def _failures_named(folder: str) -> Iterator[None]:
             raise IndexBroken(text) from error
         raise IndexFailed(errno.ENOSPC if "full" in text else errno.EIO, text) from error
     except OSError as error:
+        let_through(error)
         raise IndexFailed(error.errno, str(error)) from error
     except Exception as error:  # diskcache trips over settings and rows that are not its own in many ways
+        let_through(error)
         raise IndexBroken(f"its database {DBNAME} is damaged: {error!r}") from error
 
 

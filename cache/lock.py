@@ -20,6 +20,7 @@ from gridjit.cache.files import make_below, opened
 from gridjit.cache.folder import FILE, LIST, Folder, check_file, folder_at, make_folder, open_folder, open_inner
 from gridjit.cache.store import check_key
 from gridjit.forking import held, in_child, lock, section
+from gridjit.interrupts import let_through, tolerated
 
 DEFAULT_TIMEOUT_S = 60.0
 LOCK_FOLDER, LOCK_SUFFIX = "locks", ".lock"
@@ -79,7 +80,7 @@ class Locks:
             return removed
         for name in _names(self._folder):
             descriptor = None
-            with contextlib.suppress(OSError):  # gone meanwhile, or no lock
+            with tolerated(OSError):  # gone meanwhile, or no lock
                 descriptor = _try_lock(self._folder, name) if re.fullmatch(_LOCK, name) else None
             if descriptor is not None:
                 _unlink_and_close(self._folder, name, descriptor)
@@ -104,7 +105,8 @@ class Locks:
         try:
             make_folder(self._folder.path)
             entry.descriptor = _lock_before(self._folder, job + LOCK_SUFFIX, deadline)
-        except OSError:
+        except OSError as error:
+            let_through(error)
             return False
         return entry.descriptor is not None
 
@@ -195,11 +197,11 @@ def _is_named(descriptor: int, name: str, directory: int) -> bool:
 def _unlink_and_close(folder: Folder, name: str, descriptor: int) -> None:
     import fcntl
 
-    with contextlib.suppress(OSError), opened(open_inner(folder, LOCK_FOLDER)) as directory:
+    with tolerated(OSError), opened(open_inner(folder, LOCK_FOLDER)) as directory:
         if _is_named(descriptor, name, directory):
             os.unlink(name, dir_fd=directory)
     # Unlocked by name: a child forked meanwhile may still have a copy of the descriptor.
-    with contextlib.suppress(OSError):
+    with tolerated(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
@@ -208,5 +210,6 @@ def _names(folder: Folder) -> list[str]:
     try:
         with opened(open_inner(folder, LOCK_FOLDER, LIST)) as directory:
             return os.listdir(directory)
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return []

@@ -6,13 +6,13 @@ is lost changes no result, and what cannot be read counts as none.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import struct
 from collections.abc import Iterable, Iterator
 
 from gridjit.cache import files
 from gridjit.cache.folder import Folder, open_folder, read_below
+from gridjit.interrupts import tolerated
 from gridjit.values import dataclass
 
 _RECORD = struct.Struct("<8sIB3x")
@@ -54,7 +54,7 @@ class Tally:
 def read_uses(folder: Folder) -> Iterator[Use]:
     """Yield the uses that are recorded, in the order in which they were; none if the file must not be used."""
     data = b""
-    with contextlib.suppress(OSError), files.opened(open_folder(folder)) as top:
+    with tolerated(OSError), files.opened(open_folder(folder)) as top:
         data = read_below(folder, top, files.USES, 2 * files.MOST_USES_BYTES) or b""
     for key, time, hit in _RECORD.iter_unpack(data[: len(data) - len(data) % _RECORD.size]):
         yield Use(key=key.hex(), time=time, hit=bool(hit))
@@ -62,13 +62,13 @@ def read_uses(folder: Folder) -> Iterator[Use]:
 
 def forget_uses(folder: Folder) -> None:
     """Remove the records."""
-    with contextlib.suppress(OSError), files.opened(open_folder(folder)) as top:
+    with tolerated(OSError), files.opened(open_folder(folder)) as top:
         os.unlink(files.USES, dir_fd=top)
 
 
 def halve_uses(folder: Folder) -> None:
     """Keep the newer half of the records. Those that are added meanwhile may be lost."""
-    with contextlib.suppress(OSError), files.opened(open_folder(folder)) as top:
+    with tolerated(OSError), files.opened(open_folder(folder)) as top:
         data = read_below(folder, top, files.USES, 2 * files.MOST_USES_BYTES) or b""
         kept = data[len(data) // 2 // _RECORD.size * _RECORD.size :]
         files.write_beside(top, files.USES, kept)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from gridjit.compiler.shared_errors import SharedError
+from gridjit.interrupts import let_through
 
 if TYPE_CHECKING:
     from gridjit.compiler.frontend.explained.diagnosis import Diagnosis
@@ -166,8 +167,9 @@ def switch(name: str, value: object) -> bool:
     try:
         if value in (True, False):
             return bool(value)
-    except Exception:  # a comparison that gives an array, or fails in a way of its own
-        pass
+    except Exception as error:  # a comparison that gives an array, or fails in a way of its own
+        let_through(error)
+        raise ConfigError(f"{name}={shown(value)}: give True or False") from error
     raise ConfigError(f"{name}={shown(value)}: give True or False")
 
 
@@ -175,7 +177,8 @@ def shown(value: object) -> str:
     """Return how messages show a value that is wrong: its repr if that is a short line, else its class."""
     try:
         said = repr(value)
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return a_class(type(value))
     return said if len(said) <= _LONGEST and said.isprintable() else a_class(type(value))
 

@@ -34,6 +34,7 @@ from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import ExceptionEntry, LinkedFile, Lowered, Target
 from gridjit.compiler.view.config import ConfigView
 from gridjit.forking import section
+from gridjit.interrupts import let_through
 
 # The architecture whose view of the language the host target takes.
 _HOST_CAPABILITY = (9, 0)
@@ -90,6 +91,7 @@ def lower(
     except GridjitError:
         raise
     except Exception as error:  # numba raises dozens of types; each means that the user's kernel does not compile
+        let_through(error)
         kind = LaunchNeededError if needs_launch(view, error) else CompileError
         raise _explained(kind, function, signature, target, error) from error
 

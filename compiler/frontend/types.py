@@ -27,6 +27,7 @@ from gridjit.compiler.signature import (
     Signature,
     TupleType,
 )
+from gridjit.interrupts import let_through
 
 # What numba-cuda calls the floats of 8 bits.
 _NAMES = {f"fp8_{end}" for end in SMALL_FLOATS.values()}
@@ -68,6 +69,7 @@ def parse_signature(signature: Any) -> Signature:
     try:
         arguments, result = sigutils.normalize_signature(found)
     except Exception as error:  # numba raises many types here
+        let_through(error)
         raise ConfigError(
             f"signature {shown(signature)} is not understood: {error}; give a text, such as "
             '"void(float32[::1], int64)", or types of numba\'s'

@@ -62,11 +62,12 @@ def truth_of_halves() -> None:
     from numba.cuda import types
     from numba.cuda._internal.cuda_fp16 import target_registry
 
-    @target_registry.lower(bool, types.float16)  # type: ignore[untyped-decorator]  # numba is untyped
     def is_true(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         kind = ir.IntType(16)
         without_sign = builder.and_(arguments[0], ir.Constant(kind, 0x7FFF))
         return builder.icmp_unsigned("!=", without_sign, ir.Constant(kind, 0))
+
+    target_registry.lower(bool, types.float16)(is_true)
 
 
 def parsing(declare: Callable[..., Any]) -> Callable[..., Any]:

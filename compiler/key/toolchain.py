@@ -19,6 +19,7 @@ from gridjit.compiler.key.site_folders import described_by, descriptions, first_
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import file_digest, import_path, read_regular
 from gridjit.digests import utf8
+from gridjit.interrupts import let_through
 
 # Raise it whenever an artifact's meaning or layout changes, so that older entries are misses.
 ARTIFACT_SCHEMA = 6
@@ -171,7 +172,8 @@ def _listed_headers(record: str) -> str:
     """Return a digest of what a package's record lists before its own metadata; "" if it lists no headers there."""
     try:
         text = read_regular(record)
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return ""
     # Sorted, the folder of the files comes first. What differs by installer is in the metadata.
     listed = text[: text.find(b".dist-info/")]
@@ -191,8 +193,9 @@ def own_sources(kind: str, folder: str = os.path.dirname(os.path.dirname(__file_
     """
     try:
         stamps = repr(sorted(_stamps(os.open(folder, _FOLDER), "", {f"targets/{name}/" for name in _TARGETS - {kind}})))
-    except OSError:
+    except OSError as error:
         # Python imports from archives too.
+        let_through(error)
         archive = next((str(path) for path in Path(folder).parents if path.is_file()), "")
         stamps = file_digest(archive) or ""
     return digest_fields(map(utf8, (stamps, *_own_records(os.path.dirname(os.path.dirname(folder))))))
@@ -252,5 +255,6 @@ def _beginning(folder: str, *beginnings: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return [entry for entry in entries if entry.name.startswith(beginnings)]
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return []

@@ -38,6 +38,7 @@ from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.key.toolchain import header_versions
 from gridjit.compiler.target import LinkedFile
 from gridjit.digests import utf8
+from gridjit.interrupts import let_through
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
@@ -157,8 +158,9 @@ def current(kind: str, name: str, job: CompileJob) -> Parts | None:
     """Return the parts that a dependency of job would have if the compile were today; None if that cannot be told."""
     try:
         return _CURRENT[kind](name, job) or None
-    except Exception:
+    except Exception as error:
         # What is read back from a file may be anything, and looking at values runs the program's code.
+        let_through(error)
         return None
 
 

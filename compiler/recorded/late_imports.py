@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from gridjit.interrupts import let_through
+
 
 def package_of(namespace: Mapping[str, Any]) -> str:
     """Return the package that relative imports of a namespace's code begin at, "" where there is none."""
@@ -27,7 +29,8 @@ def is_there(name: str) -> bool:
         name = name.rpartition(".")[0]
     try:
         return importlib.util.find_spec(name) is not None
-    except Exception:  # the program's own finders are asked, too
+    except Exception as error:  # the program's own finders are asked, too
+        let_through(error)
         return False
 
 

@@ -41,6 +41,7 @@ from gridjit.compiler.recorded.library_settings import (
     setting_text,
     unseen_now,
 )
+from gridjit.interrupts import let_through
 from gridjit.values import dataclass
 
 
@@ -258,8 +259,9 @@ def _pairs(value: object) -> list[object]:
 def _state(value: object) -> object:
     try:
         return object.__getattribute__(value, "__dict__")
-    except Exception:
+    except Exception as error:
         # A class may define __dict__ as it likes; then no code is looked for behind value.
+        let_through(error)
         return None
 
 

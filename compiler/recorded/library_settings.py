@@ -17,6 +17,7 @@ from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind, type_name
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.values import Visit, value_text
 from gridjit.compiler.recorded.library_code import NOT_LOADED, users_text
+from gridjit.interrupts import let_through
 
 # How the function that declares a package's settings is written among them.
 DECLARED = "__gridjit_settings__()"
@@ -107,6 +108,7 @@ def _declared_text(module: str) -> str:
         text = _plain_text(declaration())
     except Exception as error:
         # Whatever the package's function raises, the launch goes on without the disk cache and explain() says why.
+        let_through(error)
         raise OpaqueValue(f"{module}.{DECLARED} raised {type(error).__name__}: {error}") from error
     if text is None:
         raise OpaqueValue(f"{module}.{DECLARED} returned what is not a text, or a mapping of plain values")

@@ -23,6 +23,7 @@ from gridjit.compiler.recorded.library_reach import Reach, reach
 from gridjit.compiler.recorded.library_settings import Setting
 from gridjit.compiler.recorded.loaded_settings import as_loaded, roots
 from gridjit.compiler.recorded.written_out import is_written_out
+from gridjit.interrupts import let_through
 
 
 class LibraryWatch:
@@ -39,6 +40,7 @@ class LibraryWatch:
             found = reach(roots(self._registered))
             self._before, self._code_before = found.texts(), found.code_texts()
         except Exception as error:
+            let_through(error)
             self._problem = error
         self._alone = _alone()
         return self
@@ -61,6 +63,7 @@ class LibraryWatch:
             if self._problem is None:
                 return self._found(functions, key)
         except Exception as error:
+            let_through(error)
             self._problem = error
         return (), (f"what installed code reads cannot be told ({type(self._problem).__name__}: {self._problem})",)
 

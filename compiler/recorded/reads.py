@@ -23,6 +23,7 @@ from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.values import Visit, value_text
 from gridjit.compiler.recorded.stray_functions import StrayFunctions, dotted_name, places_of
 from gridjit.compiler.recorded.value_path import ValuePath, follow, shown
+from gridjit.interrupts import let_through
 
 # What the walk over the job's source saw: (id of a namespace or a cell, name) -> the value, and its text in the key.
 Known = Mapping[tuple[int, str], tuple[object, str]]
@@ -270,7 +271,8 @@ def _function(value: object) -> FunctionType | None:
         return None
     try:
         return function_of(value)
-    except Exception:  # looking at a value runs code of its class
+    except Exception as error:  # looking at a value runs code of its class
+        let_through(error)
         return None
 
 

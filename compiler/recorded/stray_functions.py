@@ -19,6 +19,7 @@ from gridjit.compiler.key.source.libraries import is_library, name_of_module
 from gridjit.compiler.key.source.objects import function_of, state_of
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.recorded.value_path import ValuePath
+from gridjit.interrupts import let_through
 
 # How deep into a module's tables a function is looked for, and how many values are looked at.
 _DEEPEST = 4
@@ -108,7 +109,8 @@ def _stands_for(value: object, function: FunctionType) -> bool:
         return False
     try:
         return function_of(value) is function
-    except Exception:  # looking at a value runs code of its class
+    except Exception as error:  # looking at a value runs code of its class
+        let_through(error)
         return False
 
 

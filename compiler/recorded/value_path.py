@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any, TypeAlias
 
 from gridjit.compiler.key.source.objects import MISSING, cell_value, defaults_of, function_of
+from gridjit.interrupts import let_through
 
 ValuePath: TypeAlias = tuple[str, ...]
 
@@ -27,7 +28,8 @@ def follow(path: Sequence[str], function: Callable[..., Any] | None) -> object:
         try:
             kind, _, name = step.partition(" ")
             value = _STEPS[kind](value, name)
-        except Exception:  # a module's or a class's own __getattr__ may raise anything
+        except Exception as error:  # a module's or a class's own __getattr__ may raise anything
+            let_through(error)
             return MISSING
         if value is MISSING:
             return MISSING

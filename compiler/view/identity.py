@@ -21,6 +21,7 @@ from typing import Any
 
 from gridjit.compiler.key.source.libraries import is_library, name_of_module
 from gridjit.compiler.view.plain_number import is_number
+from gridjit.interrupts import let_through
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, range, type(...), CodeType})
 # Objects of classes derived from these have a value, which no attribute shows.
@@ -56,7 +57,8 @@ class Identity:
         """Return the identity of value, or None if what it holds cannot be compared later."""
         try:
             return cls(value)
-        except Exception:  # an object's attributes may run any code
+        except Exception as error:  # an object's attributes may run any code
+            let_through(error)
             return None
 
     def __eq__(self, other: object) -> bool:

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from gridjit.compiler.errors import ArgumentError, a_class
 from gridjit.compiler.signature import ArgType
+from gridjit.interrupts import let_through
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
@@ -156,5 +157,6 @@ def class_name(python_type: type) -> str:
 def _text(error: Exception) -> str:
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # its own words may fail, too
+    except Exception as error:  # its own words may fail, too
+        let_through(error)
         return type(error).__name__

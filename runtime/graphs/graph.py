@@ -173,7 +173,7 @@ class Graph:
             return "<gridjit graph, closed>"
         if self._nodes is None:
             return f"<gridjit graph, {'being' if self._recording else 'not yet'} recorded in {self.stream!r}>"
-        return f"<gridjit graph of {len(self._nodes)} nodes>"
+        return f"<gridjit graph of {len(self._nodes)} node{'s' * (len(self._nodes) != 1)}>"
 
     def __reduce__(self) -> Any:
         raise TypeError("a graph cannot be pickled: record it in each process")

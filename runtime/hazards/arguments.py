@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridjit.compiler.signature import ArgType, ArrayType, RecordType, TupleType
+from gridjit.interrupts import let_through
 from gridjit.runtime.memory.device_array import DeviceArray
 
 if TYPE_CHECKING:
@@ -121,5 +122,6 @@ def _written(kernel: Kernel, ready: Ready, paths: Sequence[str]) -> frozenset[st
         form = kernel.form_of(found)
         view = ConfigView(found.config, None, form, found.artifact.effects.sharedmem)
         return written_arguments(form.job_for(found.signature, found.target), view, paths)
-    except Exception:  # whatever keeps it from being compiled again: the launch is not about that
+    except Exception as error:  # whatever keeps it from being compiled again: the launch is not about that
+        let_through(error)
         return frozenset(paths)

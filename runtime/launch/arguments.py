@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import ArgumentError, GridjitError
 from gridjit.compiler.signature import Signature
+from gridjit.interrupts import let_through
 from gridjit.runtime.args.handler import ArgumentHandler, Place, handler_of, unreadable
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.session import session
@@ -62,7 +63,8 @@ def kinds_of(kernel: Kernel, handlers: Sequence[ArgumentHandler], args: tuple[An
     """Return the kind of each of args: what is equal has one type, and is launched alike."""
     try:
         return tuple([handler.kind(arg) for handler, arg in zip(handlers, args, strict=True)])
-    except Exception:
+    except Exception as error:
+        let_through(error)
         for name, handler, arg in zip(kernel.parameter_names, handlers, args, strict=True):
             _named(kernel, name, handler.kind, arg)
         raise
@@ -102,6 +104,7 @@ def _named(kernel: Kernel, name: str, function: Callable[..., Any], *given: Any)
     except (GridjitError, MemoryError, Warning):  # a warning is an error only where its user said so
         raise
     except Exception as error:
+        let_through(error)
         raise ArgumentError(f"argument '{name}' of {kernel.name}: {unreadable(given[0], error)}") from error
 
 

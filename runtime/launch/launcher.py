@@ -95,7 +95,7 @@ class Launcher:
 
         for rooms in native.rooms():
             if code == NO_ROOM:
-                rooms.grow()
+                rooms.grow(stream_handle(self.stream))
             elif code >= AFTER:
                 rooms.fail(code - AFTER, self.kernel.name, self.config, stream_handle(self.stream))
 

@@ -55,7 +55,7 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
     if any(operation.moved for operation in operations):
         from gridjit.runtime.native.staging.plan import can_stage  # most launches copy nothing
 
-        if entry.rooms is None or not entry.rooms.address or not can_stage(operations):
+        if entry.rooms is None or not can_stage(operations) or not entry.rooms.grow(handle):
             return None
         hold_gil = False  # what is waited for may need it
     table = LaunchTable(

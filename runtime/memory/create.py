@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError, GridjitError, LayoutError, a_class, shown
+from gridjit.interrupts import let_through
 from gridjit.runtime.args.staging import refuse_masked
 from gridjit.runtime.current import current_space
 from gridjit.runtime.memory import unwritten
@@ -225,6 +226,7 @@ def _array_of(obj: Any) -> Array:
     except (GridjitError, MemoryError):
         raise
     except Exception as error:  # what obj raises while NumPy asks it
+        let_through(error)
         raise ArgumentError(
             f"to_device: NumPy cannot make an array of {a_class(type(obj))}: {error}; give it a NumPy array"
         ) from error

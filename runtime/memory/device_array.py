@@ -421,8 +421,9 @@ class DeviceArray:
     def get_ipc_handle(self) -> Any:
         """Raise DeviceError: an array's memory is from the driver's pool, which other processes cannot open."""
         raise DeviceError(
-            "gridjit's arrays are in memory of the driver's pool, which does not support IPC handles; make the array "
-            "to share with numba.cuda.device_array, and use it here through cuda.as_cuda_array"
+            "gridjit's arrays are in memory of the driver's pool, or of this process on the host, which does not "
+            "support IPC handles; make the array to share with numba.cuda.device_array, and use it here through "
+            "cuda.as_cuda_array, or use multiprocessing.shared_memory on the host"
         )
 
     def __reduce__(self) -> Any:

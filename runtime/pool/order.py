@@ -15,6 +15,7 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
+from gridjit.interrupts import let_through
 from gridjit.runtime.numba_names.inspection import Inspection
 from gridjit.runtime.numba_names.pickling import look_of, named, pickled_for_others
 from gridjit.values import dataclass
@@ -102,7 +103,8 @@ def _is_importable(module: str) -> bool:
     path = getattr(sys.modules.get(above), "__path__", None) if above else None
     try:
         found = next(filter(None, (finder.find_spec(module, path) for finder in sys.meta_path)), None)
-    except Exception:  # finders are anybody's
+    except Exception as error:  # finders are anybody's
+        let_through(error)
         return False
     return found is not None and found.origin == here.origin
 
@@ -111,6 +113,7 @@ def _pickle(kernel: Kernel) -> bytes:
     try:
         data = pickled_for_others(kernel, _MAIN)
     except Exception as error:  # whatever a value that the kernel refers to raises
+        let_through(error)
         raise CannotBeHandedOverError(f"it cannot be pickled: {type(error).__name__}: {error}") from error
     if len(data) > MOST_BYTES:
         raise CannotBeHandedOverError(f"it and what it refers to are {len(data)} bytes, more than {MOST_BYTES}")
@@ -122,5 +125,6 @@ def to_send(order: Order) -> Order:
     try:
         pickle.dumps(order)
     except Exception as error:  # an option or a type that holds something of this process
+        let_through(error)
         raise CannotBeHandedOverError(f"it cannot be pickled: {type(error).__name__}: {error}") from error
     return order

@@ -21,6 +21,7 @@ from gridjit.compiler.job import CompileJob
 from gridjit.compiler.phases import phase, phases_text, phases_until_now
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
+from gridjit.interrupts import let_through
 from gridjit.messages import DEBUG, INFO
 from gridjit.runtime.session import Session
 from gridjit.runtime.specialize.kernel_code import KernelCode
@@ -154,7 +155,8 @@ def _compiled(look: Look, cold: Cold, shelf: UnitShelf | None) -> tuple[ConfigVi
     recording_of(view).shelf = shelf
     try:
         return view, while_current(view, cold.compile, look.job, view)
-    except Exception:  # of the user's code, in most cases, and raised again
+    except Exception as error:  # of the user's code, in most cases, and raised again
+        let_through(error)
         if shelf is None or not shelf.was_used:
             raise
     return _compiled(look, cold, None)

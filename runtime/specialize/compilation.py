@@ -16,6 +16,7 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.phases import phase
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
+from gridjit.interrupts import let_through
 from gridjit.runtime.session import Session, session
 from gridjit.runtime.settings import settings
 from gridjit.runtime.specialize.cold import Cold, add, in_memory, look_up, shown, specialize
@@ -110,7 +111,9 @@ class Compilation:
         found = self._specialized(*wanted)
         try:
             return found, self.loaded(found, here.device(self._target))
-        except Exception:  # a device refuses in many ways; only what was compiled here is known to be right for it
+        except Exception as error:
+            let_through(error)
+            # A device refuses in many ways; only what was compiled here is known to be right for it.
             if found.origin != "disk":
                 raise
             self._code.table.discard(found)

@@ -18,6 +18,7 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ClassName, Signature
 from gridjit.digests import utf8
 from gridjit.forking import lock, section
+from gridjit.interrupts import let_through
 from gridjit.runtime.specialize.table import Specialization
 from gridjit.values import dataclass
 
@@ -117,6 +118,7 @@ class Recorder:
         try:
             _append(self._path, need.to_line().encode())
         except OSError as error:
+            let_through(error)
             if not self._warned:
                 self._warned = True
                 way_on = "Set it to a file that can be, or not at all."

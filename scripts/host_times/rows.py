@@ -56,8 +56,11 @@ class Measured:
         return f"{self.row.name:34} {times}   {self.figure:6.2f}{unit} at most {self.row.goal:5.2f}   {verdict}"
 
 
-def measured(row: Row, seconds: float) -> Measured:
-    """Return a row's times: the least of as many series as fit into the seconds, ours and the peer's in turns."""
+def measured(row: Row, seconds: float, clock: Callable[[], float] = time.perf_counter) -> Measured:
+    """Return a row's times: the least of as many series as fit into the seconds, ours and the peer's in turns.
+
+    clock: tells the seconds that a call takes.
+    """
     pair = row.prepare()
     try:
         pair.ours()
@@ -65,19 +68,19 @@ def measured(row: Row, seconds: float) -> Measured:
         return Measured(row=row, refused=str(error))
     pair.check()
     pair.peer()
-    series = [(call, max(1, int(_SERIES / _timed(call, 1)))) for call in (pair.ours, pair.peer)]
+    series = [(call, max(1, int(_SERIES / _timed(call, 1, clock)))) for call in (pair.ours, pair.peer)]
     least = [float("inf")] * 2
     end, turns = time.perf_counter() + seconds, 0
     while turns < 5 or time.perf_counter() < end:
         turns += 1
         for index, (call, often) in enumerate(series):
-            least[index] = min(least[index], _timed(call, often))
+            least[index] = min(least[index], _timed(call, often, clock))
     return Measured(row=row, ours=least[0] * 1e3, theirs=least[1] * 1e3)
 
 
-def _timed(call: Callable[[], object], often: int) -> float:
+def _timed(call: Callable[[], object], often: int, clock: Callable[[], float]) -> float:
     """Return the seconds that a call takes in a series."""
-    started = time.perf_counter()
+    started = clock()
     for _ in range(often):
         call()
-    return (time.perf_counter() - started) / often
+    return (clock() - started) / often

@@ -157,7 +157,8 @@ if not TYPE_CHECKING:
         if name in _MODULES:
             return importlib.import_module(_MODULES[name])
         if name not in _HOME:
-            raise AttributeError(f"module 'gridjit' has no attribute {name!r}")
+            # With name and obj, Python says which name was meant.
+            raise AttributeError(f"module 'gridjit' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
         value = getattr(importlib.import_module(_HOME[name]), name)
         globals()[name] = value
         return value

@@ -242,7 +242,8 @@ def _numbas(name: str) -> Any:
     try:
         found = getattr(package, name)
     except AttributeError:
-        raise AttributeError(f"neither gridjit nor numba.cuda has {name!r}") from None
+        said = f"neither gridjit nor numba.cuda has {name!r}"
+        raise AttributeError(said, name=name, obj=sys.modules[__name__]) from None  # Python says which was meant
     if _may_ask_for_a_gpu(found) and session().simulates:
         from gridjit.runtime.simulated import under_numba
 

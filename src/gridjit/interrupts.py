@@ -1,21 +1,27 @@
-"""interrupts: work that an interrupt of the calling thread waits for, and restoring that always completes.
+"""interrupts: work that one of the calling thread waits for, restoring that always completes, and errors that are one.
 
 Ctrl-C, a signal's handler or PyThreadState_SetAsyncExc raise an exception at any call of the thread that they are for.
 They come at calls and at the start of functions, not between plain assignments.
+
+What a handler raises may be an Exception, and TimeoutError is an OSError, too. A cache that takes it for a fault of the
+disk, or a walk that takes it for one of a value's own code, would let a program run on whose time is up.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import sys
 from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator
-from types import TracebackType
+from types import BuiltinFunctionType, CodeType, FrameType, TracebackType
 
 from gridjit.stacks import with_room
 
 # More often than anyone interrupts what takes microseconds.
 _TRIES = 100
+# Wrappers in wrappers are followed no deeper.
+_DEEPEST = 8
 
 
 def uninterrupted(work: Callable[[], object]) -> None:
@@ -106,3 +112,71 @@ def _steps(step: TracebackType | None) -> Iterator[TracebackType]:
     while step is not None:
         yield step
         step = step.tb_next
+
+
+def let_through(error: BaseException) -> None:
+    """Raise what a signal's handler raised, if that is error, just caught, or what led to it."""
+    if (raised := raised_by_a_handler(error)) is not None:
+        raise raised
+
+
+def raised_by_a_handler(error: BaseException) -> BaseException | None:
+    """Return what a signal's handler raised, if that is error, just caught, or what led to it; None otherwise."""
+    step = error.__traceback__
+    if step is None or (step.tb_next is None and error.__context__ is None):
+        return None  # most are raised where they are caught, and by nobody's handler
+    codes = _handlers()
+    found = (one for one in _chain(error) if any(step.tb_frame.f_code in codes for step in _steps(one.__traceback__)))
+    first = next(found, None) if codes else None
+    # A program that handles such an error, and launches meanwhile, has that one as the context of all others.
+    return None if first is None or _is_of_a_caller(first, step.tb_frame) else first
+
+
+class tolerated(contextlib.suppress):  # noqa: N801  # used as contextlib.suppress is
+    """contextlib.suppress, for all but what a signal's handler raised."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, step: TracebackType | None
+    ) -> bool:
+        """Return whether the error is one of those, and no handler raised it."""
+        suppressed = bool(super().__exit__(kind, error, step))
+        return suppressed and (error is None or raised_by_a_handler(error) is None)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what led to it, the last first."""
+    seen = set[int]()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _handlers() -> set[CodeType]:
+    """Return the code of the program's handlers of signals."""
+    signals = sys.modules.get("_signal")  # whoever set one has imported it
+    if signals is None:
+        return set()
+    found = (signals.getsignal(number) for number in range(1, signals.NSIG))
+    return {code for handler in found if callable(handler) for code in _code_of(handler)}
+
+
+def _code_of(handler: object) -> Iterator[CodeType]:
+    for _ in range(_DEEPEST):
+        code = getattr(handler, "__code__", None)
+        if isinstance(code, CodeType):
+            yield code
+        if isinstance(code, CodeType) or isinstance(handler, BuiltinFunctionType):
+            return
+        inner = getattr(handler, "__func__", None) or getattr(handler, "func", None)
+        handler = inner if inner is not None else type(handler).__call__
+
+
+def _is_of_a_caller(error: BaseException, catching: FrameType) -> bool:
+    """Return whether an error was caught by a function that is running now, and called the one that catches."""
+    frame = catching.f_back
+    while frame is not None:
+        if error.__traceback__ is not None and frame is error.__traceback__.tb_frame:
+            return True
+        frame = frame.f_back
+    return False

@@ -159,8 +159,12 @@ def test_a_write_races_with_reads_of_any_other_threads(writer):
         checked(read_by_many)[1, 32](np.zeros(32, np.int32), writer)
 
 
+def each_adds_to_anothers(x):
+    x[cuda.grid(1) ^ 1] += 1
+
+
 def test_memory_that_launches_keep_for_the_next_says_nothing_of_the_last():
-    kernel = checked(each_adds)
+    kernel = checked(each_adds_to_anothers)
     x = np.zeros(1 << 16, np.float32)
     for _ in range(3):
         kernel[256, 256](x)
@@ -196,3 +200,19 @@ def passes_on(x, out):
 def test_turns_that_threads_take_together_are_not_ordered_for_that():
     with pytest.raises(gridjit.RaceError, match="shared array 'tile'"):
         checked(passes_on)[1, 32](np.arange(96.0), np.zeros(96))
+
+
+def test_a_launch_finds_nothing_of_the_last_in_its_tables():
+    import ctypes
+
+    from gridjit.compiler.targets.host.checks import record
+    from gridjit.runtime.devices.host import checking
+
+    arguments = (ctypes.c_uint64 * 2)()
+    last = checking._State([], arguments, 0)
+    ctypes.memset(last._memory, 255, len(last._memory))
+    last.give_back()
+    state = checking._State([], arguments, 0)
+    sizes = {record.BUCKETS: 8 << record.BUCKET_BITS, record.RECENT: record.MOST_SITES * record.RECENT_BYTES}
+    assert not any(any(ctypes.string_at(state._get(table), size)) for table, size in sizes.items())
+    assert state.reports() == [] and state.outside(0, 0) is None

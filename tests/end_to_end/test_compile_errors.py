@@ -338,3 +338,13 @@ def test_an_error_in_a_hook_keeps_all_of_its_frames(on_the_host: None) -> None:
     with pytest.raises(IndexError, match="of the hook") as caught:
         configured(np.zeros(4))
     assert any("dispatch.py" in path for path in frames_of(caught.value))
+
+
+def test_a_record_whose_fields_lie_anywhere_is_told_of_with_how_to_make_others() -> None:
+    def first(records: Any) -> None:
+        records[0].mass = 1.0
+
+    packed = np.zeros(2, np.dtype([("kind", np.uint8), ("mass", np.float64)]))
+    with pytest.raises(CompileError, match=r"(?s)field 'mass', a float64, does not lie.*align=True") as caught:
+        gridjit.jit(target="host")(first)[1, 1](packed)
+    assert "records[0].mass = 1.0" in str(caught.value)

@@ -123,19 +123,26 @@ def sums(out):
     out[cuda.grid(1)] = sum_of(0, cuda.threadIdx.x + 1)
 
 
-def walks(out):
-    from_left(1, out)
+def walks(out, start):
+    from_left(start, out)
 
 
 @pytest.mark.parametrize("debug", [False, True])
 def test_a_recursion_may_ask_where_its_thread_is_and_read_shared_memory(debug, target):
-    x, thread = np.arange(16), np.tile(np.arange(8), 2)
+    # A thread of a GPU has a stack of 1 KB, a quarter of which a call of debug code takes.
+    threads = 2 if debug and target == "cuda" else 8
+    x, thread = np.arange(2 * threads), np.tile(np.arange(threads), 2)
     out = x.copy()
-    gridjit.jit(sums, debug=debug, opt=not debug)[2, 8, 0, 64](out)
-    assert out.tolist() == (np.cumsum(x.reshape(2, 8), 1).ravel() + thread * (thread + 1)).tolist()
+    gridjit.jit(sums, debug=debug, opt=not debug)[2, threads, 0, 64](out)
+    assert out.tolist() == (np.cumsum(x.reshape(2, -1), 1).ravel() + thread * (thread + 1)).tolist()
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_recursions_that_call_each_other_may_ask_where_their_thread_is(debug, target):
+    start = 4 if debug and target == "cuda" else 1
     out = np.zeros(6, np.int64)
-    gridjit.jit(walks, debug=debug, opt=not debug)[2, 3](out)
-    assert out.tolist() == [28, 7, 28, 28, 7, 28]
+    gridjit.jit(walks, debug=debug, opt=not debug)[2, 3](out, start)
+    assert out.tolist() == {1: [28, 7, 28, 28, 7, 28], 4: [4, 4, 4, 4, 4, 4]}[start]
 
 
 # Modules that nobody can import: what exec runs, notebooks' cells, runpy, files in an archive.

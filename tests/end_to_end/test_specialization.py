@@ -250,3 +250,26 @@ def test_shared_memory_written_while_compiling_acts_on_that_very_launch(foreign_
         reverse[1, 64](x)
         assert list(x) == list(range(63, -1, -1))
     assert reverse.stats.compiles == 1
+
+
+@cuda.jit(device=True)
+def incremented(x: Any) -> Any:
+    return x + 1
+
+
+@cuda.jit(device=True)
+def doubled(x: Any) -> Any:
+    return 2 * x
+
+
+STEPS = (incremented, doubled)
+
+
+def test_device_functions_in_a_tuple_are_called_without_a_warning() -> None:
+    @cuda.jit
+    def stepped(x: Any) -> None:
+        x[0] = STEPS[1](STEPS[0](x[0]))
+
+    x = np.ones(1)
+    stepped[1, 1](x)  # here, warnings are errors
+    assert x[0] == 4

@@ -148,3 +148,11 @@ def added(a: float, b: float) -> float:
 def test_a_reduction_arrives_where_it_is_sent(made: Callable[[Any, Any], Any]) -> None:
     sent = pickle.loads(pickle.dumps(cuda.reduce(made)))
     assert sent(np.arange(10.0)) == 45
+
+
+@pytest.mark.parametrize(("module", "wrong", "meant"), [(gridjit, "jitt", "jit"), (cuda, "to_devise", "to_device")])
+def test_a_misspelled_name_of_a_module_lets_python_say_which_was_meant(module: Any, wrong: str, meant: str) -> None:
+    with pytest.raises(AttributeError, match=repr(wrong)) as caught:
+        getattr(module, wrong)
+    assert (caught.value.name, caught.value.obj) == (wrong, module)
+    assert meant in dir(module)

@@ -111,7 +111,8 @@ import importlib, pkgutil
 import gridjit
 found = [m.name for m in pkgutil.walk_packages(gridjit.__path__, "gridjit.") if not m.name.endswith("__main__")]
 for name in found:
-    if not name.startswith("gridjit.testing"):  # pytest plugins, which the test extra is for
+    # Not pytest's plugins, which the test extra is for, nor what PyInstaller runs, whose name no import can have.
+    if not name.startswith("gridjit.testing") and "-" not in name:
         importlib.import_module(name)
 print(len(found))
 """

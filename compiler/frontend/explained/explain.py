@@ -25,6 +25,7 @@ from gridjit.compiler.frontend.explained.source import columns_of, function_at, 
 from gridjit.compiler.frontend.explained.types_said import call_text
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
+from gridjit.interrupts import let_through
 
 # The first that knows the failure tells of it: what is told of one name or value before what is told of a whole line.
 _RULES: Final[tuple[Callable[[Failure], Finding | None], ...]] = (
@@ -37,6 +38,8 @@ _RULES: Final[tuple[Callable[[Failure], Finding | None], ...]] = (
     *calls.RULES,
     constructs.construct,
     *items.RULES,
+    items.unaligned,
+    items.divided_in_place,
     *operations.RULES,
     *operations.LAST,
     constructs.around,
@@ -68,7 +71,8 @@ def _found(failure: Failure) -> Finding:
     for rule in _RULES:
         try:
             found = rule(failure)
-        except Exception:  # of a rule: the words of numba are still worth something
+        except Exception as error:  # of a rule: the words of numba are still worth something
+            let_through(error)
             continue
         if found is not None and not shows_insides(found.sentence, failure):
             return found

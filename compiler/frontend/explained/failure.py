@@ -13,6 +13,7 @@ from gridjit.compiler.frontend.explained.source import Source
 from gridjit.compiler.frontend.explained.types_said import cleaned, parts, said
 from gridjit.compiler.frontend.isolated.launch_visibility import said_by
 from gridjit.compiler.signature import ArgType, Signature
+from gridjit.interrupts import let_through
 from gridjit.values import dataclass
 
 # Lines of numba's messages that do not say what is wrong.
@@ -103,7 +104,8 @@ class Failure:
         if isinstance(node, ast.Attribute) and (owner := self.value(node.value)) is not None:
             try:
                 return getattr(owner, node.attr, None)
-            except Exception:  # the program's own
+            except Exception as error:  # the program's own
+                let_through(error)
                 return None
         return None
 

@@ -129,6 +129,7 @@ def _isolated(
         allow_recursion(record.waiting, record.keeping)
         suspend_others(record.drafts)
         _silence_what_cannot_speak()
+        _speak_of_what_users_can_change()
         make_names_readable(replace)
         make_faster(replace)
         replace(matched, "surroundings", _alike(record.keeping))
@@ -221,6 +222,20 @@ def _silence_what_cannot_speak() -> None:
     """Let numba's warnings be lost if standard error is closed; otherwise they would end the compile."""
     if getattr(sys.stderr, "closed", False):
         replace(warnings, "_showwarnmsg_impl", lambda message: None)
+
+
+def _speak_of_what_users_can_change() -> None:
+    """Leave out that functions as values are experimental in numba: users of gridjit can rely on them."""
+    from numba.core import utils
+    from numba.core.errors import NumbaExperimentalFeatureWarning
+    from numba.cuda import utils as cuda_utils
+
+    def warn(message: Any, category: type[Warning] = UserWarning, stacklevel: int = 1, **given: Any) -> None:
+        if not issubclass(category, NumbaExperimentalFeatureWarning):
+            warnings.warn(message, category, stacklevel + 1, **given)
+
+    for module in (utils, cuda_utils):
+        replace(module, "warnings", SimpleNamespace(warn=warn))
 
 
 def _answer_device(compute_capability: tuple[Any, ...]) -> None:

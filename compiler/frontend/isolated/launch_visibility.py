@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.isolated.replacing import replace
 from gridjit.compiler.view.config import ConfigView, visible_config, while_current
+from gridjit.interrupts import let_through
 
 Result = TypeVar("Result")
 
@@ -39,7 +40,8 @@ def said_by(error: object) -> str:
     """
     try:
         return _COLORS.sub("", str(error))
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return type(error).__name__
 
 

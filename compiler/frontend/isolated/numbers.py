@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 _NAME = r'@("[^"\n]*"|[\w.$-]+)'
 _NAMED = re.compile(_NAME)
 _DEFINED = re.compile(rf"^define [^@\n]*{_NAME}|^{_NAME} = ", re.MULTILINE)
+_ENDS_SO = re.compile(r'@"[\s,)\]}]')  # a text, with what would be taken for the start of a name
 _LINKED_AS = re.compile(r'(?<=linkageName: )("[^"\n]*")')  # what a debugger is told
 _TITLE = re.compile(r'\A(; ModuleID = "[^"\n]*)\$\d+"')
 # The number of a function in its name, as a tag with the tag's length before it; that of a shared array, and the hash
@@ -36,7 +37,9 @@ def numbered(modules: Iterable[str]) -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 def _new_names(texts: Sequence[str], split: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Return the new names of what texts define; none, if one of them is that of something else."""
+    """Return the new names of what texts define; none, if one is that of something else, or not all names are seen."""
+    if any(map(_ENDS_SO.search, texts)):
+        return {}
     defined = dict.fromkeys(first or second for text in texts for first, second in _DEFINED.findall(text))
     functions: dict[str, int] = {}
     values: dict[str, int] = {}

@@ -22,6 +22,7 @@ from gridjit.compiler.frontend.kept.stored.told import calls_others
 from gridjit.compiler.frontend.kept.surroundings import Surroundings
 from gridjit.compiler.frontend.kept.unit import Place, Unit
 from gridjit.compiler.view.config import ConfigView
+from gridjit.interrupts import let_through
 
 # The units of a callee by what it was compiled for, the newest first.
 Table: TypeAlias = "MutableMapping[object, tuple[Unit, ...]]"
@@ -216,7 +217,8 @@ class Keeping:
         self._drafts.begin(draft)
         try:
             result = compile_it()
-        except BaseException:
+        except BaseException as error:
+            let_through(error)
             self._drafts.fail(draft)
             raise
         self._drafts.end(draft)
@@ -298,7 +300,8 @@ def _shelving(asking: Asking, surroundings: Surroundings) -> Shelving | None:
 def _today(question: Question, asking: Asking) -> Question | None:
     try:
         return question.today(asking)
-    except Exception:  # an attribute may be worked out by code of the program's
+    except Exception as error:  # an attribute may be worked out by code of the program's
+        let_through(error)
         return None
 
 

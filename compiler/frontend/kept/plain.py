@@ -15,6 +15,7 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.key.source.libraries import is_library
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.recorded.reads import taken_text
+from gridjit.interrupts import let_through
 
 # Equal for values of which the same code is made. It holds only as long as what it is of is alive.
 Mark: TypeAlias = "tuple[object, ...]"
@@ -77,7 +78,8 @@ def mark_of(value: object) -> Mark | None:
     """Return the mark of a value that code takes; None where it does not tell all that the compiler may see."""
     try:
         return _mark(value)
-    except Exception:  # looking at a value runs code of its class
+    except Exception as error:  # looking at a value runs code of its class
+        let_through(error)
         return None
 
 

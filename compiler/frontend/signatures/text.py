@@ -13,6 +13,7 @@ from typing import Any
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.interrupts import let_through
 from gridjit.printable import printable
 
 # numba's classes that texts may call. They keep what they are given and do nothing with it.
@@ -41,6 +42,7 @@ def parsed(text: str) -> Any:
     except _NotATypeError as error:
         raise ConfigError(f"signature {shown}: {printable(str(error))}") from None
     except Exception as error:  # of numba's constructors, which check what they are given in many ways
+        let_through(error)
         raise ConfigError(f"signature {shown} is not understood: {printable(str(error))}") from error
     if not isinstance(found, tuple) and not hasattr(found, "return_type"):
         raise ConfigError(f"signature {shown}: give the types of the arguments in parentheses, {_EXAMPLE}")

@@ -9,6 +9,7 @@ import sys
 import time
 
 from gridjit.digests import blake2b
+from gridjit.interrupts import let_through
 
 # A file written twice within one tick of the clock keeps its time stamp, so files younger than this are read again.
 _SETTLED_NS = 2_000_000_000
@@ -28,7 +29,8 @@ def file_digest(path: str) -> str | None:
             return known[1]
         with open(path, "rb") as file:
             digest = blake2b(file.read(), digest_size=16).hexdigest()
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return None
     if time.time_ns() - status.st_mtime_ns > _SETTLED_NS:
         _digests[path] = (stamp, digest)
@@ -41,7 +43,8 @@ def absolute(path: str) -> str:
     """Return path from the root on; one relative to a folder that is gone stays as it is, and leads nowhere."""
     try:
         return os.path.abspath(path)
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return path
 
 

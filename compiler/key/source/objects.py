@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import CellType, FunctionType
 from typing import Any
 
+from gridjit.interrupts import let_through
+
 MISSING = object()
 _NO_STATE = ("__weakref__", "__dict__")
 
@@ -77,7 +79,8 @@ def wrapped_in(value: object) -> object:
     for name in ("py_func", "__wrapped__"):
         try:
             found = object.__getattribute__(value, name)
-        except Exception:
+        except Exception as error:
+            let_through(error)
             found = _attribute(value, name) if hasattr(type(value), "__getattr__") else None
             found = found if type(found) is FunctionType else None
         if found is not None:
@@ -101,6 +104,7 @@ def _declared(value: object) -> dict[str, object]:
 def _attribute(value: object, name: str) -> Any:
     try:
         return getattr(value, name, None)
-    except Exception:
+    except Exception as error:
         # A user's property may raise anything; then the value does not stand for a function.
+        let_through(error)
         return None

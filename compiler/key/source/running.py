@@ -43,6 +43,7 @@ from gridjit.compiler.key.source.values import value_text
 from gridjit.compiler.key.source.walk import Walk, goes_by_another_name, is_put_there, module_attribute, registered
 from gridjit.compiler.recorded.late_imports import is_there, package_of
 from gridjit.digests import utf8
+from gridjit.interrupts import let_through
 
 # Their code is what compiles: what programs put there counts for every kernel, or is a surrounding of what is kept.
 _COMPILERS = frozenset({"numba", "numba_cuda", "llvmlite", "gridjit", "cuda"})
@@ -266,6 +267,7 @@ class RunningWalk(Walk):
         try:
             found = [*process_settings(names)]
         except Exception as error:  # a program may have put anything in a library's place
+            let_through(error)
             self.opaque[f"the settings of the process cannot be read ({type(error).__name__}: {error})"] = None
             return
         for words, value in found:

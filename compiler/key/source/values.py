@@ -18,6 +18,7 @@ from gridjit.compiler.key.source.libraries import home_of, is_library, is_librar
 from gridjit.compiler.key.source.objects import closure_of, options_of, state_of, wrapped_in
 from gridjit.compiler.key.source.opaque import OpaqueValue, article, type_name, unseen
 from gridjit.compiler.key.source.scalars import scalar_text
+from gridjit.interrupts import let_through
 
 
 class Visit:
@@ -163,6 +164,7 @@ def _own_text(value: Any) -> str:
         text = value.__gridjit_fingerprint__()
     except Exception as error:
         # Whatever the user's method raises, the launch goes on without the disk cache and explain() says why.
+        let_through(error)
         reason = f"{type(error).__name__}: {error}"
         raise OpaqueValue(f"is {article(value)} object, whose __gridjit_fingerprint__ raised {reason}") from error
     if not isinstance(text, str):

@@ -20,6 +20,7 @@ from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind, type_name
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.values import Visit, value_text
 from gridjit.digests import utf8
+from gridjit.interrupts import let_through
 
 # A longer text is shown as its beginning and a digest.
 _LONGEST = 160
@@ -277,6 +278,7 @@ class Walk(Visit):
             reason = f"is a {type(value).__qualname__} that holds itself or is nested too deeply"
         except Exception as error:
             # Looking at a value runs code of its class. If that raises, the disk cache is lost, never the launch.
+            let_through(error)
             reason = f"is a {type(value).__qualname__} that cannot be inspected ({type(error).__name__}: {error})"
         what = f"{kind} {name!r} of {owner}" if name else f"{kind} {owner}".lstrip()
         self.opaque[f"{what} {reason}"] = None
@@ -370,6 +372,7 @@ def _module_label(module: str) -> str:
 def module_attribute(module: ModuleType, name: str) -> object:
     try:
         return getattr(module, name)
-    except Exception:
+    except Exception as error:
         # The compiler will report what the module's own __getattr__ raises; it does not concern the key.
+        let_through(error)
         return MISSING

@@ -38,6 +38,7 @@ from gridjit.compiler.targets.host.orders.flat import Flat, flat_axes
 from gridjit.compiler.targets.host.orders.grid_stride import one_turn
 from gridjit.compiler.targets.host.orders.interleaving import Interleaved, interleave
 from gridjit.compiler.targets.host.orders.plain import Plain, plain
+from gridjit.compiler.targets.host.orders.rare import Rarely, rarely
 from gridjit.compiler.targets.host.orders.strided import Stays
 from gridjit.compiler.targets.host.orders.strides import inner_axis
 from gridjit.compiler.targets.host.processor import has_feature, runs_widest_vectors_well
@@ -166,13 +167,15 @@ def _written(read: _Read, lowered: Lowered, target: Target, options: Options) ->
     body = gathering.body
     guarded, order = _ordered(place(body, shared.offsets), options)
     asked = plain(guarded.body, order.inner, order.turns) if order.free else None
-    regions = _regions(asked.body if asked else guarded.body, module, target, order.added, own, asked)
+    parted = rarely(asked.body, order.inner) if asked else Rarely(body=guarded.body)
+    regions = _regions(parted.body, module, target, order.added, own, asked)
     regions = replace(regions, parallel=False) if options.checks else regions
     plan = replace(
         _plan(lowered, body, regions, shared, guarded, order),
         checked=options.debug,
         widest=runs_widest_vectors_well(target),
         recursive=looks(body.rest),
+        stops=tuple(map(parted.of, regions.texts[: regions.count])) if parted.stops else (),
         cluster=_waiting_cluster(lowered),
         gathered=gathering.arrays,
         others=gathering.others,

@@ -6,6 +6,7 @@ import ctypes
 
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.libllvm import cpu_features, cpu_name
+from gridjit.interrupts import let_through
 
 # A pseudo-feature besides LLVM's own: which of glibc's vector functions the code may call, so that code that calls
 # them is not loaded where they are missing. 1: since glibc 2.22, 2: since glibc 2.35.
@@ -46,6 +47,7 @@ def libmvec_level(target: Target) -> int:
 def _libmvec_level() -> int:
     try:
         library = ctypes.CDLL("libmvec.so.1")
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return 0
     return next((level for level, symbol in _LIBMVEC_SYMBOLS.items() if hasattr(library, symbol)), 0)

@@ -20,6 +20,8 @@ _DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
 _ASM = re.compile(r'^[^"\n]*(?:"[^"\n]*"[^"\n]*)?\bcall [^@"\n]*\basm\b[^"\n]*"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _DEBUG = re.compile(r"!dbg !(\d+)")
 
+# A function of cuda.declare_device, not one of numba-cuda's or CUDA's own.
+_DECLARED_BY_USERS = re.compile(r"(?!brkpt|cuda|nv)[A-Za-z]\w*")
 # The operations as a user knows them, by the first part of the name that the front end gives their function.
 _VOCABULARY = (
     ("brkpt", "breakpoint()"),
@@ -50,6 +52,11 @@ def _missing(text: str, defined: set[str]) -> Iterable[str]:
 
 def _sentence(lowered: Lowered, text: str, name: str, pattern: str) -> str:
     place, words = kernel_place(lowered, _line(text, pattern)), _words(name)
+    if pattern.startswith("@") and _DECLARED_BY_USERS.fullmatch(name):
+        return (
+            f"{place} calls {name}, which no file for the host defines; put C or LLVM IR with it beside the file for a "
+            "GPU that is linked, under the same name with .c, .ll or .bc"
+        )
     return f"{place} uses {words}, which the host target does not offer; do without it, or run the kernel on a GPU"
 
 

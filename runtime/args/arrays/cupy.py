@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.signature import ArgType, ArrayType
+from gridjit.interrupts import let_through
 from gridjit.runtime.args.arrays.interfaces import refuse_on_host
 from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, check_device, register_finder
 from gridjit.runtime.args.staging import Transfer
@@ -175,7 +176,8 @@ def _handler() -> CupyArray:
         samples = list(samples_of(cupy))
         sizes = (cupy.ndarray.__basicsize__, type(samples[0].data).__basicsize__)
         fields = find_fields(samples, sizes)
-    except Exception:  # another CuPy, made otherwise: its arrays are read by Python
+    except Exception as error:  # another CuPy, made otherwise: its arrays are read by Python
+        let_through(error)
         fields = None
     return CupyArray(fields, stream_function())
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from gridjit.compiler.errors import ArgumentError, a_class
 from gridjit.compiler.signature import ArgType, ArrayType
+from gridjit.interrupts import let_through
 from gridjit.runtime.args.arrays.host_arrays import HostArray
 from gridjit.runtime.args.handler import (
     ArgumentHandler,
@@ -50,7 +51,8 @@ def buffer_handler(value: Any) -> ArgumentHandler | None:
     try:
         with memoryview(value) as memory:
             return _handler if memory.ndim else None
-    except Exception:  # it does not have the protocol, or is anybody's
+    except Exception as error:  # it does not have the protocol, or is anybody's
+        let_through(error)
         return None
 
 

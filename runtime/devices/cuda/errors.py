@@ -31,7 +31,8 @@ ADVICE = {
     ),
     "CUDA_ERROR_MISALIGNED_ADDRESS": "an array is not aligned to its items; the context is lost, restart the process",
     "CUDA_ERROR_LAUNCH_FAILED": (
-        "a kernel failed: find out where with compute-sanitizer; the context is lost, restart the process"
+        "a kernel failed, for instance because its recursion took more than its thread's stack, 1 KB unless "
+        "cuCtxSetLimit changed that: find out where with compute-sanitizer; the context is lost, restart the process"
     ),
     "CUDA_ERROR_LAUNCH_TIMEOUT": "a kernel ran longer than the display driver allows; split its work",
     "CUDA_ERROR_ASSERT": "an assertion in a kernel failed; the context is lost, restart the process",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 import os
 import struct
@@ -32,6 +33,21 @@ _CURES = {
 # A report, and an index outside an array, as checks write them.
 _REPORT = struct.Struct("=5Q")
 _OUTSIDE = struct.Struct("=4q")
+_WORD = struct.Struct("=Q")
+# What a launch's memory has after the state, and how large it is. The first two have to be zero when it begins.
+_STATE_END = -(-record.STATE_BYTES // 64) * 64
+_PARTS = (
+    (record.BUCKETS, 8 << record.BUCKET_BITS),
+    (record.RECENT, record.MOST_SITES * record.RECENT_BYTES),
+    (record.REPORTS, record.MOST_REPORTS * record.REPORT_BYTES),
+    (record.OUTSIDE, record.MOST_OUTSIDE * record.OUTSIDE_BYTES),
+)
+# And a few bytes for the tables of a block that has no shared memory.
+_NOTHING = 64
+_ALL = _STATE_END + sum(size for _, size in _PARTS) + _NOTHING
+_ZERO = _STATE_END + sum(size for _, size in _PARTS[:2])
+# The memory of a launch that is over, if there is any. To take it is one step.
+_free: list[Any] = []
 _TABLES = (
     (record.SHARED_WRITES, "WRITES"),
     (record.SHARED_READS, "READS"),
@@ -51,6 +67,7 @@ class Checking:
         self._shared = artifact.resources["shared_bytes"]
         self._state = ctypes.c_void_p.from_address(function.others[0])
         self._end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function.others[1])
+        self._last: tuple[object, Any] | None = None
         self._lock = lock()
 
     def launch(self, config: LaunchConfig, parameters: bytes, sharedmem: int, run: Callable[[], Status | None]) -> None:
@@ -59,7 +76,7 @@ class Checking:
         parameters: as the kernel's code gets them. sharedmem: dynamic shared bytes of a block.
         """
         followed = unwritten()
-        state = _State(followed, self._arguments.table(parameters, followed, config), self._shared + sharedmem)
+        state = _State(followed, self._table(parameters, followed, config), self._shared + sharedmem)
         with self._lock:
             # A signal's handler may launch the kernel again in the middle of this.
             before = self._state.value
@@ -70,13 +87,25 @@ class Checking:
                 self._state.value = before
                 state.keep_spare()
                 self._end(state.address)
+        outside, reports = None, state.reports()
         if failure is not None:
             outside = state.outside(_linear(failure.block, config.griddim), _linear(failure.thread, config.blockdim))
+        state.give_back()
+        if failure is not None:
             raise kernel_exception(self._artifact, failure.code, failure.block, failure.thread, outside)
-        self._judge(state, config)
+        self._judge(reports, config)
 
-    def _judge(self, state: _State, config: LaunchConfig) -> None:
-        if found := _essential(state.reports()):
+    def _table(self, parameters: bytes, followed: list[Unwritten], config: LaunchConfig) -> Any:
+        """Return what is known of a launch's arguments: what the last launch had, if they are the same."""
+        if followed:
+            return self._arguments.table(parameters, followed, config)
+        key = (bytes(parameters), config.griddim, config.blockdim)
+        if (last := self._last) is None or last[0] != key:
+            last = self._last = (key, self._arguments.table(parameters, followed, config))
+        return last[1]
+
+    def _judge(self, reports: list[tuple[int, ...]], config: LaunchConfig) -> None:
+        if found := _essential(reports):
             kind = RaceError if found[0][0] == record.RACE else UninitializedError
             texts = "; ".join(self._sentence(report, config) for report in found)
             raise kind(f"{self._artifact.kernel}: {texts}; {_CURES[kind]}")
@@ -111,64 +140,82 @@ class _State:
     def __init__(self, followed: list[Unwritten], arguments: Any, shared: int) -> None:
         self._followed = followed
         self._arguments = arguments
-        self._buckets = ctypes.create_string_buffer(8 << record.BUCKET_BITS)
-        self._reports = ctypes.create_string_buffer(record.MOST_REPORTS * record.REPORT_BYTES)
-        self._outside = ctypes.create_string_buffer(record.MOST_OUTSIDE * record.OUTSIDE_BYTES)
-        self._recent = ctypes.create_string_buffer(record.MOST_SITES * record.RECENT_BYTES)
         masks = [one.mask for one in followed]
         self._ranges = (ctypes.c_uint64 * (3 * len(followed) + 1))(
             *(word for one, mask in zip(followed, masks, strict=True) for word in (one.address, one.size, _at(mask)))
         )
-        self._state = ctypes.create_string_buffer(record.STATE_BYTES)
-        self.address = ctypes.addressof(self._state)
-        functions = ctypes.CDLL(None)
-        self._set(record.BUCKETS, ctypes.addressof(self._buckets))
-        self._set(record.REPORTS, ctypes.addressof(self._reports))
-        self._set(record.OUTSIDE, ctypes.addressof(self._outside))
-        self._set(record.RECENT, ctypes.addressof(self._recent))
+        self._memory = _cleared()
+        self.address = ctypes.addressof(self._memory)
+        at = self.address + _STATE_END
+        for offset, size in _PARTS:
+            self._set(offset, at)
+            at += size
+        self._share(shared)
         self._set(record.RANGES, ctypes.addressof(self._ranges))
         self._set(record.RANGE_COUNT, len(followed))
         self._set(record.SPARE, spare.take())
         self._set(record.ARGUMENTS, ctypes.addressof(arguments))
-        self._share(shared)
-        for offset, function in (
-            (record.TAKE, functions.mmap),
-            (record.GIVE, functions.munmap),
-            (record.ADVISE, functions.madvise),
-        ):
-            self._set(offset, ctypes.cast(function, ctypes.c_void_p).value or 0)
+        for offset, function in _functions():
+            self._set(offset, function)
 
     def keep_spare(self) -> None:
         """Keep some of the memory that the launch took for the next one; the rest is left to be given back."""
         left = spare.keep(self._get(record.CHUNK), self._get(record.CHUNK_USED), self._get(record.SPARE))
         self._set(record.CHUNK, left)
 
+    def give_back(self) -> None:
+        """Leave the memory to the next launch, once nothing reads it any more."""
+        if not _free:
+            _free.append(self._memory)
+
     def _share(self, size: int) -> None:
         """Make the tables of a block's shared memory: they have places for each byte, and cost what is used of them."""
         self._set(record.SHARED_BYTES, size)
-        self._tables = mmap.mmap(-1, 8 * size * sum(record.WORDS[plane] for _, plane in _TABLES) or 1)
-        at = ctypes.addressof(ctypes.c_char.from_buffer(self._tables))
+        at = self.address + _ALL - _NOTHING
+        if size:
+            self._tables = mmap.mmap(-1, 8 * size * sum(record.WORDS[plane] for _, plane in _TABLES))
+            at = ctypes.addressof(ctypes.c_char.from_buffer(self._tables))
         for offset, plane in _TABLES:
             self._set(offset, at)
             at += 8 * size * record.WORDS[plane]
 
     def _set(self, offset: int, value: int) -> None:
-        struct.pack_into("=Q", self._state, offset, value)
+        _WORD.pack_into(self._memory, offset, value)
 
     def _get(self, offset: int) -> int:
-        return int(struct.unpack_from("=Q", self._state, offset)[0])
+        return int(_WORD.unpack_from(self._memory, offset)[0])
 
     def reports(self) -> list[tuple[int, ...]]:
         """Return what was found: what, address, the access that found it, the other one, their kinds."""
-        return [_REPORT.unpack_from(self._reports, n * _REPORT.size) for n in range(self._get(record.REPORT_COUNT))]
+        at, count = self._get(record.REPORTS) - self.address, self._get(record.REPORT_COUNT)
+        return [_REPORT.unpack_from(self._memory, at + n * _REPORT.size) for n in range(count)]
 
     def outside(self, block: int, thread: int) -> tuple[int, int] | None:
         """Return the index that a thread used and the size of its axis, if it was noted."""
+        at = self._get(record.OUTSIDE) - self.address
         for number in range(self._get(record.OUTSIDE_COUNT)):
-            index, size, *who = _OUTSIDE.unpack_from(self._outside, number * _OUTSIDE.size)
+            index, size, *who = _OUTSIDE.unpack_from(self._memory, at + number * _OUTSIDE.size)
             if who == [block, thread]:
                 return index, size
         return None
+
+
+def _cleared() -> Any:
+    """Return memory for a launch, of which the state and what else has to be zero is."""
+    try:
+        memory = _free.pop()
+    except IndexError:
+        return ctypes.create_string_buffer(_ALL)
+    ctypes.memset(memory, 0, _ZERO)
+    return memory
+
+
+@functools.cache
+def _functions() -> tuple[tuple[int, int], ...]:
+    """Return the addresses of the system's functions that checks call, and where in the state they go."""
+    system = ctypes.CDLL(None)
+    pairs = ((record.TAKE, system.mmap), (record.GIVE, system.munmap), (record.ADVISE, system.madvise))
+    return tuple((offset, ctypes.cast(function, ctypes.c_void_p).value or 0) for offset, function in pairs)
 
 
 def _essential(reports: list[tuple[int, ...]]) -> list[tuple[int, ...]]:

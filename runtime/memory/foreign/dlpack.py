@@ -12,6 +12,7 @@ import numpy as np
 
 from gridjit.compiler.errors import ArgumentError, a_class
 from gridjit.compiler.item_types import TOO_SMALL, bfloat16, small_float
+from gridjit.interrupts import let_through
 from gridjit.runtime.memory.dlpack_structures import CODES, READ_ONLY, ManagedVersioned, Tensor, pointer_in
 from gridjit.runtime.memory.foreign_array import ForeignArray, refuse_nowhere
 
@@ -51,6 +52,7 @@ def exported(value: Any, stream: int) -> tuple[ForeignArray, Any]:
     except BufferError as error:
         raise ArgumentError(f"{a_class(type(value))} cannot be passed to a kernel: {error}") from error
     except Exception as error:  # whatever its producer raises
+        let_through(error)
         raise ArgumentError(f"{a_class(type(value))} does not give its __dlpack__: {error}") from error
     return array_in_capsule(capsule), capsule
 
@@ -61,6 +63,7 @@ def device_of(value: Any) -> tuple[int, int]:
         kind, number = value.__dlpack_device__()
         return int(kind), int(number)
     except Exception as error:  # whatever its producer raises
+        let_through(error)
         raise ArgumentError(f"{a_class(type(value))} does not give its __dlpack_device__: {error}") from error
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError, a_class
+from gridjit.interrupts import let_through
 from gridjit.runtime.current import space_of
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.copies import address_of
@@ -176,6 +177,7 @@ def _attribute(obj: Any, name: str) -> Any:
     try:
         return getattr(obj, name, None)
     except Exception as error:
+        let_through(error)
         if hasattr(type(obj), "__dlpack__"):
             return None  # it has another way to say it
         raise ArgumentError(f"{a_class(type(obj))} does not give its {name}: {error}") from error

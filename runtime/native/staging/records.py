@@ -1,7 +1,8 @@
 """The records of launches that copy arrays of the host's: what one launch copies, and the rooms to copy through.
 
-A room is page-locked memory of the host's and as much of the device's. A launch takes a free one, and gives it back
-when the device is done with it; so no launch ever waits for another's.
+A room is memory of the host's and as much of the device's. A launch takes a free one, and gives it back when the
+device is done with it; so no launch ever waits for another's. The host's is not page-locked: to get such memory, the
+driver may wait for everybody's work, and it copies so few bytes as part of the command.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from gridjit.compiler.launch_config import LaunchConfig
 
 # A launch with more arrays, or more bytes of them, is made from Python.
 MAX_ARRAYS = 8
-ROOM_BYTES = 1 << 20
+ROOM_BYTES = 1 << 16
 # In a room, each array begins at a multiple of this, as what the device allocates does.
 ALIGNMENT = 256
 MAX_ROOMS = 8
@@ -65,11 +66,11 @@ class Rooms(Protocol):
 
     @property
     def address(self) -> int:
-        """The address of a RoomsRecord that has a room; it stays as long as this does."""
+        """The address of a RoomsRecord, which stays as long as this does."""
         ...
 
-    def grow(self) -> None:
-        """Make another room, if all are taken and there may be more."""
+    def grow(self, stream: int) -> bool:
+        """Make another room in stream, which is waited for, if all are taken; return whether there is any."""
         ...
 
     def fail(self, code: int, kernel: str, config: LaunchConfig, stream: int) -> None:

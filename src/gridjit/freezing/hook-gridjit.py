@@ -4,7 +4,7 @@ numba-cuda is collected as files, because it takes the place of `numba.cuda` by 
 sources beside them, because kernels' keys and numba's own look-ups read them.
 """
 
-# PyInstaller finds hooks by such names.  ruff: noqa: N999
+# PyInstaller finds hooks by such names.
 # ruff: noqa: N999
 # mypy: ignore-errors
 from PyInstaller.utils.hooks import collect_data_files, collect_dynamic_libs, collect_submodules, copy_metadata

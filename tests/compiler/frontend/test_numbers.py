@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gridjit import cuda
-from gridjit.compiler.frontend.isolated.numbers import numbered
+from gridjit.compiler.frontend.isolated.numbers import numbered, without_numbers
 from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.frontend.types import parse_signature
 from gridjit.compiler.options import Options
@@ -77,3 +77,18 @@ def test_linked_functions_keep_their_names_and_nothing_takes_them() -> None:
     assert numbered([module([own], called)])[0][0].count(linked) == 1
     taken = module(["_ZN1fB3v41B1aEi"], called)
     assert numbered([taken]) == ((taken.replace("k$41", "k"),), {})
+
+
+def test_modules_are_put_in_an_order_that_no_number_changes() -> None:
+    names = ["_ZN1kB{}B1aEi", "_cudapy_smem_{}", ".bytes.{}"]
+    one, another = (
+        module([names[0].format(tag), names[1].format(count), names[2].format(count)]).replace("k$41", f"k${count}")
+        for tag, count in (("2v9", 9), ("3v10", 10))
+    )
+    assert one != another
+    assert without_numbers(one) == without_numbers(another)
+
+
+def test_names_stay_where_a_text_ends_so_that_a_name_behind_it_could_be_overlooked() -> None:
+    given = module(["_ZN1kB3v41B1aEi"], '@x = constant { [2 x i8], i32* } { [2 x i8] c"a@", i32* @"_ZN1kB3v41B1aEi" }')
+    assert numbered([given]) == ((given.replace("k$41", "k"),), {})

@@ -63,10 +63,10 @@ def test_unknown_inline_assembly_never_reaches_llvm(lowered, instruction):
         generate(dataclasses.replace(base, modules=(text,)), host_target(), Options())
 
 
-def test_an_unknown_function_is_refused(lowered):
+def test_a_function_that_is_only_declared_is_refused_with_where_the_host_looks_for_it(lowered):
     base = lowered(fine, "int64[1]")
     text = base.modules[0].replace("!nvvmir", "declare void @external_helper()\n!nvvmir", 1)
-    with pytest.raises(UnsupportedError, match="external_helper"):
+    with pytest.raises(UnsupportedError, match=r"external_helper.*put C or LLVM IR with it beside"):
         generate(dataclasses.replace(base, modules=(text,)), host_target(), Options())
 
 

@@ -322,3 +322,13 @@ def made_inside(n):
 @mistake(FLOATS)
 def calls_made_inside(out):
     out[0] = made_inside(out[0])[0]
+
+
+@cuda.jit(device=True)
+def by_name(x, *, factor=2):
+    return x * factor
+
+
+@mistake(FLOATS)
+def calls_by_name(out):
+    out[0] = by_name(out[0], factor=3)

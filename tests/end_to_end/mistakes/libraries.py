@@ -95,3 +95,8 @@ def ufunc_that_math_has(out):
 @mistake(FLOATS)
 def ufunc_of_another_name_in_math(out):
     out[0] = np.arctan(out[0]) * np.arccosh(out[0]) * np.logaddexp(out[0], out[1])
+
+
+@mistake(FLOATS)
+def asked_for_its_class(out):
+    out[0] = isinstance(out, np.ndarray)

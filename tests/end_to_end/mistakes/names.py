@@ -307,3 +307,12 @@ def ufunc_that_kernels_lack(out):
 
 
 UFUNC = np.heaviside
+
+
+literal_unroll = numba.literal_unroll
+
+
+@mistake(FLOATS)
+def unrolled_by_the_wrong_one(out):
+    for x in literal_unroll((1, 2.5)):
+        out[0] += x

@@ -302,3 +302,8 @@ def atomic_tuple_index(out):
 @mistake(FLOATS)
 def far_to_the_right(out):
     out[0] = out[0] + out[1] + out[2] + out[3] + out[4] + out[5] + out[6] + out[7] + out[8] + out[9] + out[10] + absent
+
+
+@mistake("void(int64[::1])")
+def halved_in_place(out):
+    out[cuda.threadIdx.x] /= 2

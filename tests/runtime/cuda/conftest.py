@@ -14,7 +14,6 @@ from gridjit.compiler.footprint import Effects, Footprint
 from gridjit.compiler.target import ExceptionEntry, Target
 from gridjit.runtime.devices.cuda.device import CudaDevice
 from gridjit.runtime.devices.cuda.driver import Driver
-from gridjit.runtime.devices.cuda.memory.pool import KEEP_BYTES, Pool
 from tests.ptx import run_ptx
 
 CONTEXT = 0xC0
@@ -280,20 +279,7 @@ def api() -> StandIn:
 
 
 @pytest.fixture
-def ready_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a device's pool be there at once."""
-    before = Pool.__init__
-
-    def make(pool: Any, device: Any, epoch: int) -> None:
-        before(pool, device, epoch)
-        if pool._has_pools:
-            pool._handle = pool._driver.create_pool(device.ordinal, KEEP_BYTES)
-
-    monkeypatch.setattr(Pool, "__init__", make)
-
-
-@pytest.fixture
-def device(api: StandIn, ready_pool: None) -> CudaDevice:
+def device(api: StandIn) -> CudaDevice:
     """Return device 0 of the stand-in."""
     return CudaDevice(Driver(api), 0)
 

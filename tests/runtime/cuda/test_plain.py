@@ -14,7 +14,6 @@ import pytest
 from gridjit.runtime.devices.cuda.device import CudaDevice
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import DriverError
-from gridjit.runtime.devices.cuda.memory.pool import Pool
 from gridjit.runtime.devices.cuda.plain.api import PlainApi, PoolProperties
 from gridjit.runtime.devices.cuda.plain.table import ERRORS, FUNCTIONS, NUMBERS
 from gridjit.runtime.memory.create import to_device
@@ -139,7 +138,7 @@ def refused() -> Any:
 
 
 @pytest.fixture
-def plain(api: StandIn, ready_pool: None) -> CudaDevice:
+def plain(api: StandIn) -> CudaDevice:
     """Return a device whose driver is called through ctypes, and nothing else."""
     return CudaDevice(Driver(PlainApi(Library(api), refused)), 0)
 
@@ -151,12 +150,6 @@ def test_an_array_is_made_copied_and_freed_without_cuda_bindings(api: StandIn, p
     assert (plain.compute_capability, str(plain.target)) == ((9, 0), "sm_90")
     del array
     assert len(api.called("cuMemFreeAsync")) == 1
-
-
-def test_a_pool_is_made_without_cuda_bindings(api: StandIn) -> None:
-    device = CudaDevice(Driver(PlainApi(Library(api), refused)), 0)
-    Pool(device, 1).make_ready()
-    assert len(api.called("cuMemPoolCreate")) == 1
 
 
 def test_streams_and_events_do_without_cuda_bindings(api: StandIn, plain: CudaDevice) -> None:

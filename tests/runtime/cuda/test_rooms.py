@@ -9,54 +9,47 @@ from gridjit.runtime.devices.cuda.errors import KernelError
 from gridjit.runtime.native.staging.records import MAX_ROOMS, ROOM_BYTES, RoomsRecord
 
 
-def record(rooms):
+def record(rooms, stream=0x50):
+    assert rooms.grow(stream)
     return RoomsRecord.from_address(rooms.address)
 
 
-def test_the_first_room_is_made_when_the_first_launch_needs_it(api, device):
-    rooms = device.space.rooms
+def test_a_room_is_made_in_the_stream_of_its_first_launch_and_is_there_for_all_streams(api, device):
+    room = record(device.space.rooms).rooms[0]
+    assert (room.there in api.memory, bool(room.here), room.taken) == (True, True, 0)
+    assert [(size, at) for size, _, at in api.called("cuMemAllocFromPoolAsync")] == [(ROOM_BYTES, 0x50)]
+    assert api.called("cuStreamSynchronize") == [(0x50,)]
+    # For it, the driver could wait for the work of all streams.
     assert not api.called("cuMemHostAlloc")
-    room = record(rooms).rooms[0]
-    assert (room.there in api.memory, room.here in api.memory, room.taken) == (True, True, 0)
-    assert [size for size, *_ in api.called("cuMemAllocFromPoolAsync")] == [ROOM_BYTES]
-    assert record(device.space.rooms).count == 1
-
-
-def test_a_room_is_allocated_in_a_stream_that_waits_for_nobody_and_is_there_for_all_streams(api, device):
-    record(device.space.rooms)
-    ((_, _, stream),) = api.called("cuMemAllocFromPoolAsync")
-    assert api.called("cuStreamCreateWithPriority")[0][0] == 1  # CU_STREAM_NON_BLOCKING
-    assert api.called("cuStreamSynchronize") == api.called("cuStreamDestroy") == [(stream,)]
 
 
 def test_there_are_more_rooms_only_when_all_are_taken_and_only_so_many(api, device):
     rooms = device.space.rooms
     found = record(rooms)
-    rooms.grow()
+    rooms.grow(0)
     assert found.count == 1
     for count in range(1, MAX_ROOMS + 3):
         assert found.count == min(count, MAX_ROOMS)
         for room in found.rooms[: found.count]:
             room.taken = 1
-        rooms.grow()
+        rooms.grow(0)
     assert len({room.there for room in found.rooms}) == MAX_ROOMS
 
 
-@pytest.mark.parametrize("failing", ["cuMemHostAlloc", "cuMemAllocFromPoolAsync"])
-def test_where_there_is_no_memory_for_a_room_there_is_none(api, device, failing):
-    api.failures[failing] = "CUDA_ERROR_OUT_OF_MEMORY"
-    assert device.space.rooms.address == 0
-    del api.failures[failing]
+def test_where_there_is_no_memory_for_a_room_there_is_none(api, device):
+    api.failures["cuMemAllocFromPoolAsync"] = "CUDA_ERROR_OUT_OF_MEMORY"
+    assert not device.space.rooms.grow(0)
+    del api.failures["cuMemAllocFromPoolAsync"]
     assert record(device.space.rooms).count == 1
 
 
 def test_a_new_context_has_rooms_of_its_own(api, device):
     before = device.space.rooms
-    assert before.address
+    first = record(before).rooms[0].there
     api.epoch += 1
     after = device.space.rooms
     assert after is not before
-    assert record(after).rooms[0].there != record(before).rooms[0].there
+    assert record(after).rooms[0].there != first
 
 
 def test_an_error_after_a_launch_names_the_kernel(api, device):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gridjit.runtime.current import create_stream
-from gridjit.runtime.devices.cuda.driver import AT_ONCE_BYTES
 from gridjit.runtime.devices.cuda.memory import staged
+from gridjit.runtime.devices.cuda.memory.calls import AT_ONCE_BYTES
 from gridjit.runtime.memory.create import device_array, pinned_array, to_device
 from tests.runtime.cuda.conftest import StandIn
 

@@ -49,7 +49,15 @@ def waits(flags, first):
 def works(flags, n):
     cuda.atomic.add(flags, 1, 1)
     for _ in range(n):
-        cuda.atomic.add(flags, 2, 1)
+        cuda.atomic.exch(flags, 2, 1)
+
+@gridjit.jit(target="host")
+def adds(flags, n):
+    cuda.atomic.add(flags, 1, 1)
+    value = cuda.grid(1)
+    for _ in range(n):
+        value = 5 * value + 1
+    cuda.atomic.add(flags, 2, value)
 
 @gridjit.jit(target="host")
 def increment(x):
@@ -64,12 +72,16 @@ launch = {
     # The caller begins with the first ones: helpers meet the others.
     "later blocks": lambda: waits[4096, 1](flags, 2048),
     "many blocks": lambda: works[1 << 30, 1](flags, 1000),
+    # What these add is seen when a group of them has run.
+    "groups of blocks": lambda: adds[1 << 30, 1](flags, 10_000),
 }[how]
 
 flags[GO_ON] = 1
 for _ in range(earlier):
     if how == "many blocks":
         works[4, 1](flags, 1000)
+    elif how == "groups of blocks":
+        adds[64, 1](flags, 1000)
     else:
         launch()
 
@@ -98,7 +110,7 @@ for number in map(int, sys.argv[3:]):
 # All is as before: this and other kernels launch, on this thread and others.
 flags[GO_ON] = 1
 before = flags[STARTED]
-if how != "many blocks":
+if how not in ("many blocks", "groups of blocks"):
     launch()
     assert flags[STARTED] > before
 x = np.zeros(2_000_000)
@@ -122,7 +134,9 @@ def said_by(*arguments, before=""):
 
 @pytest.mark.each_value_once
 @pytest.mark.parametrize("earlier", [0, 4], ids=["first launch", "later launch"])
-@pytest.mark.parametrize("how", ["one block", "all blocks", "later blocks", "many blocks", "GIL held"])
+@pytest.mark.parametrize(
+    "how", ["one block", "all blocks", "later blocks", "many blocks", "groups of blocks", "GIL held"]
+)
 def test_an_interrupt_ends_a_launch_and_leaves_all_usable(how, earlier):
     assert said_by(how, earlier, INT) == ["KeyboardInterrupt", "fine"]
 

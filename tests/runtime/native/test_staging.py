@@ -35,7 +35,6 @@ class StandInRooms:
         self.codes: dict[str, int] = {}
         self.captured = 0
         self.most = most
-        self.grown = 0
         self.on_wait: Callable[[], None] = lambda: None
         self.memory: list[Any] = []
         self._kept = [
@@ -53,17 +52,16 @@ class StandInRooms:
 
     @property
     def address(self) -> int:
-        if not self.record.count:
-            self.grow()
         return ctypes.addressof(self.record)
 
-    def grow(self) -> None:
-        self.grown += 1
-        if (count := self.record.count) < self.most:
+    def grow(self, stream: int) -> bool:
+        count = self.record.count
+        if count < self.most and all(self.taken):
             blocks = [np.full(ROOM_BYTES, 0xEE, np.uint8) for _ in range(2)]
             self.memory.append(blocks)
             self.record.rooms[count].here, self.record.rooms[count].there = (block.ctypes.data for block in blocks)
             self.record.count = count + 1
+        return True
 
     def fail(self, code: int, kernel: str, config: LaunchConfig, stream: int) -> None:
         raise DeviceError(f"code {code} after {kernel} [{config}] in stream {stream}")

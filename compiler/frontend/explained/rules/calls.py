@@ -6,6 +6,7 @@ import ast
 import builtins
 import re
 from collections import Counter
+from types import CodeType
 from typing import Final
 
 from gridjit.compiler.frontend.explained.failure import Failure
@@ -220,12 +221,29 @@ def lengths(failure: Failure) -> Finding | None:
             node=made,
         )
     if failure.words.startswith("tuple index out of range"):
+        if (by_name := _only_by_name(failure)) is not None:
+            return by_name
         node = subscript_of(failure.source, ast.Load)
         return Finding(
             sentence=f"{text_of(node) or 'a tuple'}: the index is beyond the end of the tuple",
             advice="An array's shape has one number for each dimension." if "shape" in text_of(node) else "",
             node=node,
         )
+    return None
+
+
+def _only_by_name(failure: Failure) -> Finding | None:
+    """Return what is wrong with a call of a function whose parameters can only be given by name."""
+    for call in failure.source.of(ast.Call):
+        code = getattr(getattr(failure.value(call.func), "py_func", None), "__code__", None)
+        if isinstance(code, CodeType) and code.co_kwonlyargcount:
+            count = code.co_argcount
+            names = ", ".join(map(repr, code.co_varnames[count : count + code.co_kwonlyargcount]))
+            return Finding(
+                sentence=f"{text_of(call.func)!r} takes {names} only by name, which functions in kernels cannot",
+                advice="Leave out the * before them in its definition; they may be given by name all the same.",
+                node=call,
+            )
     return None
 
 

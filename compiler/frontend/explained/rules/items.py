@@ -14,6 +14,8 @@ from gridjit.compiler.frontend.explained.types_said import is_array, parts
 _OPERATIONS: Final = ("getitem", "setitem", "static_getitem", "static_setitem", "delitem")
 # What an array may be indexed with, as types are written; all else is told of as the mistake.
 _INDEX: Final = re.compile(r"-?\d+|u?int(?:p|\d+)?|bool|True|False|slice.*|ellipsis|None")
+_UNALIGNED: Final = re.compile(r"(?P<field>\w+) of type (?P<type>\S+) is not aligned$")
+_STORED: Final = re.compile(r"cannot store (?:double|float) to i\d+\*")
 _TEXTS: Final = re.compile(r"<U\d+")
 
 
@@ -177,6 +179,29 @@ def item_for_array(failure: Failure) -> Finding | None:
     values = "".join(f", {text_of(one)}" for one in rest[-1:])
     sentence = f"{name} takes an array and an index, and {text_of(item)} is one item"
     return Finding(sentence=sentence, advice=f"Write {name}({given}{values}).", node=item)
+
+
+def unaligned(failure: Failure) -> Finding | None:
+    """A field of a record that does not lie where its type must."""
+    if (found := _UNALIGNED.search(failure.words)) is None:
+        return None
+    return Finding(
+        sentence=f"the record's field {found['field']!r}, a {found['type']}, does not lie at a multiple of its size",
+        advice="Make the records with np.dtype([...], align=True), and those within them too.",
+    )
+
+
+def divided_in_place(failure: Failure) -> Finding | None:
+    """An integer that is to become a float in its place."""
+    node = next(failure.source.of(ast.AugAssign), None)
+    if node is None or not isinstance(node.op, ast.Div) or not _STORED.search(failure.words):
+        return None
+    target, value = text_of(node.target), text_of(node.value)
+    return Finding(
+        sentence=f"{target} /= {value} makes a float, and {target} is an integer",
+        advice=f"Use //=, or leave out the fraction: {target} = {target} / {value}",
+        node=node,
+    )
 
 
 RULES = (items, whole_array, dimensions_of_index, item_for_array)

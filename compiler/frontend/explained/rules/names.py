@@ -38,6 +38,7 @@ _BUILTINS: Final = frozenset(
         *("range", "round", "slice", "tuple", "zip"),
     )
 )
+_OWN = "Import the one for kernels: from gridjit.cuda import {}"
 # What has no meaning for a thread of a GPU, with what to use for it.
 INSTEAD: Final = {
     "input": "Pass what the kernel needs as an argument.",
@@ -136,6 +137,8 @@ def _of_value(name: str, value: Any, failure: Failure) -> tuple[str, str]:
         return f"{name!r} is {value if abs(value) < 1 << 200 else 'a number'}, which does not fit into 64 bits", _BIG
     if name == "prange":
         return "prange divides a loop among the threads of a CPU, and a kernel is one thread of many", _ITEM_EACH
+    if isinstance(value, FunctionType) and value.__module__ == "numba.misc.special":
+        return f"{name!r} is the one for functions that run on the processor", _OWN.format(value.__name__)
     if isinstance(value, FunctionType):
         return (
             f"{name!r} is a plain Python function, and kernels call device functions only",

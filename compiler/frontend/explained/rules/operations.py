@@ -253,9 +253,11 @@ def numpys(failure: Failure) -> Finding | None:
         return None
     calls = (node for node in failure.source.of(ast.Call) if text_of(node.func).startswith(("np.", "numpy.")))
     products = (node for node in failure.source.of(ast.BinOp) if isinstance(node.op, ast.MatMult))
-    node = next(calls, None) or next(products, None)
-    sentence = f"{text_of(node) or 'linear algebra'} is not available in kernels"
-    return Finding(sentence=sentence, advice=_NUMPYS, node=node)
+    values = (node for node in failure.source.of(ast.Attribute) if text_of(node).startswith(("np.", "numpy.")))
+    if (node := next(calls, None) or next(products, None) or next(values, None)) is None:
+        return None
+    advice = "" if isinstance(node, ast.Attribute) else _NUMPYS
+    return Finding(sentence=f"{text_of(node)} is not available in kernels", advice=advice, node=node)
 
 
 def _called(failure: Failure) -> ast.Call | None:

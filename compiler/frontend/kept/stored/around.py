@@ -20,6 +20,7 @@ from typing import Any
 from gridjit.compiler.frontend.kept.within import Within
 from gridjit.compiler.key.source.libraries import is_library
 from gridjit.digests import blake2b, utf8
+from gridjit.interrupts import let_through
 
 _PYTHONS = os.path.dirname(os.__file__) + os.sep
 # Their functions are looked at where they are looked into.
@@ -128,7 +129,8 @@ def _has_a_text(kind: Any) -> bool:
 def _text_of(value: Any) -> str:
     try:
         text = repr(value)
-    except Exception:  # an object that is not complete
+    except Exception as error:  # an object that is not complete
+        let_through(error)
         return ""
     return "" if " at 0x" in text else text
 

@@ -40,6 +40,7 @@ from gridjit.compiler.key.source.code import lines_digest
 from gridjit.compiler.key.source.libraries import is_library
 from gridjit.compiler.key.source.objects import MISSING, cell_value
 from gridjit.compiler.recorded.value_path import follow, global_of
+from gridjit.interrupts import let_through
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,7 +86,8 @@ def revived(
             _ask(asked, event)
         libraries = [event.result.library for event in asked.events if isinstance(event, Unit)]
         return result_of(unit.descriptor, unit.text, asked.symbols, libraries), tuple(asked.events)
-    except Exception:  # a value's class runs code of the program's; what is stored may be anything
+    except Exception as error:  # a value's class runs code of the program's; what is stored may be anything
+        let_through(error)
         return None
 
 

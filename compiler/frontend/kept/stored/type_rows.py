@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from gridjit import reading
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.interrupts import let_through
 
 # A type, or a plain value in one, as JSON has it.
 Row: TypeAlias = "list[Any]"
@@ -23,7 +24,8 @@ def row_of(numba_type: Any) -> Row | None:
     try:
         row = _row(numba_type)
         again = type_of(row)
-    except Exception:  # a type of another kind, or with something else inside
+    except Exception as error:  # a type of another kind, or with something else inside
+        let_through(error)
         return None
     same = type(again) is type(numba_type) and again == numba_type and str(again) == str(numba_type)
     return row if same else None

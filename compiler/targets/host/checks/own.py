@@ -121,7 +121,8 @@ def _own(its: Collection[Item | None], forms: Forms) -> Own | None:
     if len(known) < len(its):
         return None
     keys = [key for axis in zip(*known, strict=True) if (key := _common(axis, forms)) is not None]
-    most = {axis: min(key.most[1] for key in keys if key.most[0] == axis) for axis, n in (k.most for k in keys) if n}
+    limits = [key.most for key in keys if key.most[1]]
+    most = {axis: min(threads for other, threads in limits if other == axis) for axis, _ in limits}
     return Own(tells=frozenset[str]().union(*(key.tells for key in keys)), most=most) if keys else None
 
 

@@ -121,13 +121,15 @@ def bank_renewal(plan: LoopPlan, number: int) -> list[str]:
 def arguments(parameters: Sequence[Parameter], every: str, **places: str) -> str:
     """Return the arguments of a call to a region or guard; every says whether the guard is known to hold.
 
-    places: values in place of the thread's own ("tid_x", "thread"), and whether the row's indices are asked ("asks").
+    places: values in place of the thread's own ("tid_x", "thread"), whether the row's indices are asked ("asks"), and
+    whether the thread may be one that does what others do not ("rare").
     """
     given = {
         **{f"%gj.{name}": f"%{name}" for name in COORDINATES},
         "%gj.thread": "%t",
         "%gj.all": every,
         "%gj.asks": "true",
+        "%gj.rare": "true",
     }
     given |= {"%gj.bank": "%bank.out", "%gj.turn": "0"}
     given |= {f"%gj.{name.replace('_', '.')}": value for name, value in places.items()}

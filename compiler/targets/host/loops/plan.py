@@ -10,6 +10,7 @@ from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import Collective
 from gridjit.compiler.targets.host.gathered.arrays import GatheredArray
 from gridjit.compiler.targets.host.orders.flat import Flat
+from gridjit.compiler.targets.host.orders.rare import Stop
 from gridjit.compiler.targets.host.regions.body import Parameter
 from gridjit.compiler.targets.host.regions.slots import Slot
 
@@ -46,7 +47,8 @@ class LoopPlan:
     which the grid waits, and the first that ends a turn of a loop that waits. progress: where in the bank threads
     note that they changed something in a turn. recursive: whether there are functions that look at
     the stack, as they call themselves. plain: for each region, whether rows of threads are asked whether they are
-    plain (orders/plain.py). cluster: the blocks that the waits for the grid are for, if not for all. gathered: the
+    plain (orders/plain.py). stops: for each region, the places along a row where threads are run by themselves; none
+    at all if there are none. cluster: the blocks that the waits for the grid are for, if not for all. gathered: the
     arrays that a run of blocks adds to in a copy; others: the addresses and dimensions of those it uses besides.
     """
 
@@ -80,6 +82,7 @@ class LoopPlan:
     widest: bool = False
     recursive: bool = False
     plain: tuple[bool, ...] = ()
+    stops: tuple[tuple[Stop, ...], ...] = ()
     cluster: Dim3 = (1, 1, 1)
     gathered: tuple[GatheredArray, ...] = ()
     others: tuple[tuple[int, int], ...] = ()

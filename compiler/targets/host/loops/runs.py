@@ -6,7 +6,7 @@ from gridjit.compiler.targets.host.loops.frame import CONTEXT, EXTENT, arguments
 from gridjit.compiler.targets.host.loops.memory import ROW
 from gridjit.compiler.targets.host.loops.metadata import ACCESS_GROUP
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
-from gridjit.compiler.targets.host.loops.threads import Asked, Plainly, ThreadLoops
+from gridjit.compiler.targets.host.loops.threads import Asked, Parted, Plainly, RowBody, ThreadLoops
 from gridjit.compiler.targets.host.orders import bounds
 from gridjit.compiler.targets.host.orders.plain import plain_name
 from gridjit.compiler.targets.host.regions import guard
@@ -66,16 +66,23 @@ def _threads(plan: LoopPlan, loops: ThreadLoops, number: int) -> list[str]:
     return loops.loop("only", _either(plan, loops, number, "false", noted), "entry", "over")
 
 
-def _either(plan: LoopPlan, loops: ThreadLoops, number: int, every: str, noted: list[str]) -> list[str] | Plainly:
+def _either(plan: LoopPlan, loops: ThreadLoops, number: int, every: str, noted: list[str]) -> RowBody | Plainly:
     """Return what is run for each thread of a row: a region's call, or one of two that asks of no index."""
-    asking = [call(plan, number, every), *noted]
     if not any(plan.plain[number : number + 1]):
-        return asking
+        return _parted(plan, number, every, noted)
     return Plainly(
         call=lambda first, end: _ask_plain(plan, loops, number, first, end),
-        body=[call(plan, number, every, asks="false"), *noted],
-        otherwise=asking,
+        body=_parted(plan, number, every, noted, asks="false"),
+        otherwise=[call(plan, number, every), *noted],
     )
+
+
+def _parted(plan: LoopPlan, number: int, every: str, noted: list[str], *, asks: str = "true") -> RowBody:
+    """Return what is run for each thread of a row, by themselves for those that do what others do not."""
+    each = [call(plan, number, every, asks=asks), *noted]
+    stops = plan.stops[number] if plan.stops else ()
+    usual = [call(plan, number, every, asks=asks, rare="false"), *noted]
+    return Parted(stops=stops, usual=usual, rare=each) if stops else each
 
 
 def _ask_plain(plan: LoopPlan, loops: ThreadLoops, number: int, first: str, end: str) -> str:
@@ -211,10 +218,12 @@ def _ask(plan: LoopPlan) -> list[str]:
     ]
 
 
-def call(plan: LoopPlan, number: int, every: str, *, inline: bool = True, asks: str = "true") -> str:
+def call(
+    plan: LoopPlan, number: int, every: str, *, inline: bool = True, asks: str = "true", rare: str = "true"
+) -> str:
     """Return the call of a region; one that is not inlined keeps a rarely used loop small."""
     how = "alwaysinline" if inline else "noinline"
-    passed = arguments(plan.parameters, every, asks=asks, **_turn(plan)) + _shared(plan)
+    passed = arguments(plan.parameters, every, asks=asks, rare=rare, **_turn(plan)) + _shared(plan)
     return f"  %state = call i32 @{region_name(number)}({passed}) {how}"
 
 

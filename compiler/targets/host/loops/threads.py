@@ -6,11 +6,12 @@ runs them, and another the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from gridjit.compiler.targets.host.loops.metadata import LAUNCH, loop_number
 from gridjit.compiler.targets.host.orders import bounds
+from gridjit.compiler.targets.host.orders.rare import Stop
 from gridjit.compiler.targets.host.regions.body import defined, rename
 
 # The values that a function's loops share; every other value is a loop's own.
@@ -36,6 +37,21 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Parted:
+    """What is run for a row of which some threads are run by themselves: one body for those, another for all others.
+
+    stops: the places of these threads along the row.
+    """
+
+    stops: tuple[Stop, ...]
+    usual: list[str]
+    rare: list[str]
+
+
+RowBody = list[str] | Parted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plainly:
     """What is run for a row of threads: one body if a call says that the row is plain, else another.
 
@@ -43,7 +59,7 @@ class Plainly:
     """
 
     call: Callable[[str, str], str]
-    body: list[str]
+    body: RowBody
     otherwise: list[str]
 
 
@@ -59,9 +75,7 @@ class ThreadLoops:
     depth: str = "%ntid.y"
     vectorized: list[bool] = field(default_factory=list)
 
-    def loop(
-        self, name: str, body: list[str] | Plainly, before: str, after: str, *, vectorize: bool = True
-    ) -> list[str]:
+    def loop(self, name: str, body: RowBody | Plainly, before: str, after: str, *, vectorize: bool = True) -> list[str]:
         """Return the loops over all threads around body; names inside are made unique by a prefix.
 
         They follow the block called before, and lead to the one called after. body finds the thread's number in %t
@@ -70,7 +84,7 @@ class ThreadLoops:
         row = self._row(f"{name}.{self.inner}", body, ("0", self.length), f"{name}.row", vectorize=vectorize)
         return self._rows(name, [f"  br label %{name}.{self.inner}", *row], before, after)
 
-    def narrowed(self, name: str, body: list[str] | Plainly, ends: list[str], before: str, after: str) -> list[str]:
+    def narrowed(self, name: str, body: RowBody | Plainly, ends: list[str], before: str, after: str) -> list[str]:
         """Return such loops over a part of each row: from %from to before %to, which the code `ends` finds."""
         lines = [
             *ends,
@@ -83,7 +97,7 @@ class ThreadLoops:
         return self._rows(name, lines, before, after)
 
     def bounded(
-        self, name: str, ask: Asked, inside: list[str] | Plainly, outside: list[str], before: str, after: str
+        self, name: str, ask: Asked, inside: RowBody | Plainly, outside: list[str], before: str, after: str
     ) -> list[str]:
         """Return the loops over all threads around inside, for those within their row's bounds, and outside."""
         skip = ask.skip
@@ -173,7 +187,7 @@ class ThreadLoops:
         ]
 
     def _row(
-        self, label: str, body: list[str] | Plainly, ends: tuple[str, str], before: str, *, vectorize: bool = True
+        self, label: str, body: RowBody | Plainly, ends: tuple[str, str], before: str, *, vectorize: bool = True
     ) -> list[str]:
         """Return the loop over a row's threads from the first of ends to before the second, or one of two loops."""
         name = label.partition(".")[0]
@@ -189,20 +203,69 @@ class ThreadLoops:
         ]
 
     def _one(
-        self, label: str, body: list[str], ends: tuple[str, str], before: str, after: str, *, vectorize: bool
+        self, label: str, body: RowBody, ends: tuple[str, str], before: str, after: str, *, vectorize: bool
     ) -> list[str]:
+        if isinstance(body, Parted):
+            return self._parts(label, body, ends, before, after)
         first, end = ends
         lines = [
             f"{label}:",
             f"  %tid.{self.inner} = phi i32 [ {first}, %{before} ], [ %{self.inner}.next, %{label}.end ]",
-            f"  %far = mul nuw nsw i32 %tid.{self.inner}, {self.step}",
-            "  %t = add nuw nsw i32 %row.start, %far",
-            "  %t.wide = zext nneg i32 %t to i64",
+            *self._thread(),
             *body,
             f"  br label %{label}.end",
             *_end(label, self.inner, end, after, self._number(vectorize=vectorize)),
         ]
         return _prefixed(lines, label)
+
+    def _thread(self) -> list[str]:
+        """Return the code that finds a thread's number from its place along the row."""
+        return [
+            f"  %far = mul nuw nsw i32 %tid.{self.inner}, {self.step}",
+            "  %t = add nuw nsw i32 %row.start, %far",
+            "  %t.wide = zext nneg i32 %t to i64",
+        ]
+
+    def _parts(self, label: str, body: Parted, ends: tuple[str, str], before: str, after: str) -> list[str]:
+        """Return the loop over the parts of a row: the threads up to the next that is run by itself, and that one."""
+        first, end = ends
+        usual, alone = f"{label}.usual", f"{label}.alone"
+        lines = [
+            f"{label}:",
+            f"  %part = phi i32 [ {first}, %{before} ], [ %part.next, %{alone} ]",
+            *self._next_stop(body.stops, end),
+            "  %usual.any = icmp ult i32 %part, %stop",
+            f"  br i1 %usual.any, label %{usual}.begin, label %{usual}.over",
+            f"{usual}.begin:",
+            f"  br label %{usual}",
+            *self._one(usual, body.usual, ("%part", "%stop"), f"{usual}.begin", f"{usual}.over", vectorize=True),
+            f"{usual}.over:",
+            f"  %alone.any = icmp ult i32 %stop, {end}",
+            f"  br i1 %alone.any, label %{alone}, label %{after}",
+            f"{alone}:",
+            f"  %tid.{self.inner} = add i32 %stop, 0",
+            *self._thread(),
+            *body.rare,
+            "  %part.next = add nuw nsw i32 %stop, 1",
+            f"  %part.more = icmp ult i32 %part.next, {end}",
+            f"  br i1 %part.more, label %{label}, label %{after}, !llvm.loop !{self._number(vectorize=False)}",
+        ]
+        return _prefixed(lines, label)
+
+    def _next_stop(self, stops: Sequence[Stop], end: str) -> list[str]:
+        """Return the code that finds %stop: the next thread of a row, from %part on, that is run by itself, or end."""
+        lines, nearest = list[str](), end
+        for number, stop in enumerate(stops):
+            at = f"%stop.{number}"
+            base = f"%ntid.{self.inner}" if stop.from_end else "0"
+            lines += [
+                f"  {at} = add i32 {base}, {stop.place}",
+                f"  {at}.ahead = icmp uge i32 {at}, %part",
+                f"  {at}.from = select i1 {at}.ahead, i32 {at}, i32 {end}",
+                f"  {at}.least = call i32 @llvm.umin.i32(i32 {at}.from, i32 {nearest})",
+            ]
+            nearest = f"{at}.least"
+        return [*lines, f"  %stop = add i32 {nearest}, 0"]
 
 
 def _end(label: str, axis: str, count: str, after: str, number: int) -> list[str]:

@@ -58,7 +58,7 @@ class Row:
             return {name: 1} if self.varies(name) is False else None
         line = self.lines.get(name, "")
         if found := _WIDENED.match(line):
-            return self._widened(found[3], "sext" if found[2] else found[1], nneg=bool(found[2]))
+            return self.widened(found[3], "sext" if found[2] else found[1], nneg=bool(found[2]))
         found = _BINARY.match(line)
         return self._combined(found, self.value(found[4]), self.value(found[5])) if found else None
 
@@ -70,7 +70,7 @@ class Row:
             return _scaled(operation, a, b)
         return _sum(a, b, -1 if operation == "sub" else 1)
 
-    def _widened(self, name: str, how: str, *, nneg: bool = False) -> Linear | None:
+    def widened(self, name: str, how: str, *, nneg: bool = False) -> Linear | None:
         """Return a value of 32 bits, widened, as the sum of its parts widened."""
         if not name.startswith("%"):
             return {ONE: int(name)} if how == "sext" or int(name) >= 0 else None
@@ -84,7 +84,7 @@ class Row:
         found = _BINARY.match(line)
         if found is None or not (exact in found[2] or found[5] == "0" or (nneg and "nsw" in found[2])):
             return None
-        return self._combined(found, self._widened(found[4], how), self._widened(found[5], how))
+        return self._combined(found, self.widened(found[4], how), self.widened(found[5], how))
 
 
 def _scaled(operation: str, a: Linear, b: Linear) -> Linear | None:

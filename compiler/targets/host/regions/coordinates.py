@@ -23,6 +23,7 @@ PLACE = (
     Parameter(type="i64", name="%gj.turn"),
     Parameter(type="i1", name="%gj.all"),
     Parameter(type="i1", name="%gj.asks"),
+    Parameter(type="i1", name="%gj.rare"),
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -30,8 +29,6 @@ class Allocations:
         self._space = space
         self._pool: Pool | None = None
         self._making = lock()
-        # The pool that a thread was told to make.
-        self._begun: tuple[Pool, ...] = ()
         # Frees that had to wait: they would have broken a capture that was under way.
         self._waiting: deque[tuple[int, int, Pool, Any]] = deque()
 
@@ -56,32 +53,11 @@ class Allocations:
             in_callbacks.free_waiting()
             self._free_waiting()
             pool = self._pool_of(epoch)
-            address = self._from(pool, size, handle)
-        if pool.is_wanted:
-            self._make_ready_beside(pool)
+            address = pool.allocate(size, handle)
         # A stream that is only a number may be gone by the time the memory is freed.
         lasting = handle if handle <= 2 or not isinstance(stream, int) else 0
         give = functools.partial(self._free, address, lasting, pool, stream)
         return Memory(self._space, address, size, owner=stream, free=functools.partial(in_callbacks.outside, give))
-
-    def _from(self, pool: Pool, size: int, handle: int) -> int:
-        try:
-            return pool.allocate(size, handle)
-        except DriverError as error:
-            if error.name != "CUDA_ERROR_OUT_OF_MEMORY" or pool.is_ready:
-                raise
-        pool.make_ready()
-        return pool.allocate(size, handle)
-
-    def _make_ready_beside(self, pool: Pool) -> None:
-        """Have a thread make a pool, which the process's end waits for."""
-        if pool in self._begun:
-            return
-        self._begun = (pool,)
-        try:
-            threading.Thread(target=pool.make_ready, name="gridjit pool").start()
-        except RuntimeError:  # there are no new threads while the interpreter ends, or no more
-            pool.make_ready()
 
     def _free(self, address: int, handle: int, pool: Pool, stream: Any) -> None:
         """Free memory; called by the garbage collector, at any time in any thread, so it takes no lock."""

@@ -29,7 +29,7 @@ class CudaRooms:
     def __init__(self, device: CudaDevice, epoch: int) -> None:
         self._device = device
         self.epoch = epoch
-        self._memory: list[Memory] = []
+        self._memory: list[tuple[Memory, ctypes.Array[ctypes.c_char]]] = []
         self._growing = lock()
         find = device.driver.entry_point
         self._record = RoomsRecord(
@@ -43,32 +43,29 @@ class CudaRooms:
 
     @property
     def address(self) -> int:
-        """The address of the record, with a room at least; 0 if there is no memory for one."""
-        self.grow()
-        return ctypes.addressof(self._record) if self._record.count else 0
+        """The address of the record."""
+        return ctypes.addressof(self._record)
 
-    def grow(self) -> None:
-        """Make another room, if all are taken and there may be more, and there is memory for it."""
+    def grow(self, stream: int) -> bool:
+        """Make another room, if all are taken and there may be more, and there is memory; return whether there is any.
+
+        stream: that of a launch that was waited for, so that it is not waited for long.
+        """
         with section(), self._growing, contextlib.suppress(DriverError):
             count = self._record.count
             if count < MAX_ROOMS and all(room.taken for room in self._record.rooms[:count]):
-                self._record.rooms[count] = self._room()
+                self._record.rooms[count] = self._room(stream)
                 # Machine code looks at so many, without the lock.
                 self._record.count = count + 1
+        return bool(self._record.count)
 
-    def _room(self) -> RoomRecord:
-        device, driver = self._device, self._device.driver
-        # In the order of a stream that nothing waits for, so that all streams may use it when this returns.
-        stream = device.timeline.create_stream(nonblocking=True)
-        try:
-            memory = device.space.allocate(ROOM_BYTES, stream)
-            device.timeline.synchronize(stream)
-        finally:
-            device.timeline.destroy_stream(stream)
-        with device.current, driver.while_capturing():  # another stream
-            here = driver.allocate_host(ROOM_BYTES)
-        self._memory.append(memory)
-        return RoomRecord(here=here, there=memory.address)
+    def _room(self, stream: int) -> RoomRecord:
+        memory = self._device.space.allocate(ROOM_BYTES, stream)
+        # Streams that are not ordered with this one may use it then.
+        self._device.timeline.synchronize(stream)
+        here = ctypes.create_string_buffer(ROOM_BYTES)
+        self._memory.append((memory, here))
+        return RoomRecord(here=ctypes.addressof(here), there=memory.address)
 
     def fail(self, code: int, kernel: str, config: LaunchConfig, stream: int) -> None:
         """Raise what the driver's code says, which it told after a launch was made."""

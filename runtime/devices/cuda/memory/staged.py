@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from gridjit.forking import lock, section
-from gridjit.runtime.devices.cuda.driver import AT_ONCE_BYTES, Driver
+from gridjit.runtime.devices.cuda.driver import Driver
+from gridjit.runtime.devices.cuda.memory.calls import AT_ONCE_BYTES
 from gridjit.runtime.devices.host.pool import pool
 from gridjit.values import dataclass
 

@@ -1,0 +1,115 @@
+"""Rare threads: those at one place of a row (`if tx == 0`, `if tx == blockDim.x - 1`), which are run by themselves.
+
+Where a region does something for such a thread only, LLVM makes masked stores of it, which all threads pay for. Here
+the condition asks only if `%gj.rare` is set. Loops over threads leave it unset between those places, where it is known
+not to hold. Threads are run in the same order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gridjit.compiler.targets.host.orders.linear import ONE, PLACE, Linear, Row
+from gridjit.compiler.targets.host.regions.body import NAME, Body, defined
+
+RARE = "%gj.rare"
+_EQUAL = re.compile(rf"({NAME}) = icmp (?:samesign )?(eq|ne) (i32|i64) ({NAME}), ({NAME}|-?\d+)$")
+_COPY = re.compile(rf"{NAME} = (?:zext|sext) (?:nneg )?i32 ({NAME}) to i64$")
+_MOVED = re.compile(rf"{NAME} = add (?:nuw |nsw )*i(?:32|64) ({NAME}), (-?\d+)$")
+_MADE = re.compile(r"gj\.met\.(\d+)\.")
+# More places than this would cost more than they save, and so would a region of more lines.
+_MOST, _LONG = 4, 150
+_LARGEST_BLOCK = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Stop:
+    """A place along a row: so many threads from its beginning, or from its end."""
+
+    place: int
+    from_end: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rarely:
+    """A body in which conditions on one place along a row ask only if `%gj.rare` is set, and these places."""
+
+    body: Body
+    stops: tuple[Stop, ...] = ()
+
+    def of(self, region: str) -> tuple[Stop, ...]:
+        """Return the places that a region's text asks for."""
+        met = {int(number) for number in _MADE.findall(region)}
+        return tuple(self.stops[number] for number in sorted(met)) if region.count("\n") <= _LONG else ()
+
+
+def rarely(body: Body, axis: str) -> Rarely:
+    """Return body with that done. axis: that of a row, x or y."""
+    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
+    row = Row(lines, axis, ())
+    found = {name: stop for name, line in lines.items() if (stop := _stop(line, row)) is not None}
+    stops = tuple(sorted(set(found.values())))
+    if not stops or len(stops) > _MOST:
+        return Rarely(body=body)
+    blocks = tuple(
+        replace(block, lines=tuple(new for line in block.lines for new in _written(line, found, stops)))
+        for block in body.blocks
+    )
+    return Rarely(body=replace(body, blocks=blocks), stops=stops)
+
+
+def _stop(line: str, row: Row) -> Stop | None:
+    """Return the place where an instruction's comparison holds, or the only one where it does not."""
+    if (found := _EQUAL.match(line)) is None:
+        return None
+    values = [row.value(one) if found[3] == "i64" else row.widened(one, "zext") for one in (found[4], found[5])]
+    if None in values:
+        return None
+    first, second = (value or {} for value in values)
+    apart = {part: first.get(part, 0) - second.get(part, 0) for part in {**first, **second}}
+    return _place({part: count for part, count in apart.items() if count}, row)
+
+
+def _place(apart: Linear, row: Row) -> Stop | None:
+    """Return the place at which a linear value is 0."""
+    sign = -apart.get(PLACE, 0)
+    at = apart.get(ONE, 0) * sign
+    sizes = {part: count for part, count in apart.items() if part not in (PLACE, ONE)}
+    if abs(sign) != 1 or len(sizes) > 1:
+        return None
+    if not sizes:
+        return Stop(place=at) if 0 <= at < _LARGEST_BLOCK else None
+    part, count = next(iter(sizes.items()))
+    further = _beyond_size(part, row) if count == sign else None
+    if further is None or not -_LARGEST_BLOCK < at + further < 0:
+        return None
+    return Stop(place=at + further, from_end=True)
+
+
+def _beyond_size(part: str, row: Row) -> int | None:
+    """Return how much more a value is than the length of a block's row; None if it is not made of that."""
+    name, more = part.rpartition(" ")[2], 0
+    while name != f"%gj.n{row.place.removeprefix('%gj.')}":
+        line = row.lines.get(name, "")
+        if found := _MOVED.match(line):
+            more += int(found[2])
+        elif (found := _COPY.match(line)) is None:
+            return None
+        name = found[1]
+    return more
+
+
+def _written(line: str, found: Mapping[str, Stop], stops: Sequence[Stop]) -> tuple[str, ...]:
+    """Return what takes an instruction's place."""
+    name = defined(line)
+    if name is None or name not in found:
+        return (line,)
+    bare = name[1:].strip('"')
+    raw = f'%"gj.met.{stops.index(found[name])}.{bare}"'
+    compared = f"{raw} = {line.partition(' = ')[2]}"
+    if compared.partition(" icmp ")[2].removeprefix("samesign ").startswith("eq"):
+        return compared, f"{name} = and i1 {raw}, {RARE}"
+    other = f'%"gj.usual.{bare}"'
+    return compared, f"{other} = xor i1 {RARE}, true", f"{name} = or i1 {raw}, {other}"

@@ -1,0 +1,91 @@
+"""What one thread of a row does by itself costs the others nothing: their loop has no stores under masks for it."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.options import Options
+from gridjit.compiler.targets.host import llvm
+from gridjit.compiler.targets.host.generate import generate
+from gridjit.compiler.targets.host.orders.rare import Stop, rarely
+from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.regions.body import Block, Body
+
+cuda = numba_cuda()
+
+
+def first(x, out):
+    tile = cuda.shared.array(65, np.float32)
+    t = cuda.threadIdx.x
+    tile[t + 1] = x[t]
+    if t == 0:
+        tile[0] = x[0]
+    cuda.syncthreads()
+    out[t] = tile[t] + tile[t + 1]
+
+
+def last(x, out):
+    tile = cuda.shared.array(65, np.float32)
+    t = cuda.threadIdx.x
+    tile[t] = x[t]
+    if t == cuda.blockDim.x - 1:
+        tile[64] = x[0]
+    cuda.syncthreads()
+    out[t] = tile[t] + tile[t + 1]
+
+
+@pytest.mark.parametrize("kernel", [first, last])
+def test_what_one_thread_stores_is_not_masked(lowered, monkeypatch, kernel):
+    texts = []
+    emit = llvm.emit
+    monkeypatch.setattr(llvm, "emit", lambda module, target: texts.append(str(module)) or emit(module, target))
+    generate(lowered(kernel, "float32[1]", "float32[1]"), host_target(), Options())
+    assert "call void @llvm.masked" not in texts[0]
+
+
+SIZE = "%s = zext nneg i32 %n to i64"
+
+
+def stops(*lines, axis="x"):
+    given = ("%t = add i32 %gj.tid.x, 0", "%n = add i32 %gj.ntid.x, 0", "%w = zext nneg i32 %t to i64")
+    body = Body(parameters=(), blocks=(Block(label="%entry", lines=(*given, *lines, "ret i32 0")),), rest="")
+    return rarely(body, axis).stops
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (["%c = icmp eq i32 %t, 31"], (Stop(place=31),)),
+        (["%c = icmp ne i64 %w, 0"], (Stop(place=0),)),
+        (["%a = add nuw nsw i64 %w, 3", "%c = icmp eq i64 %a, 5"], (Stop(place=2),)),
+        ([SIZE, "%a = add nsw i64 %s, -1", "%c = icmp eq i64 %w, %a"], (Stop(place=-1, from_end=True),)),
+        ([SIZE, "%a = sub nsw i64 %s, %w", "%c = icmp eq i64 %a, 2"], (Stop(place=-2, from_end=True),)),
+        (["%a = add i32 %n, -3", "%c = icmp eq i32 %t, %a"], (Stop(place=-3, from_end=True),)),
+        (
+            ["%c = icmp eq i32 %t, 0", "%d = icmp ne i32 %t, 0", "%e = icmp eq i32 %t, 7"],
+            (Stop(place=0), Stop(place=7)),
+        ),
+    ],
+)
+def test_places_are_found_in_comparisons(lines, found):
+    assert stops(*lines) == found
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["%c = icmp eq i32 %t, 5000"],
+        ["%c = icmp eq i64 %w, -1"],
+        ["%c = icmp ult i32 %t, 3"],
+        ["%a = mul nuw nsw i64 %w, 2", "%c = icmp eq i64 %a, 4"],
+        ["%c = icmp eq i32 %gj.tid.y, 0"],
+        ["%s = zext nneg i32 %gj.ctaid.x to i64", "%c = icmp eq i64 %w, %s"],
+        [SIZE, "%c = icmp eq i64 %w, %s"],
+        [f"%c{place} = icmp eq i32 %t, {place}" for place in range(5)],
+    ],
+)
+def test_other_conditions_are_asked_by_every_thread(lines):
+    assert stops(*lines) == ()
