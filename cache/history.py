@@ -146,14 +146,14 @@ def _history(value: Any) -> History:
 def _job(value: Any) -> PastJob:
     given = reading.fields(value, ("fields", "key", "made"))
     if not is_key(reading.text(given["key"])):
-        raise reading.Unreadable("a key is due")
+        raise reading.Unreadable("a key is expected")
     return PastJob(key=given["key"], fields=_fields(given["fields"]), made=reading.number(given["made"]))
 
 
 def _fields(value: Any) -> Fields:
     """Return value, a list of pairs of texts; proved all at once, as a history has thousands."""
     if type(value) is not list or len(value) > _MOST_FIELDS or {type(row) for row in value} - {list}:
-        raise reading.Unreadable("a list of pairs is due")
+        raise reading.Unreadable("a list of pairs is expected")
     if {len(row) for row in value} - {2} or {type(text) for row in value for text in row} - {str}:
-        raise reading.Unreadable("pairs of texts are due")
+        raise reading.Unreadable("pairs of texts are expected")
     return tuple(map(tuple, value))

@@ -196,7 +196,7 @@ def _identity(value: Any) -> Identity:
 
 def _key(value: Any) -> str:
     if not is_key(reading.text(value)):
-        raise reading.Unreadable("a key is due")
+        raise reading.Unreadable("a key is expected")
     return str(value)
 
 

@@ -148,7 +148,7 @@ def _described(image: bytes, value: Any) -> Artifact:
 
 def _symbol(value: Any) -> str:
     if not reading.text(value) or not value.isascii() or "\0" in value:
-        raise reading.Unreadable("the name of a function is due")
+        raise reading.Unreadable("the name of a function is expected")
     return str(value)
 
 
@@ -168,7 +168,7 @@ def _resources(value: Any) -> dict[str, int]:
 
 def _object(value: Any) -> dict[str, Any]:
     if type(value) is not dict:
-        raise reading.Unreadable("an object is due")
+        raise reading.Unreadable("an object is expected")
     return reading.nested(value)  # type: ignore[no-any-return]
 
 

@@ -24,6 +24,9 @@ from typing import IO, Any
 # Read once, before a program could be asked for: by the interpreter, the loader or numba.
 _AT_START = ("NUMBA", "LD_", "LLVM", "PYTHONHASHSEED", "PYTHONUTF8", "PYTHONWARNINGS", "PYTHONMALLOC", "CUDA")
 _OF_THIS_RUN: dict[str, str] = {}
+# Settings that a test made for itself: what they have imported would be there in programs of all tests to come.
+_OF_A_TEST = ("GRIDJIT_CHECK_STREAMS", "GRIDJIT_TRACE", "GRIDJIT_RECORD", "GRIDJIT_HOST_STEP", "GRIDJIT_LOG")
+_LEFT_OUT = (*_AT_START, *_OF_A_TEST)
 
 
 # The variable that names the folder where the processes of a run of tests meet the servers.
@@ -85,7 +88,7 @@ def _started(path: Path) -> socket.socket:
         listener.listen()
         os.set_inheritable(listener.fileno(), True)
         command = [sys.executable, str(Path(__file__).with_name("program_server.py")), str(listener.fileno())]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(_AT_START)}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(_LEFT_OUT)}
         nothing = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
         os.posix_spawn(sys.executable, command, environment | _OF_THIS_RUN, file_actions=[nothing])
     connection = _connected(path)

@@ -108,7 +108,7 @@ class Graph:
     def nodes(self) -> Nodes:
         """What was recorded, in that order: by number, or by name."""
         if self._nodes is None:
-            raise LaunchError(f"{self!r} has nodes when it was recorded: after its with block")
+            raise LaunchError(f"{self!r} has nodes once it is recorded: ask after its with block")
         return self._nodes
 
     def launch(self, stream: StreamLike | None = None) -> None:
@@ -150,7 +150,7 @@ class Graph:
         if self._runnable is None:
             if self._closed:
                 raise DeviceError("this graph was closed; record another with gridjit.graph()")
-            raise LaunchError(f"{self!r} can be launched when it was recorded: after its with block")
+            raise LaunchError(f"{self!r} can be launched once it is recorded: launch it after its with block")
         return self._runnable
 
     # -- its end -----------------------------------------------------------------------------------------------------

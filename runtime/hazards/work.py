@@ -50,8 +50,8 @@ def host_hazard(place: Place, piece: Piece, earlier: Use) -> HazardError:
     path, _, line = str(place).rpartition(":")
     return HazardError(
         f"the host uses an array in place ({os.path.basename(path)}:{line}) while {before} may still write "
-        f"{_called(name)}: nothing has waited for it ({piece}). Insert synchronize() of {stream_name(before.stream)} "
-        "between them, or of an event in it"
+        f"{_called(name)}: nothing has waited for it ({piece}). Call synchronize() of {stream_name(before.stream)}, "
+        "or of an event in it, between the two"
     )
 
 

@@ -1,4 +1,4 @@
-"""programmatic: what a launch that may begin before the grid before it has ended needs of the code: that it waits."""
+"""programmatic: what a launch that may begin before the previous grid has ended needs of the code: that it waits."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from gridjit.compiler.launch_config import LaunchConfig
 
 
 def refuse_without_wait(artifact: Artifact, config: LaunchConfig) -> None:
-    """Raise ConfigError for code that waits for no grid: it could read what the grid before it has not yet written."""
+    """Raise ConfigError for code that waits for no grid: it could read what the previous grid has not yet written."""
     if not artifact.metadata.get("waits_for_grids"):
         raise ConfigError(
-            f"{artifact.kernel} [{config}]: with programmatic=True it may begin before the grid before it has ended, "
-            "and it does not wait for that: call gridjit.griddepcontrol.wait() in the kernel, before it reads what "
+            f"{artifact.kernel} [{config}]: with programmatic=True it may begin before the previous grid has ended, "
+            "and it does not wait for it: call gridjit.griddepcontrol.wait() in the kernel, before it reads what "
             "others write, or launch it without programmatic"
         )

@@ -99,8 +99,8 @@ def read_interface(interface: Interface, name: str = "__cuda_array_interface__")
         raise
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise ArgumentError(
-            f"{name} is {interface!r}, which is not as the protocol has it: {_said(error)}; its producer has to say it "
-            "otherwise, or give a NumPy array"
+            f"{name} is {interface!r}, which does not follow the protocol: {_said(error)}; have its producer "
+            "correct it, or give a NumPy array"
         ) from error
 
 

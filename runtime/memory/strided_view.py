@@ -178,8 +178,7 @@ class StridedMemoryView:
         if low < high and not memory.address <= origin + low <= origin + high <= memory.address + memory.size:
             start = memory.address - origin
             raise LayoutError(
-                f"{layout} has items in the bytes from {low} to {high}; the memory is those from {start} to "
-                f"{start + memory.size}"
+                f"{layout} has items in bytes {low} to {high}; the memory is bytes {start} to {start + memory.size}"
             )
         ghost = layout.over(origin, item)
         ghost.flags.writeable = writable
@@ -319,7 +318,7 @@ class StridedMemoryView:
     def __buffer__(self, flags: int) -> memoryview:
         """Return the items for the buffer protocol; BufferError for a view of a GPU's memory."""
         if self.device is not None:
-            raise BufferError("a view of a GPU's memory has none that the host can reach; copy it to a NumPy array")
+            raise BufferError("the host cannot reach a view of a GPU's memory; copy it to a NumPy array")
         layout, array = self.layout, self._array
         array.settle()
         items = layout.over(self.ptr - layout.slice_offset_in_bytes, self.dtype, owner=array)

@@ -188,7 +188,7 @@ class Queues:
         """Return when a mark is reached; raises DeviceError in a callback of a stream that it waits for."""
         if self._here.queue in mark.queues and not mark.done:
             raise DeviceError(
-                "a stream's callback waits for its own stream, which would be for ever; wait in another thread"
+                "a stream's callback waits for its own stream, which would never end; wait in another thread"
             )
         with self._changed:
             self._changed.wait_for(lambda: mark.done)

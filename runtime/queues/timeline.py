@@ -238,13 +238,13 @@ class HostTimeline:
     def _time(self, event: int) -> int:
         mark = self._event(event)
         if event in self._untimed:
-            raise DeviceError(f"event 0x{event:x} keeps no time; make it with timing=True")
+            raise DeviceError(f"event 0x{event:x} was made without timing; make it with timing=True")
         if mark is None:
             raise DeviceError(f"event 0x{event:x} was not recorded; call its record(stream) first")
         if isinstance(mark, int):
             return mark
         if not mark.done:
-            raise DeviceError(f"event 0x{event:x} has not come yet; synchronize() it first")
+            raise DeviceError(f"event 0x{event:x} has not happened yet; synchronize() it first")
         return mark.time
 
     def _event(self, event: int) -> int | Mark | None:

@@ -195,7 +195,8 @@ class SimulatedDriver:
         """Return the address of size bytes of the current device's."""
         give = ledger.take(current.ordinal(), int(size), memory.most_of(settings()))
         if give is None:
-            raise self._failing("CUDA_ERROR_OUT_OF_MEMORY", f"{size} bytes; free are {memory.info(current.ordinal())}")
+            free, _ = self.cuMemGetInfo()
+            raise self._failing("CUDA_ERROR_OUT_OF_MEMORY", f"{size} bytes; {free} are free")
         return self._types.CUdeviceptr(self._allocate(int(size), give))
 
     def cuMemAllocManaged(self, size: int, flags: int) -> Any:
@@ -276,9 +277,9 @@ class SimulatedDriver:
         HOST.wait(int(stream or 0), int(event))
 
     def cuEventQuery(self, event: Any) -> None:
-        """Raise the driver's error if an event has not come."""
+        """Raise the driver's error if an event has not happened yet."""
         if not HOST.event_done(int(event)):
-            raise self._failing("CUDA_ERROR_NOT_READY", "the event has not come")
+            raise self._failing("CUDA_ERROR_NOT_READY", "the event has not happened yet")
 
     def cuEventSynchronize(self, event: Any) -> None:
         """Wait for an event."""

@@ -110,7 +110,7 @@ def _putter(kernel: Kernel) -> Callable[[str, Any], None]:
 def _check(kernel: Kernel, name: str) -> None:
     """Raise AttributeError for what a kernel keeps for itself; keep private what is not in the key of its code."""
     if name == "__dict__" or (name.startswith("_") and not name.startswith("__") and name not in _SHOWN):
-        raise AttributeError(f"{name} of a kernel is not shown while it is compiled: it may tell of the launch")
+        raise AttributeError(f"{name} of a kernel is not shown while it is compiled: it may reveal the launch")
     view = current_view()
     if view is None:
         return

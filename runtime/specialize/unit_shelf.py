@@ -51,7 +51,7 @@ class UnitShelf:
 def shelf_for(store: Store, job: CompileJob) -> UnitShelf | None:
     """Return the shelf of a job's compile; None if nothing outlives the process, or not all that surrounds it is told.
 
-    Lines of source are no part of what is kept, so what has them in its code is compiled whole.
+    Lines of source are not part of what is kept, so what has them in its code is compiled whole.
     """
     if isinstance(store, MemoryStore) or job.private or job.has_lines:
         return None

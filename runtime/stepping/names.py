@@ -20,7 +20,7 @@ _PLAIN = (
     "ffs", "selp", "fma", "cbrt",
 )  # fmt: skip
 _DEVICE_FUNCTIONS = ("gridjit.runtime.device_function", "numba.cuda.dispatcher")
-# gridjit's own words, which do nothing where a launch begins when the grid before it has ended.
+# gridjit's own words, which do nothing where a launch begins when the previous grid has ended.
 _ORDER = ("wait", "launch_dependents")
 _OWN_WORDS = "gridjit.compiler.frontend.vocabulary"
 _REFUSED = ("cg", "libdevice", "fp16", "random")

@@ -1,4 +1,4 @@
-"""griddepcontrol: how a kernel that is launched with programmatic=True is ordered after the grid before it.
+"""griddepcontrol: how a kernel that is launched with programmatic=True is ordered after the previous grid.
 
 Such a launch may begin before that grid ends. On the host it begins after it, and both functions do nothing.
 """

@@ -38,6 +38,8 @@ STEPS = 100
 PART = 20_000
 
 MAX_ENTRIES = 12
+# Fewer than there are keys: what was used least recently goes.
+MOST_IN_MEMORY = 5
 KEYS = [digest([("n", number)]) for number in range(8)]
 JOBS = [digest([("job", number)]) for number in range(3)]
 KERNELS = ["a.kernel", "another.kernel"]
@@ -97,8 +99,9 @@ class StackModel(RuleBasedStateMachine):
         self.folder, self.base = self.root / "cache", baked_folder()
         self.stores: list[Store] = [self.open(which) for which in range(4)]
         self.locks = [Locks(self.folder), Locks(self.folder)]
-        # What was last put on disk, or in memory; it may be gone, but nothing else may be there.
+        # What was last put on disk; it may be gone, but nothing else may be there.
         self.last: dict[str, bytes] = {}
+        # What is in memory, the least recently used first.
         self.held: dict[str, bytes] = {}
         # What lies under another key's name: moved back, it is what was put under its own key, if not last.
         self.misplaced: dict[str, set[bytes | None]] = {key: set() for key in KEYS}
@@ -108,7 +111,7 @@ class StackModel(RuleBasedStateMachine):
     def open(self, which: int) -> Store:
         """Return a store as a new process would open it: 0 and 1 over the base, 2 without it, 3 in memory."""
         if which == 3:
-            return MemoryStore(max_entries=MAX_ENTRIES)
+            return MemoryStore(max_entries=MOST_IN_MEMORY)
         mine = DiskStore(self.folder, max_entries=MAX_ENTRIES, timeout=1.0)
         return mine if which == 2 else ChainStore(mine, DiskStore(self.base, read_only=True))
 
@@ -129,14 +132,36 @@ class StackModel(RuleBasedStateMachine):
     def put(self, which: int, key: str, data: bytes, suffix: str) -> None:
         """Put, and read it back through every store of that medium."""
         self.stores[which].put(key, data, suffix=suffix)
-        (self.held if which == 3 else self.last)[key] = data
+        if which == 3:
+            self.use_in_memory(key, data)
+        else:
+            self.last[key] = data
         for other in (3,) if which == 3 else (0, 1, 2):
             assert self.stores[other].get(key) == data
+
+    @rule(steps=st.lists(st.tuples(st.sampled_from(KEYS), st.booleans()), max_size=20), data=DATA)
+    def fill_the_memory(self, steps: list[tuple[str, bool]], data: bytes) -> None:
+        """Put and get more keys than there is room for in memory."""
+        for key, puts in steps:
+            if puts:
+                self.stores[3].put(key, data, suffix=".o")
+                self.use_in_memory(key, data)
+            else:
+                self.get(3, key)
 
     @rule(which=WHICH, key=st.sampled_from(KEYS))
     def get(self, which: int, key: str) -> None:
         """Get."""
         assert self.stores[which].get(key) in self.answers(which, key)
+        if which == 3 and key in self.held:
+            self.use_in_memory(key, self.held[key])
+
+    def use_in_memory(self, key: str, data: bytes) -> None:
+        """Have an entry in memory be the one used last."""
+        self.held.pop(key, None)
+        self.held[key] = data
+        if len(self.held) > MOST_IN_MEMORY:
+            del self.held[next(iter(self.held))]
 
     @rule(which=WHICH, key=st.sampled_from(KEYS))
     def remove(self, which: int, key: str) -> None:
@@ -281,9 +306,8 @@ class StackModel(RuleBasedStateMachine):
 
     @invariant()
     def the_bounds_hold(self) -> None:
-        """Count the entries in memory."""
-        assert len(list(self.stores[3].entries())) <= MAX_ENTRIES
-        assert set(self.held) >= {info.key for info in self.stores[3].entries()}
+        """Compare the entries in memory, and their order."""
+        assert [info.key for info in self.stores[3].entries()] == [*self.held]
 
     @invariant()
     def the_base_is_untouched(self) -> None:

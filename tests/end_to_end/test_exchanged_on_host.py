@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,10 @@ def test_a_kernel_takes_what_another_library_says_is_on_the_device(part: slice) 
 def test_it_becomes_a_device_array_over_the_same_memory_and_keeps_it_alive() -> None:
     ours = cuda.to_device(np.arange(8.0))
     assert cuda.is_cuda_array(ours) and not cuda.is_cuda_array(np.ones(3))
-    again = cuda.as_cuda_array(Theirs(ours))
-    del ours
+    theirs = Theirs(ours)
+    kept, again = weakref.ref(theirs), cuda.as_cuda_array(theirs)
+    del ours, theirs
+    assert kept() is not None
     double[1, 32](again)
     assert again.copy_to_host().tolist() == [0, 2, 4, 6, 8, 10, 12, 14]
 

@@ -1,4 +1,4 @@
-"""Launches that may begin before the grid before them has ended: programmatic=True, and gridjit.griddepcontrol."""
+"""Launches that may begin before the previous grid has ended: programmatic=True, and gridjit.griddepcontrol."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ USES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "interface of nonsense": (
         lambda: cuda.to_device(Described({"shape": "x", "typestr": "<f4", "data": (8, False), "version": 3})),
         ArgumentError,
-        "which is not as the protocol has it: 'str' object cannot be interpreted as an integer; its producer has to",
+        "which does not follow the protocol: 'str' object cannot be interpreted as an integer; have its producer",
     ),
     "interface of another kind": (
         lambda: cuda.to_device(Described(5)),

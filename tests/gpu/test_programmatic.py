@@ -1,4 +1,4 @@
-"""A programmatic launch begins before the grid before it has ended; preferred clusters say what they need."""
+"""A programmatic launch begins before the previous grid has ended; preferred clusters say what they need."""
 
 from __future__ import annotations
 

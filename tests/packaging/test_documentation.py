@@ -80,8 +80,8 @@ DOCUMENTS_WITH_EXAMPLES = [path for path in DOCUMENTS if examples(path.read_text
 @pytest.mark.parametrize("document", DOCUMENTS_WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_examples_of_a_document_run_and_print_what_it_says(document: Path, tmp_path: Path) -> None:
     blocks = examples(document.read_text())
-    printed = run_example(script_of(document, tmp_path)).split(_BETWEEN + "\n")
-    for block, text in zip(blocks, printed, strict=False):
+    *printed, _ = run_example(script_of(document, tmp_path)).split(_BETWEEN + "\n")
+    for block, text in zip(blocks, printed, strict=True):
         if block.output is not None:
             same = doctest.OutputChecker().check_output(block.output, text, doctest.ELLIPSIS)
             assert same, f"{document.name}:{block.line} prints\n{text}"
@@ -91,8 +91,12 @@ def test_the_examples_of_a_document_run_and_print_what_it_says(document: Path, t
 @pytest.mark.parametrize("document", DOCUMENTS_WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_examples_of_a_document_run_with_all_of_it_in_the_cache(document: Path, tmp_path: Path) -> None:
     script = script_of(document, tmp_path)
+    stored = []
     for _ in range(2):  # as every reader does sooner or later
         run_example(script)
+        # Code that is compiled again is written anew, to a file that takes the first one's place.
+        stored.append({file.name: file.stat().st_ino for file in (tmp_path / "cache").glob("??/*.o")})
+    assert stored[0] == stored[1]
 
 
 def test_a_documents_links_to_files_lead_somewhere() -> None:

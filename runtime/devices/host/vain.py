@@ -15,5 +15,5 @@ def vain_wait(artifact: Artifact, cut: int, where: Status, patience: int) -> Lau
     return LaunchError(
         f"{artifact.kernel}, tid={list(where.thread)} ctaid={list(where.block)}: the thread waits in a loop{line}, and "
         f"no thread of the grid has gone on for {patience / 1e9:g} s: what it waits for is never written, or only by a "
-        "thread that waits too; GRIDJIT_HOST_PATIENCE=SECONDS sets how long that may last, 0 for ever"
+        "thread that waits too; GRIDJIT_HOST_PATIENCE=SECONDS sets how long that may last; 0 sets no limit"
     )

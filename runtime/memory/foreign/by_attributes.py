@@ -40,7 +40,7 @@ def made_by_attributes(obj: Any, stream: Any) -> Made | None:
         return None
     if type(stream) is int and (made := made_by_description(obj, stream)) is not None:
         return made
-    if type(stream) is not int or stream > 0 or (found := read(obj, stream)) is None:
+    if (found := _found(read, obj, stream)) is None:
         return None
     key, address = found
     if (known := _known.get(key)) is None:
@@ -54,7 +54,7 @@ def learn_by_attributes(obj: Any, stream: Any, seen: Seen, kind: Kind, parameter
     read = _reader(type(obj))
     if read is None or seen.owner is not obj or not seen.array.address or 0 in seen.array.shape:
         return
-    if type(stream) is not int or stream > 0 or (found := read(obj, stream)) is None:
+    if (found := _found(read, obj, stream)) is None:
         return
     if found[1] != seen.array.address or seen.space.device != _device(obj):
         return
@@ -70,6 +70,11 @@ def learn_by_attributes(obj: Any, stream: Any, seen: Seen, kind: Kind, parameter
         parameters[: ADDRESS.start],
         parameters[ADDRESS.stop :],
     )
+
+
+def _found(read: Read, obj: Any, stream: Any) -> tuple[Hashable, int] | None:
+    """Return what read returns of obj, for the thread's current stream or without order; else None."""
+    return read(obj, stream) if type(stream) is int and stream <= 0 else None
 
 
 def _over(seen: Seen, obj: Any, address: int) -> DeviceArray:

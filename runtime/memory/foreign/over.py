@@ -44,18 +44,6 @@ class Seen:
         return DeviceArray(Memory(self.space, array.address + low, high - low, owner=self.owner), ghost, self.stream)
 
 
-def array_over(obj: Any, here: Space, stream: Any = 0) -> DeviceArray:
-    """Return an array over the memory of obj, which it keeps alive; its producer's work comes before stream's.
-
-    here: the current device's memory. stream: NO_ORDER does not wait; None waits on the host for what an interface
-    names. Raises ArgumentError for what has no memory, or none that kernels could use.
-    """
-    if isinstance(obj, DeviceArray):
-        return obj
-    found = look_on_device(obj, here, stream)
-    return over_numpy(host_memory(obj), obj) if found is None else found.over()
-
-
 def host_memory(obj: Any) -> np.ndarray[Any, Any]:
     """Return a NumPy array over memory of the host's; raises ArgumentError for what has no memory at all."""
     if (array := host_array(obj)) is None:

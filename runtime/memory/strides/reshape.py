@@ -17,7 +17,7 @@ def completed(wanted: Numbers, volume: int) -> Numbers:
     if -1 in wanted and known and volume % known == 0:
         return tuple(volume // known if count == -1 else count for count in wanted)
     if -1 in wanted or known != volume:
-        raise LayoutError(f"shape {wanted} cannot be that of {volume} items")
+        raise LayoutError(f"shape {wanted} does not fit {volume} items")
     return wanted
 
 

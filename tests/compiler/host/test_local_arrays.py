@@ -12,8 +12,8 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.compiler.targets.host import llvm
+from gridjit.compiler.targets.host.flow.uniform_chains import may_never_end, never_ends
 from gridjit.compiler.targets.host.retarget import retarget
-from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
 from tests.programs import run_python
 
 RECORD = np.dtype([("a", np.int32), ("b", np.float64)], align=True)

@@ -11,10 +11,12 @@ import pytest
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host import llvm
+from gridjit.compiler.targets.host import llvm, order
 from gridjit.compiler.targets.host.generate import generate
+from gridjit.compiler.targets.host.linked.code import LinkedCode
 from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.processor import has_feature, host_target, runs_widest_vectors_well
+from gridjit.compiler.targets.host.whole import read_whole
 from tests.known_objects import FOLDER
 
 cuda = numba_cuda()
@@ -233,8 +235,8 @@ def sums_with_shuffles(x, out):
 
 def test_threads_that_meet_in_a_turn_do_not_wait_for_others_at_its_end(planned, monkeypatch):
     bodies = []
-    interleave = module.interleave
-    monkeypatch.setattr(module, "interleave", lambda body, *how: bodies.append(interleave(body, *how)) or bodies[-1])
+    interleave = order.interleave
+    monkeypatch.setattr(order, "interleave", lambda body, *how: bodies.append(interleave(body, *how)) or bodies[-1])
     planned(sums_with_shuffles, 1)
     assert [body.counters for body in bodies] == [frozenset()]
 
@@ -278,8 +280,8 @@ def staged_to_ends_of_their_own(x, out):
 @pytest.mark.parametrize(("kernel", "loops"), [(staged_rows, 2), (staged_by_hand, 1), (staged_to_ends_of_their_own, 0)])
 def test_threads_of_a_block_take_turns_together_behind_a_return_and_from_any_place(planned, monkeypatch, kernel, loops):
     bodies = []
-    interleave = module.interleave
-    monkeypatch.setattr(module, "interleave", lambda body, *how: bodies.append(interleave(body, *how)) or bodies[-1])
+    interleave = order.interleave
+    monkeypatch.setattr(order, "interleave", lambda body, *how: bodies.append(interleave(body, *how)) or bodies[-1])
     planned(kernel, 1)
     assert sum("gj.turn" in counter for counter in bodies[0].counters) == loops
 
@@ -323,7 +325,7 @@ def test_what_the_threads_behind_a_return_share_is_not_kept_for_each(planned):
 
 def optimized(kernel):
     """Return the LLVM IR of a kernel's code."""
-    read = module._read(kernel, host_target(), Options(), module.LinkedCode())
+    read = read_whole(kernel, host_target(), Options(), LinkedCode())
     return llvm.text_of(
         module._final(module._written(read, kernel, host_target(), Options())[0], host_target(), 3, abreast=True)
     )

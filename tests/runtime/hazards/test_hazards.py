@@ -398,7 +398,7 @@ def test_memory_that_a_stream_may_still_write_is_not_given_to_the_host_in_place(
         look(x)
     said, name = str(raised.value), f"stream 0x{second.handle:x}"
     assert f"while scale (test_hazards.py:{line}, {name}) may still write array 'values'" in said
-    assert f"Insert synchronize() of {name} between them" in said
+    assert f"Call synchronize() of {name}, or of an event in it, between the two" in said
     hold.set()
     event.synchronize()
     assert set(np.asarray(look(x))) == {2.0}

@@ -9,8 +9,8 @@ import pytest
 
 from gridjit import StridedMemoryView
 from gridjit.runtime.memory.foreign import alike
-from gridjit.runtime.memory.foreign.over import array_over
 from gridjit.runtime.memory.space import HOST_SPACE
+from tests.runtime.memory.looking import array_over
 from tests.runtime.memory.test_protocols import LAYOUTS, PROTOCOLS
 
 MEMORY = np.zeros(4096, np.uint8)

@@ -157,9 +157,9 @@ def test_the_fields_of_packed_records_have_strides_in_bytes_only() -> None:
         (lambda: LAYOUT.permuted((0, 1)), r"axes \(0, 1\): give each of 3 axes once"),
         (lambda: LAYOUT.permuted((0, 1, 1)), r"axes \(0, 1, 1\): each axis may appear once"),
         (lambda: LAYOUT.permuted((0, 1, "2")), "axis '2': not a whole number"),  # type: ignore[arg-type]
-        (lambda: LAYOUT.reshaped((7, -1)), r"shape \(7, -1\) cannot be that of 60 items"),
-        (lambda: LAYOUT.reshaped((59,)), r"shape \(59,\) cannot be that of 60 items"),
-        (lambda: LAYOUT[:0].reshaped((0, -1)), r"shape \(0, -1\) cannot be that of 0 items"),
+        (lambda: LAYOUT.reshaped((7, -1)), r"shape \(7, -1\) does not fit 60 items"),
+        (lambda: LAYOUT.reshaped((59,)), r"shape \(59,\) does not fit 60 items"),
+        (lambda: LAYOUT[:0].reshaped((0, -1)), r"shape \(0, -1\) does not fit 0 items"),
         (lambda: LAYOUT.reshaped((-1, -1)), r"shape \(-1, -1\): .* one may be -1"),
         (lambda: LAYOUT.reshaped((-2, 30)), r"shape \(-2, 30\): item counts are 0 or more"),
         (lambda: LAYOUT.reshaped((60,), "K"), "order='K': 'C' or 'F'"),

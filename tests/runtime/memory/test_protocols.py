@@ -19,8 +19,8 @@ from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.create import as_device_array, to_device
 from gridjit.runtime.memory.dlpack_structures import Tensor
 from gridjit.runtime.memory.foreign.dlpack import array_in
-from gridjit.runtime.memory.foreign.over import array_over
 from gridjit.runtime.memory.space import HOST_SPACE
+from tests.runtime.memory.looking import array_over
 
 Array = np.ndarray[Any, Any]
 Exporter = Callable[[Array], Any]

@@ -94,10 +94,10 @@ def test_a_view_of_a_buffer_has_the_layout_and_the_type_given() -> None:
 @pytest.mark.parametrize(
     ("layout", "dtype", "words"),
     [
-        (StridedLayout.dense((25,), 4), "f4", r"bytes from 0 to 100; the memory is those from 0 to 96"),
-        (StridedLayout((4,), (-1,), itemsize=4), "f4", r"bytes from -12 to 4"),
+        (StridedLayout.dense((25,), 4), "f4", r"bytes 0 to 100; the memory is bytes 0 to 96"),
+        (StridedLayout((4,), (-1,), itemsize=4), "f4", r"bytes -12 to 4"),
         (StridedLayout.dense((4,), 8), "f4", "items of float32 have 4 bytes, those of the layout 8"),
-        (StridedLayout((2,), (2**60,), itemsize=4), "f4", "bytes from 0 to"),
+        (StridedLayout((2,), (2**60,), itemsize=4), "f4", "bytes 0 to"),
     ],
 )
 def test_items_that_are_not_in_a_buffer_are_refused(layout: StridedLayout, dtype: str, words: str) -> None:
@@ -114,7 +114,7 @@ def test_a_view_takes_slices_other_types_and_other_shapes_of_itself() -> None:
     assert values(view.view(dtype=np.uint32)) == ITEMS.view(np.uint32).tolist()
     assert values(view.view(dtype=np.uint8)) == ITEMS.view(np.uint8).tolist()
     assert values(view.view(view.layout.reshaped((3, 8)))) == ITEMS.reshape(3, 8).tolist()
-    with pytest.raises(LayoutError, match="the memory is those from 0 to 96"):
+    with pytest.raises(LayoutError, match="the memory is bytes 0 to 96"):
         view.view(StridedLayout.dense((5, 6), 4))
 
 
@@ -139,7 +139,7 @@ def test_copies_respect_shapes_types_and_what_is_read_only() -> None:
         view.copy_from(ITEMS.astype(np.int32))
     constant = ITEMS.copy()
     constant.flags.writeable = False
-    with pytest.raises(ArgumentError, match="read-only"):
+    with pytest.raises(ArgumentError, match=r"^copy_from: <.*> is read-only$"):
         view.copy_to(constant)
     repeated = view.view(StridedLayout((4, 6), (0, 1), itemsize=4))
     with pytest.raises(ArgumentError, match="share memory"):

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from gridjit.compiler.targets.host.checks.record import CLOCK_BITS
 from gridjit.compiler.targets.host.regions.body import Block, Body
 
-TYPE = "i32"
 # A clock that is at its end stays there: nothing is looked at any more.
 LAST = (1 << CLOCK_BITS) - 1
 

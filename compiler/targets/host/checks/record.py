@@ -20,7 +20,6 @@ FIRST_CHUNK, LAST_CHUNK = 1 << 18, 1 << 25
 BUCKET_BITS = 16
 MOST_REPORTS, REPORT_BYTES = 32, 40
 MOST_OUTSIDE, OUTSIDE_BYTES = 2048, 32
-RANGE_BYTES = 24
 # For each place in the source, the page that it last accessed: its number plus 1, and its address.
 RECENT_BYTES = 16
 

@@ -13,7 +13,7 @@ _EXACT = {
     "mov.u32 $0, %dynamic_smem_size;": "gridjit.dynamic_smem_size",
     "activemask.b32 $0;": "gridjit.activemask",
     "nanosleep.u32 $0;": "gridjit.nanosleep",
-    # A launch begins when the grid before it has ended.
+    # A launch begins when the previous grid has ended.
     "griddepcontrol.wait;": "llvm.donothing",
     "griddepcontrol.launch_dependents;": "llvm.donothing",
     "tanh.approx.f32 $0, $1;": "__nv_tanhf",

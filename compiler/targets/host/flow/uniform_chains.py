@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gridjit.compiler.targets.host.uniform_roots import may_have_chain
+from gridjit.compiler.targets.host.flow.uniform_roots import may_have_chain
 
 _BLOCK = re.compile(r'^("[^"]+"|[-\w.$]+):', re.MULTILINE)
 _NAME = re.compile(r'%(?:"[^"]+"|[-\w.$]+)')
