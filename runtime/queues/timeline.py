@@ -93,10 +93,6 @@ class HostTimeline:
         """Return whether a stream is ordered with the default stream."""
         return not self._streams.get(stream, (0, False))[1]
 
-    def live(self) -> int:
-        """Return how many streams and events there are."""
-        return len(self._streams) + len(self._events)
-
     # -- giving work -------------------------------------------------------------------------------------------------
 
     def queued(self, stream: int) -> bool:

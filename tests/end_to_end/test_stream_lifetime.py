@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import gc
 import os
@@ -130,11 +131,24 @@ def test_what_is_of_this_process_cannot_be_pickled_and_says_why(make: Any) -> No
             attempt(made)
 
 
-def test_handles_end_with_their_objects_in_any_order() -> None:
-    timeline: Any = gridjit.current_stream().timeline
+def test_handles_end_with_their_objects_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    timeline, live = type(gridjit.current_stream().timeline), collections.Counter[str]()
+
+    def counted(name: str, kind: str, by: int) -> None:
+        call = getattr(timeline, name)
+
+        def counting(*given: Any, **named: Any) -> Any:
+            live[kind] += by
+            return call(*given, **named)
+
+        monkeypatch.setattr(timeline, name, counting)
+
+    for kind in ("stream", "event"):
+        counted(f"create_{kind}", kind, 1)
+        counted(f"destroy_{kind}", kind, -1)
+    values = cuda.to_device(np.zeros(8, np.int64))
     gc.collect()
-    live = getattr(timeline, "live", lambda: 0)
-    before, values = live(), cuda.to_device(np.zeros(8, np.int64))
+    before = live.copy()
     for _ in range(200):
         stream, event = gridjit.create_stream(), gridjit.create_event()
         cycle: list[Any] = [stream, event]
@@ -143,10 +157,12 @@ def test_handles_end_with_their_objects_in_any_order() -> None:
             values.copy_to_device(values)
         event.record(stream)
         stream.wait(event)
+    assert live["stream"] >= before["stream"] + 1
+    assert live["event"] >= before["event"] + 1
     del stream, event, cycle
     gc.collect()
     cuda.synchronize()
-    assert live() == before
+    assert live == before
 
 
 @pytest.mark.parametrize("cycles", [3000, pytest.param(200_000, marks=pytest.mark.slow)])
