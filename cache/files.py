@@ -20,6 +20,7 @@ from gridjit.cache.folder import (
     Folder,
     check_file,
     distrust_owner,
+    make_directory,
     open_below,
     open_folder,
     open_inner,
@@ -197,13 +198,13 @@ def make_below(folder: Folder, top: int, name: str) -> int:
     """
     mode = os.fstat(top).st_mode & 0o777
     with contextlib.suppress(FileExistsError):
-        os.mkdir(name, mode, dir_fd=top)
+        make_directory(name, mode, above=top)
     try:
         return open_below(folder, top, name)
     except (Distrusted, NotADirectoryError) as refusal:
         try:
             _clear_away(top, name)
-            os.mkdir(name, mode, dir_fd=top)
+            make_directory(name, mode, above=top)
         except OSError as error:
             let_through(error)
             raise refusal from None
