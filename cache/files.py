@@ -20,6 +20,7 @@ from gridjit.cache.folder import (
     Folder,
     check_file,
     distrust_owner,
+    make_directory,
     open_below,
     open_folder,
     open_inner,
@@ -31,6 +32,7 @@ from gridjit.interrupts import let_through, tolerated
 TEMPORARY_FOLDER = "tmp"
 # What was found and compiled, and when; when it is full, its older half goes.
 USES, MOST_USES_BYTES = "gridjit-uses", 1 << 20
+_LAST_MOMENT = (1 << 32) - 1  # that a record can hold
 TEMPORARY_LIFE_S = 3600.0
 MOST_BYTES = 1 << 30  # of an entry, unless its store is bounded to more
 # Compiled when first used: what only reads entries needs none of them.
@@ -104,7 +106,9 @@ def append_use(folder: Folder, key: str, *, hit: bool) -> bool:
 
     gridjit.cache.uses reads it: 8 bytes of the key, the time in seconds, whether it was found, and 3 zero bytes.
     """
-    record = bytes.fromhex(key[:16]) + int(time.time()).to_bytes(4, "little") + bytes((hit, 0, 0, 0))
+    # The clock may say anything, as where a test sets it.
+    moment = min(max(int(time.time()), 0), _LAST_MOMENT)
+    record = bytes.fromhex(key[:16]) + moment.to_bytes(4, "little") + bytes((hit, 0, 0, 0))
     how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     with (
         opened(open_folder(folder)) as top,
@@ -194,13 +198,13 @@ def make_below(folder: Folder, top: int, name: str) -> int:
     """
     mode = os.fstat(top).st_mode & 0o777
     with contextlib.suppress(FileExistsError):
-        os.mkdir(name, mode, dir_fd=top)
+        make_directory(name, mode, above=top)
     try:
         return open_below(folder, top, name)
     except (Distrusted, NotADirectoryError) as refusal:
         try:
             _clear_away(top, name)
-            os.mkdir(name, mode, dir_fd=top)
+            make_directory(name, mode, above=top)
         except OSError as error:
             let_through(error)
             raise refusal from None

@@ -68,10 +68,26 @@ def make_folder(path: str, mode: int = FOLDER_MODE) -> None:
         if os.path.isdir(name):
             continue
         try:
-            os.mkdir(name, mode if name is path else _ABOVE_MODE)
+            make_directory(name, mode if name is path else _ABOVE_MODE)
         except FileExistsError:
             if not os.path.isdir(name):  # another process may have been faster
                 raise
+
+
+def make_directory(name: str, mode: int, *, above: int | None = None) -> None:
+    """Make a directory that this user can use, even where the program's umask is meant for files, as 0o177 is.
+
+    above: a descriptor of the directory that name is in. Raises OSError.
+    """
+    os.mkdir(name, mode, dir_fd=above)
+    made = os.open(name, ENTER | os.O_NOFOLLOW, dir_fd=above)
+    try:
+        found = os.fstat(made)
+        if ~found.st_mode & mode & 0o700 and found.st_uid == os.geteuid():
+            # By its descriptor: others may have put a link in its place meanwhile.
+            os.chmod(f"/proc/self/fd/{made}", stat.S_IMODE(found.st_mode) | (mode & 0o700))
+    finally:
+        os.close(made)
 
 
 def open_folder(folder: Folder) -> int:

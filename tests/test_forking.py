@@ -26,7 +26,7 @@ OTHERS = {
     "runtime/queues/queue.py": "threading.Condition(",  # on a lock of forking's
     "runtime/stepping/block.py": "threading.Semaphore( threading.Semaphore(",
     "src/gridjit/interrupts.py": " ".join(["allocate_lock"] * 3),
-    "src/gridjit/stacks.py": "allocate_lock allocate_lock",
+    "src/gridjit/stacks.py": " ".join(["allocate_lock"] * 3),
 }
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
@@ -18,7 +17,7 @@ from typing import TypeAlias
 from gridjit.compiler.errors import DeviceError
 from gridjit.forking import WeakList, lock
 from gridjit.runtime import attention
-from gridjit.stacks import with_room
+from gridjit.stacks import on_new_thread
 
 Work: TypeAlias = Callable[[], object]
 # Bits of a queue's word: it has work; the default stream has, which comes first; it was closed; it is recorded.
@@ -222,7 +221,7 @@ class Queues:
             self._ready.put(queue)
             return
         try:
-            with_room(lambda: start_new_thread(self._serve, (queue,)))
+            on_new_thread(lambda: self._serve(queue))
         except RuntimeError:  # no more threads, or the interpreter is ending: who asks for work does it
             self._left_over.append(queue)
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import sys
-from _thread import LockType, allocate_lock, start_new_thread
+from _thread import LockType, allocate_lock
 from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, CodeType, FrameType, TracebackType
 
-from gridjit.stacks import with_room
+from gridjit.stacks import on_new_thread
 
 # More often than anyone interrupts what takes microseconds.
 _TRIES = 100
@@ -58,7 +58,7 @@ def uninterrupted(work: Callable[[], object]) -> None:
 def _started(run: Callable[[], None]) -> None:
     """Have run called, on a new thread if there can be one."""
     try:
-        with_room(lambda: start_new_thread(run, ()))
+        on_new_thread(run)
     except RuntimeError:
         run()  # no more threads, or the interpreter is ending
 

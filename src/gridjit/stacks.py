@@ -1,7 +1,8 @@
-"""stacks: how large this thread's stack is, and new threads with room for libraries, whatever size the program set."""
+"""stacks: how large this thread's stack is, and new threads that surely begin, with room for libraries."""
 
 from __future__ import annotations
 
+import itertools
 import threading
 from _thread import allocate_lock, stack_size, start_new_thread
 from collections.abc import Callable
@@ -13,16 +14,45 @@ Started = TypeVar("Started")
 _SMALL, _ROOM = 1 << 20, 8 << 20
 # Less than this is little for LLVM where it only links.
 _LITTLE = 240 << 10
+# How long a new thread may take to begin, at first, before another is started.
+_SOON_S = 0.05
 
 
-def with_room(start: Callable[[], Started]) -> Started:
-    """Return what start() returns; a thread that it starts has room."""
+def on_new_thread(run: Callable[[], object]) -> None:
+    """Have run called on a new thread with room, and return once that has begun. RuntimeError: there can be no thread.
+
+    Until a new thread runs, Pythons before 3.12 take it for the one that starts it. They may give it what
+    PyThreadState_SetAsyncExc has for that one, and it ends before its first step. Then another thread is started;
+    run is called once, even if the first was only slow, or the caller is interrupted meanwhile.
+    """
+    turn, begun, patience = itertools.count(), allocate_lock(), _SOON_S
+    begun.acquire()
+
+    def work() -> None:
+        if next(turn) == 0:
+            begun.release()
+            run()
+
+    _start_with_room(work)
+    while not begun.acquire(timeout=patience):
+        patience *= 2
+        try:
+            _start_with_room(work)
+        except RuntimeError:
+            if next(turn) == 0:
+                raise
+            return
+
+
+def _start_with_room(run: Callable[[], object]) -> None:
+    """Start a thread, with room whatever size the program set."""
     given = stack_size()
     if not 0 < given < _SMALL:
-        return start()
+        start_new_thread(run, ())
+        return
     stack_size(_ROOM)
     try:
-        return start()
+        start_new_thread(run, ())
     finally:
         stack_size(given)
 
@@ -63,7 +93,7 @@ def in_room(work: Callable[[], Started]) -> Started:
         finally:
             done.release()
 
-    with_room(lambda: start_new_thread(run, ()))
+    on_new_thread(run)
     with done:
         pass
     if failed:

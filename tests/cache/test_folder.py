@@ -32,9 +32,9 @@ def test_folders_made_above_the_cache_are_not_writable_for_others_whatever_the_u
 def test_a_folder_that_appears_while_it_is_made_is_taken(tmp_path, monkeypatch):
     real = os.mkdir
 
-    def late(path: str, mode: int) -> None:
-        real(path, 0o700)
-        real(path, mode)
+    def late(path: str, mode: int, *, dir_fd: int | None = None) -> None:
+        real(path, 0o700, dir_fd=dir_fd)
+        real(path, mode, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "mkdir", late)
     make_folder(str(tmp_path / "cache"))

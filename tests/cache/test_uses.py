@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,3 +99,12 @@ def test_nothing_is_counted_where_there_is_no_folder_or_others_may_write(
     shared.chmod(0o777)
     DiskStore(shared, allow_shared=True).note_use(key_of(1), hit=True)
     assert list(shared.iterdir()) == []
+
+
+@pytest.mark.parametrize("clock", [-1e9, 1e10], ids=["before 1970", "after 2106"])
+def test_a_clock_that_is_far_off_costs_no_use_and_raises_nothing(
+    store: DiskStore, key_of: Callable[[object], str], monkeypatch: pytest.MonkeyPatch, clock: float
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: clock)
+    store.note_use(key_of(1), hit=True)
+    assert [use.key for use in store.uses()] == [key_of(1)[:16]]

@@ -197,3 +197,14 @@ assert store.get(key) == b"after"
 assert [info.key for info in store.entries()] == [key]
 """
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "cache"), key_of(1), str(limit)], check=True)
+
+
+def test_a_program_whose_umask_is_meant_for_files_makes_folders_that_it_can_use(open_folder, unprivileged, key_of):
+    open_folder.chmod(0o777)
+    set_umask = "import os; os.umask(0o177)\nfrom gridjit.cache.disk import DiskStore\n"
+    put = "import sys; DiskStore(sys.argv[1]).put(sys.argv[2], b'data', suffix='.o')\n"
+    read = "import sys; from gridjit.cache.disk import DiskStore; print(DiskStore(sys.argv[1]).get(sys.argv[2]))"
+    folder = open_folder / "above" / "cache"
+    assert unprivileged(set_umask + put, folder, key_of(1)) == ""
+    assert unprivileged(read, folder, key_of(1)) == "b'data'\n"
+    assert (folder.stat().st_mode & 0o777, folder.parent.stat().st_mode & 0o700) == (0o700, 0o700)

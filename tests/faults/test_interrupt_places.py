@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit import cuda, interrupts
+from gridjit import cuda, interrupts, stacks
 from gridjit.compiler.frontend import locks as foreign_locks
 from gridjit.compiler.frontend.isolated import isolation, replacing
 from gridjit.compiler.frontend.isolated.contexts import contexts_may_be_half_read
@@ -209,7 +209,7 @@ def test_an_interrupt_right_behind_the_start_of_the_thread_waits_for_its_work(mo
         threading.Thread(target=go_on.set).start()
         raise Interrupt
 
-    monkeypatch.setattr(interrupts, "start_new_thread", start)
+    monkeypatch.setattr(stacks, "start_new_thread", start)
     with pytest.raises(Interrupt):
         interrupts.uninterrupted(work)
     assert done == [1]

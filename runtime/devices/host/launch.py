@@ -14,7 +14,7 @@ import math
 import struct
 import threading
 import time
-from _thread import allocate_lock, start_new_thread
+from _thread import allocate_lock
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +22,7 @@ from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.interrupts import surely
 from gridjit.runtime.devices.host.load import HostFunction
-from gridjit.stacks import with_room
+from gridjit.stacks import on_new_thread
 from gridjit.values import dataclass
 
 # The codes the driver returns on its own account (see the host target's driver).
@@ -166,7 +166,7 @@ def _run_aside(run: _Run, threads: int, stop: Stop) -> None:
 
     try:
         try:
-            with_room(lambda: start_new_thread(work, ()))
+            on_new_thread(work)
         except RuntimeError:
             # No more threads, or the interpreter is ending.
             work()

@@ -5,12 +5,11 @@ They are daemons, made when first needed and made again in a forked child.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gridjit.forking import in_child, lock, section
-from gridjit.stacks import with_room
+from gridjit.stacks import on_new_thread
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -24,7 +23,7 @@ Work = Callable[[], None]
 
 
 class Pool:
-    """Threads that wait for work; help() never waits for one and never fails."""
+    """Threads that wait for work; help() never waits for one to be free, and never fails."""
 
     def __init__(self) -> None:
         self._lock = lock()
@@ -40,9 +39,9 @@ class Pool:
                 self._queue.put(work)
 
     def _start(self) -> bool:
-        thread = threading.Thread(target=_serve, args=(self._queue,), name="gridjit-host", daemon=True)
+        work_queue = self._queue
         try:
-            with_room(thread.start)
+            on_new_thread(lambda: _serve(work_queue))
         except RuntimeError:
             # No more threads, or the interpreter is ending: the caller does the work alone.
             return False
