@@ -10,6 +10,7 @@ import functools
 import gc
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeAlias
@@ -92,6 +93,7 @@ class _Numba:
         if self._new_functions:
             functions, self._new_functions = self._new_functions, []
             self._functions.add(functions)
+            self._changed.update(dict.fromkeys(_with_other_code(functions)))
         found = [(f"put in numba: {path}.{name}", one) for path, put in self._put.values() for name, one in put.items()]
         return [*found, *((f"code of {one.__module__}.{one.__qualname__}", one) for one in self._changed)]
 
@@ -111,11 +113,12 @@ class _Numba:
         module, path, names = owner
         then = names.copy()
         put: dict[str, object] = {}
-        for name, value in then.items():
-            kind: Any = type(value)
-            if kind is FunctionType and is_own_function(value):
-                self._watch(value)
-            elif _counts(kind) and not all(self._is_own(one, module) for one in _parts(value)):
+        home, codes = vars(module), self._codes
+        for name, value in compress(then.items(), map(_counts, map(type, then.values()))):
+            if type(value) is FunctionType and value.__globals__ is home:
+                if value not in codes:
+                    self._watch(value)
+            elif not all(self._is_own(one, module) for one in _parts(value)):
                 put[name] = value  # as a whole: what is bound to a function counts with it
         if put:
             self._put[id(names)] = path, put
@@ -136,10 +139,10 @@ class _Numba:
             if value not in self._classes:
                 self._classes.add(value)
                 self._new_owners.append((module, f"{value.__module__}.{value.__qualname__}", _dictionary(value)))
-        elif _is_put(value, module):
-            return False
-        elif type(value) is FunctionType:
+        elif type(value) is FunctionType and (value in self._codes or is_library(home_of(value))):
             self._watch(value)
+        else:
+            return not _is_put(value, module)
         return True
 
     def _watch(self, function: FunctionType) -> None:
@@ -149,19 +152,16 @@ class _Numba:
         self._codes[function] = function.__code__
         if is_own_function(function):
             self._new_functions.append(function)
-            self._has_code(function)
         for cell in function.__closure__ or ():
             inner = cell_value(cell)
             if type(inner) is FunctionType and is_own_function(inner):
                 self._watch(inner)
 
-    def _has_code(self, function: FunctionType, _: object = None) -> bool:
+    def _has_code(self, function: FunctionType, _: object) -> bool:
         """Look at the code that a function has now; there is nothing else to do if it is another."""
         self._codes[function] = function.__code__
-        if not _has_own_code(function):
-            self._changed[function] = None
-        elif self._changed:
-            self._changed.pop(function, None)
+        self._changed.pop(function, None)
+        self._changed.update(dict.fromkeys(_with_other_code([function])))
         return True
 
 
@@ -170,12 +170,14 @@ def is_own_function(function: FunctionType) -> bool:
     return _is_numbas(function.__globals__.get("__name__"))
 
 
-def _has_own_code(function: FunctionType) -> bool:
-    """Return whether a function's code is of its module's file and, if it wraps nothing, of the name that it has."""
-    code = function.__code__
-    if code.co_filename != function.__globals__.get("__file__"):
-        return False
-    return bool(code.co_freevars) or function.__qualname__.endswith(code.co_name)
+def _with_other_code(functions: Iterable[FunctionType]) -> list[FunctionType]:
+    """Return those whose code is not of their module's file or, if they wrap nothing, of another name than theirs."""
+    return [
+        function
+        for function in functions
+        if (code := function.__code__).co_filename != function.__globals__.get("__file__")
+        or not (code.co_freevars or function.__qualname__.endswith(code.co_name))
+    ]
 
 
 def _is_put(value: object, module: ModuleType) -> bool:
