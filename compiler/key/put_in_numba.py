@@ -21,8 +21,9 @@ from gridjit.compiler.key.extensions import numbered
 from gridjit.compiler.key.installed import distribution_of, owner_of
 from gridjit.compiler.key.source.code import plan_of
 from gridjit.compiler.key.source.fingerprint import fingerprint_values
-from gridjit.compiler.key.source.libraries import home_of, is_library, is_numbas
+from gridjit.compiler.key.source.libraries import home_of, is_library, is_numbas, name_of_module
 from gridjit.compiler.key.source.objects import cell_value
+from gridjit.compiler.key.source.opaque import of_kind
 from gridjit.forking import lock, section
 
 Fields: TypeAlias = "tuple[tuple[str, str], ...]"
@@ -135,7 +136,7 @@ class _Numba:
 
     def _is_own(self, value: object, module: ModuleType) -> bool:
         """Return whether a value of a module of numba's is not a program's; what is numba's is looked into."""
-        if isinstance(value, type) and value.__module__ == module.__name__:
+        if of_kind(value, type) and value.__module__ == module.__name__:
             if value not in self._classes:
                 self._classes.add(value)
                 self._new_owners.append((module, f"{value.__module__}.{value.__qualname__}", _dictionary(value)))
@@ -182,16 +183,15 @@ def _with_other_code(functions: Iterable[FunctionType]) -> list[FunctionType]:
 
 def _is_put(value: object, module: ModuleType) -> bool:
     """Return whether something that is not numba's was put into a module of numba's, not imported by the module."""
-    cls = value if isinstance(value, type) else type(value)
-    home = home_of(value if isinstance(value, FunctionType) else cls)
+    home = home_of(value if of_kind(value, type) or of_kind(value, FunctionType) else type(value))
     if is_library(home) or not _is_pythons(home, value):
         return False
     return distribution_of(home) is None or not _imports(module, home.partition(".")[0])
 
 
 def _is_pythons(home: str, value: object) -> bool:
-    """Return whether Python code defines it: what C defines, and what exec made of no file, is nobody's patch."""
-    names = value.__globals__ if isinstance(value, FunctionType) else vars(sys.modules.get(home, object))
+    """Return whether Python code defines it: what C defines, and what libraries make with exec, has no file."""
+    names = value.__globals__ if isinstance(value, FunctionType) else getattr(sys.modules.get(home), "__dict__", {})
     return home == "__main__" or str(names.get("__file__", "")).endswith((".py", ".pyc"))
 
 
@@ -228,7 +228,7 @@ def _counts(kind: type) -> bool:
     """Return whether objects of a class are looked at: functions, what holds one, classes, and a program's objects."""
     if kind is FunctionType or kind in _HOLDERS or issubclass(kind, type):
         return True
-    home = kind.__module__
+    home = home_of(kind)
     return not is_library(home) and distribution_of(home) is None and _is_pythons(home, kind)
 
 
@@ -236,7 +236,7 @@ _is_numbas: Callable[[Any], bool] = functools.cache(lambda name: isinstance(name
 
 
 def _is_of_numba(name: str, module: object) -> bool:
-    return is_numbas(name) and type(module) is ModuleType and module.__name__ == name
+    return is_numbas(name) and type(module) is ModuleType and name_of_module(module) == name
 
 
 def _dictionary(cls: type) -> dict[str, Any]:
