@@ -63,6 +63,7 @@ def make_job(
     has_lines = options.debug or options.lineinfo
     source = fingerprint(function, lines=has_lines)
     registered, unseen = _registered()
+    put, not_followed = _put_in_numba()
     known = (*extension_fields(), *registered)
     linked, link_parts = _linked(options, target)
     held, hidden = _held(signature)
@@ -92,11 +93,12 @@ def make_job(
             ("marked sensitive to", ", ".join(marks)),
             *link_parts,
             *known,
+            *put,
             *surroundings,
             *target.fields,
             *versions,
         ),
-        private=(*source.opaque, *signature.private, *hidden, *unseen),
+        private=(*source.opaque, *signature.private, *hidden, *unseen, *not_followed),
     )
 
 
@@ -111,6 +113,15 @@ def _registered() -> tuple[Fields, tuple[str, ...]]:
 
     found = extensions()
     return found.fields, found.private
+
+
+def _put_in_numba() -> tuple[Fields, tuple[str, ...]]:
+    """Return the fields of what programs put in place of numba's code, and why its artifacts may not be stored."""
+    if "numba" not in sys.modules:
+        return (), ()
+    from gridjit.compiler.key.put_in_numba import put_in_numba
+
+    return put_in_numba()
 
 
 def _linked(options: Options, target: Target) -> tuple[tuple[LinkedFile, ...], Fields]:

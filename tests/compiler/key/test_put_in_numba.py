@@ -1,0 +1,118 @@
+"""What a program puts in place of numba's own code is part of every kernel's key; numba as it is adds nothing."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.key.put_in_numba import put_in_numba
+
+numba_cuda()
+
+import numba.core.cgutils  # noqa: E402
+from numba.cuda import codegen  # noqa: E402  # the first import has to come first
+from numba.cuda.cpython import numbers  # noqa: E402
+
+Undo = Callable[[], None]
+
+
+def is_zero(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    [value] = args
+    return builder.fcmp_unordered("==", value, Constant(value.type, 0.0))  # type: ignore[name-defined]  # noqa: F821
+
+
+class Library(codegen.CUDACodeLibrary):
+    number = 3
+
+
+class Method:
+    def __call__(self) -> None: ...
+
+
+@pytest.fixture
+def undo() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+def truth(out: Any, x: Any) -> None:
+    out[0] = bool(x[0])
+
+
+def launched() -> tuple[float, int]:
+    """Return what a new kernel makes of 2.0, and how many compiles that took."""
+    kernel, out = gridjit.jit(truth), np.zeros(1)
+    kernel[1, 1](out, np.array([2.0]))
+    return float(out[0]), kernel.stats.compiles
+
+
+def test_a_kernel_stored_before_a_function_of_numbas_got_other_code_is_not_launched_after(
+    undo: pytest.MonkeyPatch,
+) -> None:
+    assert launched() == (1.0, 1)
+    undo.setattr(numbers.float_as_bool, "__code__", is_zero.__code__)
+    assert launched() == (0.0, 1)
+    assert launched() == (0.0, 0)
+    undo.undo()
+    assert launched() == (1.0, 0)
+
+
+def test_numba_as_it_is_adds_nothing_to_a_key_also_after_a_compile() -> None:
+    assert put_in_numba() == ((), ())
+    launched()
+    assert put_in_numba() == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "value"),
+    [
+        pytest.param(numbers.float_as_bool, "__code__", numbers.int_as_bool.__code__, id="code of its neighbour"),
+        pytest.param(codegen.CUDACodeLibrary.add_ir_module, "__code__", is_zero.__code__, id="code of a method"),
+        pytest.param(codegen.CUDACodeLibrary, "add_ir_module", is_zero, id="a method"),
+        pytest.param(codegen.CUDACodeLibrary, "add_ir_module", staticmethod(is_zero), id="a static method"),
+        pytest.param(codegen.CUDACodeLibrary, "modules", property(lambda library: [library]), id="a property"),
+        pytest.param(codegen, "run_nvdisasm", is_zero, id="a function"),
+        pytest.param(codegen, "run_nvdisasm", functools.partial(is_zero, 1), id="a function with arguments"),
+        pytest.param(codegen, "CUDACodeLibrary", Library, id="a class"),
+    ],
+)
+def test_what_a_program_puts_in_numbas_place_counts_as_long_as_it_is_there(
+    undo: pytest.MonkeyPatch, owner: Any, name: str, value: object
+) -> None:
+    assert put_in_numba() == ((), ())
+    undo.setattr(owner, name, value)
+    (field,), private = put_in_numba()
+    assert private == ()
+    assert put_in_numba() == ((field,), ())
+    undo.undo()
+    assert put_in_numba() == ((), ())
+
+
+def test_one_change_is_told_from_another(undo: pytest.MonkeyPatch) -> None:
+    found = []
+    for code in (is_zero.__code__, launched.__code__, numbers.int_as_bool.__code__):
+        undo.setattr(numbers.float_as_bool, "__code__", code)
+        found.append(put_in_numba())
+    for value in (is_zero, launched, functools.partial(is_zero, 1), functools.partial(is_zero, 2)):
+        undo.setattr(codegen, "run_nvdisasm", value)
+        found.append(put_in_numba())
+    assert len({*found}) == 7
+
+
+def test_a_function_that_one_of_numbas_wraps_counts_too(undo: pytest.MonkeyPatch) -> None:
+    wrapped = numba.core.cgutils.for_range.__wrapped__
+    undo.setattr(wrapped, "__code__", (lambda builder, count, start=None, intp=None: None).__code__)
+    ((label, _),), _ = put_in_numba()
+    assert label == "code of numba.core.cgutils.for_range"
+
+
+def test_what_gridjit_cannot_see_into_keeps_artifacts_in_this_process(undo: pytest.MonkeyPatch) -> None:
+    undo.setattr(codegen, "run_nvdisasm", Method())
+    _, (reason,) = put_in_numba()
+    assert "codegen.run_nvdisasm" in reason
