@@ -175,6 +175,19 @@ def test_memory_that_another_array_has_now_is_looked_at_anew(first: Any, second:
         del x
 
 
+def test_a_launcher_that_outlives_a_check_is_looked_at_by_the_next(
+    restart: Callable[[], None],
+) -> None:
+    x, launch = ones(), scale[1, 64]
+    for _ in range(5):
+        launch(x, 2.0)
+    known = launch.launcher.repeats
+    assert known is not None
+    assert known.again((x, 2.0))
+    restart()
+    assert not known.again((x, 2.0))
+
+
 # -- the same as without ---------------------------------------------------------------------------------------------
 
 
