@@ -121,5 +121,13 @@ class Watcher(Protocol):
         ...
 
 
+class Repeated(Protocol):
+    """What a watcher knows of a launcher's last launches."""
+
+    def again(self, args: tuple[Any, ...]) -> bool:
+        """Return whether machine code may make a launch now, as one that was noted before; False: it is not known."""
+        ...
+
+
 # One at most; none unless GRIDJIT_CHECK_STREAMS asks for it.
 watchers: list[Watcher] = []

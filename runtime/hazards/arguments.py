@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.launcher import Launcher
     from gridjit.runtime.launch.ready import Ready
+    from gridjit.runtime.specialize.table import Specialization
     from gridjit.runtime.streams import Timeline
 
 _NUMBERS = frozenset((bool, int, float, complex))
@@ -58,10 +59,11 @@ def arrays_of(kernel: Kernel, ready: Ready) -> tuple[Passed, ...]:
 class Quick(NamedTuple):
     """What is known of a launch with own arrays: for each, its number, its name, and whether it may be written.
 
-    launcher: whose launch it is, by a weak reference: a launcher keeps its stream.
+    launcher: whose launch it is, by a weak reference: a launcher keeps its stream. found: what is launched.
     """
 
     launcher: weakref.ref[Launcher]
+    found: Specialization
     timeline: Timeline
     arrays: tuple[tuple[int, str, bool], ...]
 

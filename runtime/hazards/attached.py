@@ -46,7 +46,10 @@ def begin() -> None:
 
 
 def end() -> None:
-    """Check no more."""
+    """Check no more: launchers that live on are known to nobody."""
+    for watcher in watchers:
+        if isinstance(watcher, Watching):
+            watcher.begin()
     watchers.clear()
     while _replaced:
         owner, name = _replaced.pop()

@@ -21,6 +21,7 @@ from gridjit.runtime.hazards.arguments import Passed, Quick, arguments_of, array
 from gridjit.runtime.hazards.clocks import Clock, Clocks, Line, Lines
 from gridjit.runtime.hazards.places import here
 from gridjit.runtime.hazards.ranges import Piece, Ranges, Use
+from gridjit.runtime.hazards.repeats import NotedUse, Repeat, Repeats
 from gridjit.runtime.hazards.work import Work, hazard, host_hazard
 from gridjit.runtime.streams import LEGACY, PER_THREAD, stream_handle
 
@@ -56,6 +57,7 @@ class Checker:
         # What ends may end at any moment, in the middle of anything here: it is seen to before the next work.
         self.ended: deque[Callable[[], None]] = deque()
         self._known: dict[int, tuple[Specialization, tuple[Passed, ...]]] = {}
+        self.clocks = Clocks()
         self._quick: dict[tuple[Any, ...], Quick] = {}
         self.begin()
         in_child(self.begin)
@@ -64,6 +66,7 @@ class Checker:
         """Know nothing: in a forked child, all streams are idle."""
         self.ended.clear()
         self._quick.clear()
+        self.clocks.disturb_all()
         self.clocks = Clocks()
         self.ranges = Ranges(self._is_over)
         self._lines: dict[Key, Line] = {}
@@ -76,9 +79,14 @@ class Checker:
         """Note a launch with these parameters; raises HazardError instead."""
         timeline, handle = ready.loaded.device.timeline, stream_handle(launcher.stream)
         arrays = self._arrays(launcher, ready)
-        if (kinds := kinds_in_place(args)) is not None:
-            places = arguments_of(launcher.kernel, arrays)
-            self._quick[(id(launcher), *kinds)] = Quick(weakref.ref(launcher), timeline, places)
+        kinds = kinds_in_place(args)
+        key = None if kinds is None else (id(launcher), *kinds)
+        known = None if key is None else self._quick.get(key)
+        if known is None or known.found is not ready.found or known.launcher() is not launcher:
+            launcher.repeats = None  # of another specialization, maybe
+            if key is not None:
+                places = arguments_of(launcher.kernel, arrays)
+                self._quick[key] = Quick(weakref.ref(launcher), ready.found, timeline, places)
         if not arrays or self._is_recorded(timeline, handle):
             return
         work = Work(launcher.kernel.py_func.__name__, handle, here())
@@ -93,11 +101,41 @@ class Checker:
             return False
         handle = stream_handle(launcher.stream)
         if quick.arrays and not self._is_recorded(quick.timeline, handle):
-            work, piece = Work(launcher.kernel.py_func.__name__, handle, here()), self.ranges.piece
+            place, piece = here(), self.ranges.piece
+            work = Work(launcher.kernel.py_func.__name__, handle, place)
             with section(), self._lock:
                 used = [(piece(args[at]._parameters), name, writes) for at, name, writes in quick.arrays]
-                self._give(quick.timeline, work, used)
+                line = self._give(quick.timeline, work, used)
+                if handle != PER_THREAD:  # it is another's in another thread
+                    uses = zip(quick.arrays, used, strict=True)
+                    noted = {at: (p, name, w) for (at, *_), (p, name, w) in uses if p is not None}
+                    if len(noted) == len(used):
+                        self._repeats(launcher, line, quick.timeline).add(Repeat(args, noted, line, place))
         return True
+
+    def _repeats(self, launcher: Launcher, line: Line, timeline: Timeline) -> Repeats:
+        """Return what knows a launcher's last launches, all of them in one line."""
+        found = launcher.repeats
+        if isinstance(found, Repeats) and found.line is line:
+            return found
+        what = launcher.kernel.py_func.__name__
+        unnamed = type(launcher.stream) is int and not launcher.stream
+
+        def note(repeat: Repeat) -> bool:
+            """Note a launch that is in order; False if it is not known to be given to this line."""
+            if (unnamed and attention.chosen()) or self._is_recorded(timeline, line.handle):
+                return False
+            work = Work(what, line.handle, here())
+            with section(), self._lock:
+                if repeat.conflicts != line.conflicts:
+                    return False
+                self.clocks.begin(line)
+                self._note(line, work, repeat.uses)
+                repeat.note(line, work.place)
+            return True
+
+        made = launcher.repeats = Repeats(line, self.ended, note)
+        return made
 
     def returned(self, launcher: Launcher, ready: Ready) -> None:
         """Note that a launch is done, as it has returned: it used memory of the host's in place."""
@@ -137,7 +175,7 @@ class Checker:
             return self.ranges.bytes_at(int.from_bytes(packed[start:end], "little"), size), name, writes
         return self.ranges.piece(packed[start:end]), name, writes
 
-    def _give(self, timeline: Timeline, work: Work, used: Sequence[Used]) -> None:
+    def _give(self, timeline: Timeline, work: Work, used: Sequence[Used]) -> Line:
         """Give a stream work; raises HazardError if nothing orders it after the uses that it must come after."""
         line = self.line(timeline, work.stream)
         number = line.number
@@ -149,10 +187,27 @@ class Checker:
                     self._check(line, work, piece, name, writes)
                 for known in piece.others:
                     self._check(line, work, known, name, writes)
-        time = self.clocks.tick(line)
+        found = [(piece, name, writes) for piece, name, writes in used if piece is not None]
+        for piece, _, writes in found:
+            if (last := piece.write) is None or last[0] != number or piece.reads or piece.others:
+                self._disturb(number, piece, writes)
+        self._note(line, work, found)
+        return line
+
+    def _disturb(self, number: int, piece: Piece, writes: bool) -> None:
+        """Have launches in other lines looked at again that this line's use of memory must come before or after."""
+        for known in (piece, *piece.others):
+            if known.write is not None and known.write[0] != number:
+                self.clocks.disturb(known.write[0])
+            if writes:
+                for reader in known.reads:
+                    if reader != number:
+                        self.clocks.disturb(reader)
+
+    def _note(self, line: Line, work: Work, used: Sequence[NotedUse]) -> None:
+        """Note a line's work, and what it uses."""
+        number, time = line.number, self.clocks.tick(line)
         for piece, name, writes in used:
-            if piece is None:
-                continue
             if writes:
                 piece.write = (number, time, work, name)
                 if piece.reads:

@@ -21,9 +21,11 @@ class Line:
     """A stream's work. number: no other line ever has it. clock: what is done before the work that comes next.
 
     blocking: whether it is ordered with the default stream, that of its lines. handle: what the stream is called.
+    window: changes whenever somebody looks at its clock, so that what comes next has a later time. conflicts: changes
+    whenever another line uses memory in a way that what this line was given must come before or after.
     """
 
-    __slots__ = ("blocking", "clock", "handle", "joined", "lines", "number")
+    __slots__ = ("blocking", "clock", "conflicts", "handle", "joined", "lines", "number", "window")
 
     def __init__(self, lines: Lines, number: int, handle: int, *, blocking: bool) -> None:
         self.lines = lines
@@ -33,6 +35,8 @@ class Line:
         self.clock: Clock = {number: 0}
         # The default stream's time that it was last ordered after.
         self.joined = 0
+        self.window = 0
+        self.conflicts = 0
 
 
 class Lines:
@@ -51,22 +55,26 @@ class Lines:
 
 
 class Clocks:
-    """The order of all work. host: what the host has waited for."""
+    """The order of all work. host: what the host has waited for. lines: those that have not ended, by number."""
 
     def __init__(self) -> None:
         self.host: Clock = {}
+        self.lines: dict[int, Line] = {}
         self._numbers = 0
         # How many numbers there may be before those that nothing asks for are forgotten.
         self._many = _MANY
 
     def new_lines(self) -> Lines:
         """Return the lines of a device that is new here."""
-        return Lines(self._number())
+        made = Lines(self._number())
+        self.lines[made.default.number] = made.default
+        return made
 
     def new_line(self, lines: Lines, handle: int, *, blocking: bool) -> Line:
         """Return the line of a stream that is new here."""
         made = Line(lines, self._number(), handle, blocking=blocking)
         lines.all.add(made)
+        self.lines[made.number] = made
         return made
 
     def _number(self) -> int:
@@ -91,14 +99,18 @@ class Clocks:
         default = line.lines.default
         if line is default:
             for moved in line.lines.moved:
+                moved.window += 1
                 self.join(line.clock, moved.clock)
             line.lines.moved.clear()
             self.join(line.clock, line.lines.left)
             line.lines.left.clear()
         elif line.blocking:
-            line.lines.moved.add(line)
+            if line not in line.lines.moved:
+                line.lines.moved.add(line)
+                default.window += 1  # what it is given next comes after this
             if line.joined != (now := default.clock[default.number]):
                 line.joined = now
+                default.window += 1
                 self.join(line.clock, default.clock)
 
     def tick(self, line: Line) -> int:
@@ -109,6 +121,7 @@ class Clocks:
     def reached(self, line: Line) -> Clock:
         """Return what is done when all that a line was given is: what an event that is recorded now stands for."""
         self.begin(line)
+        line.window += 1
         short = self._short(line.clock)
         if 2 * len(short) < len(line.clock):
             line.clock = {**short, line.number: line.clock[line.number]}
@@ -124,12 +137,14 @@ class Clocks:
         """Return what is done for a host that waits for a line now."""
         if line is line.lines.default:
             self.begin(line)
+        line.window += 1
         return self._short(line.clock)
 
     def all_of(self, lines: Lines) -> Clock:
         """Return what is done for a host that waits for a device now."""
         found = dict(lines.ended)
         for line in lines.all:
+            line.window += 1
             self.join(found, line.clock)
         return found
 
@@ -140,11 +155,23 @@ class Clocks:
     def end(self, line: Line) -> None:
         """Forget the line of a stream that was closed; its work is still to be waited for."""
         line.lines.all.discard(line)
+        self.lines.pop(line.number, None)
+        line.conflicts += 1
         if line in line.lines.moved:
             line.lines.moved.remove(line)
             self.join(line.lines.left, line.clock)
         self.join(line.lines.ended, self._short(line.clock))
         line.lines.ended = self._short(line.lines.ended)
+
+    def disturb(self, number: int) -> None:
+        """Note that another line uses what a line was given to use."""
+        if (line := self.lines.get(number)) is not None:
+            line.conflicts += 1
+
+    def disturb_all(self) -> None:
+        """Have every launch looked at again."""
+        for line in self.lines.values():
+            line.conflicts += 1
 
     # -- what is known -----------------------------------------------------------------------------------------------
 

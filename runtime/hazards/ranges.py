@@ -30,15 +30,15 @@ Use = tuple[int, int, Any, str]
 class Piece:
     """Memory that was used. low, high: the addresses that it lies between. layout, origin: where its items are.
 
-    key: how a launch passes it. is_solid: whether all bytes between the addresses are its own. write: what wrote it
-    last. reads: what has read it since, by the line. others: the pieces it shares bytes with.
+    key: how a launch passes it, until it is forgotten. is_solid: whether all bytes between the addresses are its own.
+    write: what wrote it last. reads: what has read it since, by the line. others: the pieces it shares bytes with.
     """
 
     __slots__ = ("high", "is_solid", "key", "layout", "low", "origin", "others", "reads", "write")
 
     def __init__(self, key: bytes, layout: StridedLayout, origin: int) -> None:
         low, high = layout.extent
-        self.key = key
+        self.key: bytes | None = key
         self.is_solid = layout.volume * layout.itemsize == high - low
         self.low = origin + low
         self.high = origin + high
@@ -126,7 +126,10 @@ class Ranges:
         at = bisect.bisect_left(self._lows, piece.low)
         while self._pieces[at] is not piece:
             at += 1
-        del self._pieces[at], self._lows[at], self._known[piece.key]
+        del self._pieces[at], self._lows[at]
+        if piece.key is not None:
+            del self._known[piece.key]
+            piece.key = None
         for other in piece.others:
             other.others.remove(piece)
         self._count(piece.high - piece.low, -1)
@@ -156,12 +159,16 @@ class Ranges:
     def _drop(self, is_gone: Callable[[Piece], bool]) -> None:
         left = [piece for piece in self._pieces if not is_gone(piece)]
         stay = set(map(id, left))
+        known = {key: piece for key, piece in self._known.items() if id(piece) in stay}
+        for piece in self._pieces:
+            if id(piece) not in stay:
+                piece.key = None
         for piece in left:
             piece.others = [other for other in piece.others if id(other) in stay]
         self._pieces, self._lows = left, [piece.low for piece in left]
         self._lengths = dict(Counter(piece.high - piece.low for piece in left))
         self._longest = max(self._lengths, default=0)
-        self._known = {piece.key: piece for piece in left}
+        self._known = known
 
 
 def _share(one: Piece, other: Piece) -> bool:

@@ -49,6 +49,12 @@ class ConfiguredKernel:
     def __call__(self, /, *args: Any, **keywords: NoReturn) -> None:
         """Launch from Python, unless machine code is called in its place; that does not know callbacks."""
         try:
+            launcher = self.launcher
+            repeats, fast = launcher.repeats, launcher.fast
+            # They are only where launches are watched.
+            if not (repeats is None or fast is None or keywords or self.watched) and repeats.again(args):
+                fast(*args)
+                return
             self._launch(args, keywords)
         except Exception as error:
             if is_for_users(error):

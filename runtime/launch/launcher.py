@@ -18,6 +18,7 @@ from gridjit.runtime.streams import LEGACY, stream_handle
 from gridjit.runtime.tracebacks import for_users, is_for_users, trim
 
 if TYPE_CHECKING:
+    from gridjit.runtime.attention import Repeated
     from gridjit.runtime.devices.base import LoadedKernel
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.ready import Key, Ready, ReadyTable, Shape
@@ -30,9 +31,10 @@ class Launcher:
     """A kernel with its configuration and stream. ready: the kernel's table, of which it is part.
 
     fast: the native function, once it knows a kind of arguments, so that it is worth calling first; until then None.
+    repeats: what a watcher knows of its last launches; None if nothing.
     """
 
-    __slots__ = ("__weakref__", "_told", "config", "fast", "kernel", "native", "ready", "shape", "stream")
+    __slots__ = ("__weakref__", "_told", "config", "fast", "kernel", "native", "ready", "repeats", "shape", "stream")
 
     # Tables made in a launcher's life; they are never freed, so a call that keeps needing new ones stays in Python.
     LIMIT = 64
@@ -45,6 +47,7 @@ class Launcher:
         self.ready = ready
         self.native: NativeFunction | None = None
         self.fast: Callable[..., None] | None = None
+        self.repeats: Repeated | None = None
         # What the native function was told, or cannot be: the number of a context, and a key of the table.
         self._told: list[tuple[int, Key]] = []
 

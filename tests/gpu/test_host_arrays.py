@@ -56,6 +56,28 @@ def test_one_array_for_several_parameters_is_one_array_on_the_device_each_time()
     assert (x.tolist(), y.tolist()) == ([9] * 50, [3] * 50)
 
 
+def test_large_arrays_wait_for_their_own_stream_only():
+    stream, other = gridjit.create_stream(), gridjit.create_stream(nonblocking=True)
+    large, smaller = np.zeros(1 << 20), np.zeros(1 << 15)
+
+    def turn():
+        for values in (large, smaller):
+            increment[values.size // 256, 256, other](InOut(values))
+
+    turn()  # from now on there is page-locked memory for them
+    opened, reached = threading.Event(), threading.Event()
+    stream.on_complete(lambda: (reached.set(), opened.wait(60)))
+    try:
+        assert reached.wait(60)
+        for _ in range(5):
+            turn()
+        assert not stream.query()
+    finally:
+        opened.set()
+    stream.synchronize()
+    assert (set(large), set(smaller)) == ({6.0}, {6.0})
+
+
 def test_threads_with_streams_of_their_own_each_get_their_results():
     wrong, begin = [], threading.Barrier(12)
 

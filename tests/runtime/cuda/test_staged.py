@@ -94,6 +94,24 @@ def test_blocks_hold_no_more_than_their_bound(api, device, monkeypatch):
     assert api.called("cuEventSynchronize")
 
 
+def test_a_larger_block_that_is_free_serves_without_another_being_made(api, device):
+    stream = create_stream(timeline=device.timeline)
+    for count in (MANY, MANY // 4, MANY // 8, MANY):
+        to_device(np.arange(count), stream, space=device.space)
+    assert len(places(api)) == 1
+
+
+def test_a_copy_that_has_no_room_waits_for_its_own_stream_before_others(api, device, monkeypatch):
+    monkeypatch.setattr(staged, "_ALL_BYTES", 8 << 20)
+    api.failures["cuEventQuery"] = "CUDA_ERROR_NOT_READY"
+    first, second = (create_stream(timeline=device.timeline) for _ in range(2))
+    for stream in (first, second):
+        to_device(np.arange(MANY), stream, space=device.space)
+    recorded = dict(api.called("cuEventRecord"))
+    to_device(np.arange(MANY), second, space=device.space)
+    assert [recorded[event] for (event,) in api.called("cuEventSynchronize")] == [second.handle]
+
+
 def test_blocks_of_a_context_that_was_reset_are_forgotten(api, device):
     to_device(np.arange(MANY), space=device.space)
     api.epoch += 1

@@ -202,7 +202,7 @@ class CudaSpace:
         strided, turned = turn.of(once), turn.of(values)
         handle = stream_handle(stream)
         with self._device.current, attributed(handle, self._device.ordinal):
-            block = self._blocks.take(max(strided.nbytes, 1))
+            block = self._blocks.take(max(strided.nbytes, 1), handle)
             kind: Any = ctypes.c_char * block.size
             there = np.ndarray(strided.shape, strided.dtype, kind.from_address(block.address))
             self._copy(plan(strided, block.address, outward=True), handle, wait=False)

@@ -47,7 +47,7 @@ class Blocks:
         self._epoch = 0
         self._bytes = 0
         self._free: dict[int, list[Block]] = {}
-        self._flying: deque[tuple[Block, int]] = deque()
+        self._flying: deque[tuple[Block, int, int]] = deque()  # each with its event and its stream
         self._events: list[int] = []
         self._changing = lock()
 
@@ -55,18 +55,23 @@ class Blocks:
     def _driver(self) -> Driver:
         return self._device.driver
 
-    def take(self, size: int) -> Block:
-        """Return a block of at least size bytes that nobody uses; the device is current."""
+    def take(self, size: int, stream: int) -> Block:
+        """Return a block of at least size bytes that nobody uses, for a copy in stream; the device is current.
+
+        A larger one that is free will do: the driver may wait for all streams while it makes another. If there is no
+        room, the stream's own copies are waited for before those of others.
+        """
         wanted = max(AT_ONCE_BYTES, 1 << (size - 1).bit_length())
         with section(), self._changing:
             self._renew()
             self._collect()
-            while not self._free.get(wanted) and self._bytes + wanted > _ALL_BYTES and self._flying:
-                block, event = self._flying.popleft()
-                self._driver.synchronize_event(event)
-                self._landed(block, event)
-            if free := self._free.get(wanted):
-                return free.pop()
+            while (found := self._large(wanted)) is None and self._bytes + wanted > _ALL_BYTES and self._flying:
+                flying = next((one for one in self._flying if one[2] == stream), self._flying[0])
+                self._flying.remove(flying)
+                self._driver.synchronize_event(flying[1])
+                self._landed(*flying[:2])
+            if found is not None:
+                return found
             self._make_room(wanted)
             self._bytes += wanted
             with self._driver.while_capturing():  # another stream
@@ -82,7 +87,7 @@ class Blocks:
         with section(), self._changing:
             event = self.event()
             self._driver.record_event(event, stream)
-            self._flying.append((block, event))
+            self._flying.append((block, event, stream))
 
     def event(self) -> int:
         """Return an event that nobody uses."""
@@ -101,11 +106,16 @@ class Blocks:
 
     def _collect(self) -> None:
         for _ in range(len(self._flying)):
-            block, event = self._flying.popleft()
+            block, event, stream = self._flying.popleft()
             if self._driver.event_done(event):
                 self._landed(block, event)
             else:
-                self._flying.append((block, event))
+                self._flying.append((block, event, stream))
+
+    def _large(self, wanted: int) -> Block | None:
+        """Return the smallest free block that is large enough, and have it no longer free; None if there is none."""
+        size = min((size for size, free in self._free.items() if free and size >= wanted), default=None)
+        return None if size is None else self._free[size].pop()
 
     def _landed(self, block: Block, event: int) -> None:
         self._events.append(event)
@@ -122,7 +132,7 @@ class Blocks:
 def write(blocks: Blocks, device: CudaDevice, place: tuple[int, int], size: int, stream: int, owner: object) -> None:
     """Copy size bytes to a device: place is (there, here). They may be changed when this returns. owner: of here."""
     for at, count in _parts(size, _BLOCK_BYTES):
-        block = blocks.take(count)
+        block = blocks.take(count, stream)
         there, here, pieces = place[0] + at, place[1] + at, list(_parts(count, _PIECE_BYTES))
 
         def move(piece: int, block: Block = block, here: int = here, pieces: list[tuple[int, int]] = pieces) -> None:
@@ -139,7 +149,7 @@ def read(blocks: Blocks, device: CudaDevice, place: tuple[int, int], size: int, 
     """Copy size bytes from a device, and return when they are there: place is (here, there). owner: of here."""
     driver = device.driver
     for at, count in _parts(size, _BLOCK_BYTES):
-        block = blocks.take(count)
+        block = blocks.take(count, stream)
         here, there, pieces = place[0] + at, place[1] + at, list(_parts(count, _PIECE_BYTES))
         events = []
         for start, length in pieces:

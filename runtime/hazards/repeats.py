@@ -1,0 +1,98 @@
+"""repeats: launches that were made before, and that nothing has come between: noting them again would change nothing.
+
+A launch is noted with the time of its stream. Until somebody looks at the stream's clock, all that it is given may bear
+the same time, as whatever comes before or after one of it does so of all. And until another stream uses its memory, a
+launch that was in order still is. So the same launch with the same arrays needs neither a look nor a note. It needs a
+note and no look where only the clock was looked at, or where it stands in another line of the program.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gridjit.runtime.hazards.clocks import Line
+from gridjit.runtime.hazards.places import Place
+from gridjit.runtime.hazards.ranges import Piece
+from gridjit.runtime.memory.device_array import DeviceArray
+
+# Launches that are known of one launcher: with one array and another, and with both swapped.
+_MOST = 4
+
+# Memory that a launch uses, what it calls it, and whether it may write it.
+NotedUse = tuple[Piece, str, bool]
+
+
+class Repeat:
+    """A launch that was noted. conflicts, window: its line's, then. place: where it was made last.
+
+    arrays: numbers of arguments, and their pieces. others: numbers of the rest, and their types. uses: what was noted.
+    """
+
+    __slots__ = ("arrays", "conflicts", "count", "others", "place", "uses", "window")
+
+    def __init__(self, args: tuple[Any, ...], uses: dict[int, NotedUse], line: Line, place: Place) -> None:
+        self.count = len(args)
+        self.arrays = [(at, piece) for at, (piece, *_) in uses.items()]
+        self.others = [(at, type(arg)) for at, arg in enumerate(args) if at not in uses]
+        self.uses = [*uses.values()]
+        for at, piece in self.arrays:
+            piece.key = args[at]._parameters  # equal bytes: from now on those of an array that is seen again
+        self.note(line, place)
+
+    def note(self, line: Line, place: Place) -> None:
+        """Note that a launch was noted just now."""
+        self.conflicts, self.window = line.conflicts, line.window
+        self.place = place
+
+    def fits(self, args: tuple[Any, ...]) -> bool:
+        """Return whether these are the same arrays, and values of the same types beside them."""
+        if len(args) != self.count:
+            return False
+        for at, piece in self.arrays:
+            arg = args[at]
+            # No two arrays have the same object there, so it tells their types too; a piece that is forgotten has none.
+            if type(arg) is not DeviceArray or arg._parameters is not piece.key:
+                return False
+        for at, kind in self.others:  # noqa: SIM110  # it would take twice as long
+            if type(args[at]) is not kind:
+                return False
+        return True
+
+
+class Repeats:
+    """A launcher's last launches. ended: what was not seen to yet. note: notes a launch that need not be looked at."""
+
+    __slots__ = ("_ended", "_known", "_note", "line")
+
+    def __init__(self, line: Line, ended: Sequence[object], note: Callable[[Repeat], bool]) -> None:
+        self.line = line
+        self._ended = ended
+        self._note = note
+        self._known: tuple[Repeat, ...] = ()
+
+    def again(self, args: tuple[Any, ...]) -> bool:
+        """Return whether a launch may be made now: it is known, and noted. Called by what the program calls.
+
+        Nothing is noted, and so nothing wrong, where the launch then comes to be made elsewhere or is recorded.
+        """
+        if self._ended:
+            return False
+        line = self.line
+        for known in self._known:
+            if known.fits(args):
+                if known.conflicts != line.conflicts:
+                    return False
+                if known.window == line.window:
+                    frame, (code, instruction) = sys._getframe(2), known.place
+                    if frame.f_lasti == instruction and frame.f_code is code:
+                        return True
+                return self._note(known)
+        return False
+
+    def add(self, made: Repeat) -> None:
+        """Know a launch from now on, and no more those that would have to be looked at."""
+        now = self.line.conflicts
+        others = [one for one in self._known if one.conflicts == now and one.arrays != made.arrays]
+        self._known = (made, *others[: _MOST - 1])

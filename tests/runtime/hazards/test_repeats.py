@@ -1,0 +1,250 @@
+"""Launches that are made again: those that nothing came between cost little, and every hazard is found all the same."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import HazardError, cuda
+from gridjit.runtime.hazards.checker import Checker
+from gridjit.runtime.hazards.repeats import Repeats
+
+
+@gridjit.jit
+def scale(values: Any, factor: float) -> None:
+    i = cuda.grid(1)
+    if i < values.size:
+        values[i] *= factor
+
+
+@gridjit.jit
+def add(into: Any, values: Any) -> None:
+    i = cuda.grid(1)
+    if i < into.size:
+        into[i] += values[i]
+
+
+@pytest.fixture(autouse=True)
+def checked(monkeypatch: pytest.MonkeyPatch, cache_dir: Any, restart: Callable[[], None]) -> Iterator[None]:
+    monkeypatch.setenv("GRIDJIT_TARGET", "host")
+    monkeypatch.setenv("GRIDJIT_CHECK_STREAMS", "1")
+    restart()
+    yield
+    cuda.synchronize()
+    monkeypatch.delenv("GRIDJIT_CHECK_STREAMS")
+    restart()
+
+
+@pytest.fixture
+def first() -> gridjit.Stream:
+    return gridjit.create_stream()
+
+
+@pytest.fixture
+def second() -> gridjit.Stream:
+    return gridjit.create_stream(nonblocking=True)
+
+
+def ones() -> Any:
+    made = cuda.to_device(np.ones(64))
+    cuda.synchronize()
+    return made
+
+
+def test_a_loop_of_launches_is_looked_at_once_and_not_with_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y, z = ones(), ones(), ones()
+    looks = []
+    give = Checker._give
+
+    def counted(checker: Checker, *given: Any) -> Any:
+        looks.append(given)
+        return give(checker, *given)
+
+    monkeypatch.setattr(Checker, "_give", counted)
+    for turn in range(50):
+        add[1, 64](x, y)
+        add[1, 64](y, x)
+        add[1, 64](z, x)
+        scale[1, 64](x, 1.0)
+        if turn == 5:
+            looks.clear()
+        if turn % 10 == 9:
+            gridjit.default_stream().synchronize()
+    assert looks == []
+
+
+def by_an_event(one: Any) -> Any:
+    return one.record()
+
+
+def by_another_stream(one: Any) -> Any:
+    third = gridjit.create_stream(nonblocking=True)
+    third.wait(one)
+    return third.record()
+
+
+def by_the_default_stream(one: Any) -> Any:
+    scale[1, 64](ones_of_its_own, 1.0)
+    return gridjit.default_stream().record()
+
+
+def by_the_host(one: Any) -> Any:
+    one.synchronize()
+    return gridjit.create_event()
+
+
+def by_the_device(one: Any) -> Any:
+    cuda.synchronize()
+    return gridjit.create_event()
+
+
+def by_a_blocking_stream(one: Any) -> Any:
+    third = gridjit.create_stream()
+    scale[1, 64, third](cuda.device_array(64, stream=third), 1.0)
+    return third.record()
+
+
+ones_of_its_own: Any = None
+LOOKS: list[tuple[Callable[[Any], Any], str]] = [
+    (look, "blocking") for look in (by_an_event, by_another_stream, by_the_default_stream, by_the_host)
+]
+LOOKS += [(by_the_device, "blocking"), (by_a_blocking_stream, "default"), (by_an_event, "default")]
+
+
+@pytest.mark.each_value_once
+@pytest.mark.parametrize(("look", "where"), LOOKS, ids=lambda given: getattr(given, "__name__", given))
+def test_only_the_turns_before_somebody_looked_are_known_to_be_done(
+    look: Callable[[Any], Any], where: str, first: Any, second: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y = ones(), ones()
+    monkeypatch.setitem(globals(), "ones_of_its_own", ones())
+    one = first if where == "blocking" else gridjit.default_stream()
+    order = None
+    for turn in range(8):
+        if turn == 7:
+            order = look(one)
+        scale[1, 64, one](x, 2.0)
+    second.wait(order)
+    with pytest.raises(HazardError):
+        add[1, 64, second](y, x)
+    second.wait(look(one))
+    add[1, 64, second](y, x)
+
+
+def test_a_turn_after_another_streams_work_must_wait_for_it(first: Any, second: Any) -> None:
+    x, y = ones(), ones()
+
+    def turn() -> None:
+        scale[1, 64, first](x, 2.0)
+
+    for _ in range(5):
+        turn()
+    second.wait(first)
+    add[1, 64, second](y, x)
+    with pytest.raises(HazardError, match="may write array 'values' while add"):
+        turn()
+    first.wait(second)
+    turn()
+    turn()
+
+
+def test_the_line_of_the_last_of_several_equal_launches_is_named(first: Any, second: Any) -> None:
+    x = ones()
+    for _ in range(3):
+        scale[1, 64, first](x, 2.0)
+        line = sys._getframe().f_lineno + 1
+        scale[1, 64, first](x, 2.0)
+    with pytest.raises(HazardError, match=rf"while scale \(test_repeats.py:{line}, "):
+        scale[1, 64, second](x, 2.0)
+
+
+def test_memory_that_another_array_has_now_is_looked_at_anew(first: Any, second: Any) -> None:
+    for _ in range(5):
+        x = ones()
+        for _ in range(3):
+            scale[1, 64, first](x, 2.0)
+        with pytest.raises(HazardError):
+            scale[1, 64, second](x, 2.0)
+        first.synchronize()
+        del x
+
+
+def test_a_launcher_that_outlives_a_check_is_looked_at_by_the_next(
+    restart: Callable[[], None],
+) -> None:
+    x, launch = ones(), scale[1, 64]
+    for _ in range(5):
+        launch(x, 2.0)
+    known = launch.launcher.repeats
+    assert known is not None
+    assert known.again((x, 2.0))
+    restart()
+    assert not known.again((x, 2.0))
+
+
+# -- the same as without ---------------------------------------------------------------------------------------------
+
+
+def came_of(step: Callable[[], Any]) -> str:
+    """Do a step, and return what came of it."""
+    try:
+        step()
+    except HazardError:
+        return "hazard"
+    return "fine"
+
+
+def outcomes(seed: int) -> list[str]:
+    """Return what came of some random work, in which much is done again."""
+    chance = random.Random(seed)
+    streams = [gridjit.default_stream(), *(gridjit.create_stream(nonblocking=made == 2) for made in range(3))]
+    arrays = [ones() for _ in range(3)]
+    arrays += [arrays[0][:40], arrays[0][30:]]
+    events = [gridjit.create_event() for _ in range(2)]
+    steps: list[Callable[[], Any]] = []
+
+    def step() -> Callable[[], Any]:
+        one, other = chance.choice(streams), chance.choice(streams)
+        x, y, event = chance.choice(arrays), chance.choice(arrays), chance.choice(events)
+        return chance.choice(
+            [
+                *[lambda: scale[1, 64, one](x, 1.0)] * 4,
+                *[lambda: add[1, 64, one](x, y)] * 4,
+                lambda: event.record(one),
+                lambda: one.wait(event),
+                lambda: one.wait(other),
+                lambda: one.wait(other),
+                lambda: chance.choice([one.synchronize, event.synchronize])(),
+                lambda: x.copy_to_device(y, stream=one) if x.shape == y.shape else None,
+            ]
+        )
+
+    found: list[str] = []
+    for _ in range(250):
+        if not steps or chance.random() < 0.25:
+            steps.append(step())
+        found += [came_of(chance.choice(steps[-4:])) for _ in range(chance.choice([1, 1, 3]))]
+    cuda.synchronize()
+    return found
+
+
+def test_the_same_hazards_are_found_as_if_each_launch_was_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    hits, again = [], Repeats.again
+    with monkeypatch.context() as patch:
+        patch.setattr(Repeats, "again", lambda *_: False)
+        expected = [outcomes(seed) for seed in range(20)]
+
+    def counted(repeats: Repeats, args: tuple[Any, ...]) -> bool:
+        hits.append(again(repeats, args))
+        return hits[-1]
+
+    monkeypatch.setattr(Repeats, "again", counted)
+    assert [outcomes(seed) for seed in range(20)] == expected
+    assert hits.count(True) > 200
+    assert sum(found.count("hazard") for found in expected) > 200
