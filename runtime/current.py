@@ -56,14 +56,28 @@ def create_event(*, timing: bool = True, timeline: Timeline | None = None) -> Ev
     return new_event(timeline or current_timeline(), timing=switch("create_event: timing", timing))
 
 
+def _own(function: str, timeline: Timeline | None) -> Timeline:
+    """Return the streams to ask, those of the current device if none are given; raises ArgumentError for others."""
+    if timeline is None:
+        return current_timeline()
+    try:
+        _ = timeline.epoch
+    except AttributeError:
+        raise ArgumentError(
+            f"{function}({shown(timeline)}): it takes no stream or name; {function}() is the current device's, and "
+            "`with stream:` makes another stream current"
+        ) from None
+    return timeline
+
+
 def default_stream(timeline: Timeline | None = None) -> Stream:
     """Return the default stream, which all blocking streams are ordered with."""
-    return Stream(timeline or current_timeline(), 0, None)
+    return Stream(_own("default_stream", timeline), 0, None)
 
 
 def per_thread_default_stream(timeline: Timeline | None = None) -> Stream:
     """Return the calling thread's own default stream."""
-    return Stream(timeline or current_timeline(), PER_THREAD, None)
+    return Stream(_own("per_thread_default_stream", timeline), PER_THREAD, None)
 
 
 def external_stream(ptr: StreamLike, timeline: Timeline | None = None) -> Stream:
@@ -81,7 +95,7 @@ def current_stream(timeline: Timeline | None = None) -> Stream:
     """
     from gridjit.runtime.queues.chosen import here
 
-    known = timeline or current_timeline()
+    known = _own("current_stream", timeline)
     return here(known) or default_stream(known)
 
 

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable, Iterable, MutableSequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from gridjit.compiler.errors import ArgumentError, shown
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.runtime.attention import watchers
 from gridjit.runtime.launch.dispatch import launch
@@ -110,6 +111,10 @@ class ConfiguredKernel:
         return self._callbacks
 
     def _set_callbacks(self, callbacks: Iterable[Callback]) -> None:
+        if not isinstance(callbacks, Iterable):
+            raise ArgumentError(
+                f"pre_launch_callbacks = {shown(callbacks)}: give a list of functions of (kernel, config)"
+            )
         self._callbacks: list[Callback] = list(callbacks)
         self.watched = True
         # From now on somebody may add one at any time, so calls come by __call__.

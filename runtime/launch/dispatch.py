@@ -85,8 +85,10 @@ def _step(launcher: Launcher, given: tuple[Any, ...], configured: ConfiguredKern
         session().device("host").timeline.synchronize(handle)
 
     if configured is not None:
+        from gridjit.runtime.launch.under_way import callable_one
+
         for callback in configured.own_callbacks:
-            callback(launcher.kernel, configured)
+            callable_one(callback)(launcher.kernel, configured)
     step(launcher.kernel, launcher.config, given)
 
 

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, MutableSequence
 from typing import TYPE_CHECKING, Any
 
+from gridjit.compiler.errors import ArgumentError, shown
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
@@ -112,12 +113,22 @@ def launch_of(configured: ConfiguredKernel) -> UnderWay | None:
     return next((one for one in reversed(_launches.all) if one.configured is configured), None)
 
 
+def callable_one(callback: Callback) -> Callback:
+    """Return a callback; raises ArgumentError for what cannot be called."""
+    if not callable(callback):
+        raise ArgumentError(
+            f"pre_launch_callbacks has {shown(callback)} in it, which cannot be called; "
+            "give functions of (kernel, config)"
+        )
+    return callback
+
+
 def call_all(kernel: LaunchedKernel, configured: ConfiguredKernel, hooks: list[Callback]) -> None:
     """Call hooks, then the object's own callbacks. They may remove each other, and add others, which are called too."""
     waiting = [*hooks, *configured.own_callbacks]
     known = tuple(waiting)
     while waiting:
-        waiting.pop(0)(kernel, configured)
+        callable_one(waiting.pop(0))(kernel, configured)
         now = (*hooks, *configured.own_callbacks)
         if now != known:
             waiting = [one for one in waiting if one in now] + [one for one in now if one not in known]

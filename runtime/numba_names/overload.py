@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, SupportsIndex, TextIO
 
-from gridjit.compiler.errors import ConfigError, UnsupportedError
+from gridjit.compiler.errors import ArgumentError, ConfigError, UnsupportedError, shown
 from gridjit.compiler.job import CompileJob
 from gridjit.runtime.devices.base import KernelAttributes, LoadedKernel
 from gridjit.runtime.devices.held_attributes import held_attributes
@@ -131,6 +131,12 @@ class Overload:
         blockdim: threads of a block. dynsmemsize: dynamic shared memory of a block, in bytes.
         """
         threads = 1
+        for dim in (*(blockdim if isinstance(blockdim, tuple) else (blockdim,)), dynsmemsize):
+            if not isinstance(dim, SupportsIndex):
+                raise ArgumentError(
+                    f"max_cooperative_grid_blocks({shown(blockdim)}, {shown(dynsmemsize)}): give a block's threads as "
+                    "whole numbers, and its shared memory as a whole number of bytes"
+                )
         for dim in blockdim if isinstance(blockdim, tuple) else (blockdim,):
             threads *= dim
         blocks = self._loaded().resident_blocks(threads, dynsmemsize)

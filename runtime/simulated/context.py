@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from gridjit.compiler.errors import ArgumentError, shown
 from gridjit.runtime.devices.cuda.errors import driver_error
 from gridjit.runtime.queues.timeline import HOST
 from gridjit.runtime.settings import settings
@@ -108,7 +109,13 @@ class Context:
 
     def get_active_blocks_per_multiprocessor(self, func: Any, blocksize: int, memsize: int, flags: Any = None) -> int:
         """Return how many blocks of so many threads and bytes a multiprocessor holds; of func, nothing is asked."""
-        return active_blocks(self.device.model, blocksize, memsize)
+        for name, value in (("blocksize", blocksize), ("memsize", memsize)):
+            if not isinstance(value, SupportsIndex):
+                raise ArgumentError(
+                    f"get_active_blocks_per_multiprocessor({name}={shown(value)}): give a whole number of "
+                    f"{'threads' if name == 'blocksize' else 'bytes'}"
+                )
+        return active_blocks(self.device.model, int(blocksize), int(memsize))
 
     def get_max_potential_block_size(
         self, func: Any, b2d_func: Any, memsize: int, blocksizelimit: int, flags: Any = None

@@ -12,6 +12,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from gridjit.runtime.installed import beside
 from gridjit.runtime.jit import jit
 from gridjit.runtime.session import session
 
@@ -264,3 +265,6 @@ def __dir__() -> list[str]:
 
     own = (name for name in globals() if name.startswith("__"))
     return sorted({*own, *__all__, *_ON_THE_HOST, *dir(numba_cuda())})
+
+
+beside.follow(sys.modules[__name__])

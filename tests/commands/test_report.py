@@ -289,6 +289,8 @@ def test_the_report_of_a_run_adds_up_its_phases_and_launches(run: Run, tmp_path:
     path = traced(tmp_path, *compile_of("k"), *launches)
     known = json.loads(run(str(path), "--json")[1])
     assert known["groups_ms"] == {"types": 40.0, "lowering": 50.0}
+    status, _, errors = run(str(path), "--kernel", "c")
+    assert (status, errors) == (1, f"gridjit: {path} holds no entry of c; leave --kernel out to see all\n")
     assert known["kernels"]["k"][0]["phases_ms"] == {"type inference": 40.0, "lowering": 50.0}
     assert known["launches_from_python"] == [{"kernel": "k", "why": "hooks", "count": 3, "seconds": 0.003}]
     assert "hooks" in run(str(path))[1]

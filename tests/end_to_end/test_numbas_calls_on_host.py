@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit import cuda
+from gridjit import ArgumentError, cuda
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.session import end_session
 from gridjit.runtime.simulated import current, under_numba
@@ -165,6 +165,12 @@ def test_a_call_is_answered_on_the_host(call: str) -> None:
 def test_a_call_that_needs_a_real_gpu_is_refused_with_the_reason(call: str) -> None:
     with pytest.raises(Exception, match=REFUSED[call]):
         asked(call)
+
+
+@pytest.mark.parametrize(("given", "what"), [("'a', 0", "threads"), ("32, 'a'", "bytes")])
+def test_occupancy_of_a_block_that_is_no_number_is_refused_with_it(given: str, what: str) -> None:
+    with pytest.raises(ArgumentError, match=f"='a'.*: give a whole number of {what}"):
+        asked(f"cuda.current_context().get_active_blocks_per_multiprocessor(None, {given})")
 
 
 def test_states_of_random_generators_are_made_without_a_driver() -> None:

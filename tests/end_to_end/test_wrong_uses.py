@@ -62,6 +62,17 @@ class Raising:
         raise ValueError("not now")
 
 
+def launched_with(callbacks: Any) -> None:
+    configured = touched[1, 1]
+    configured.pre_launch_callbacks = callbacks
+    configured(array()[0])
+
+
+def overload() -> Any:
+    touched[1, 1](array()[0])
+    return next(iter(touched.overloads.values()))
+
+
 USES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "shape": (lambda: cuda.device_array("4"), LayoutError, "shape '4': give a whole number, or one for each axis"),  # type: ignore[arg-type]
     "strides": (
@@ -201,6 +212,23 @@ USES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "text in a tuple": (lambda: touched.compile(("int64",)), ConfigError, "item 1 is a text: give one text for the"),
     "nothing for a type": (lambda: gridjit.jit((None,))(adds), ConfigError, "item 1 is None, not a type of kernels"),
+    "stream of a stream": (
+        lambda: cuda.current_stream("x"),  # type: ignore[arg-type]
+        ArgumentError,
+        "current_stream('x'): it takes no stream or name",
+    ),
+    "default stream of one": (lambda: cuda.default_stream(3), ArgumentError, "default_stream(3): it takes no stream"),  # type: ignore[arg-type]
+    "callback of a launch": (
+        lambda: launched_with([3]),
+        ArgumentError,
+        "pre_launch_callbacks has 3 in it, which cannot be called; give functions of (kernel, config)",
+    ),
+    "callbacks of a launch": (lambda: launched_with(3), ArgumentError, "pre_launch_callbacks = 3: give a list of"),
+    "cooperative blocks": (
+        lambda: overload().max_cooperative_grid_blocks("32"),
+        ArgumentError,
+        "max_cooperative_grid_blocks('32', 0): give a block's threads as whole numbers",
+    ),
     "signature": (lambda: touched.compile(5), ConfigError, 'give a text, such as "void(float32[::1], int64)"'),  # type: ignore[arg-type]
 }
 

@@ -83,6 +83,8 @@ def _general(failure: Failure) -> Finding:
     """Return what can be said of a failure that no rule knows: the words of who raised it, or the line itself."""
     if speaks_to_users(failure):
         return Finding(sentence=failure.words, advice="" if isinstance(failure.error, GridjitError) else _FULL)
+    if (known := operations.builtin(failure)) is not None:
+        return known
     node = next((node for kind in _TELLING for node in failure.source.of(kind) if _is_read(node)), None)
     return Finding(sentence=f"the compiler does not support {text_of(node) or 'this'}", advice=_FULL, node=node)
 

@@ -48,10 +48,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _read(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return what is given; help is printed by the parser, which then raises SystemExit."""
+    made, words = parser(), sys.argv[1:] if arguments is None else arguments
     try:
-        return parser().parse_args(arguments)
+        given, unknown = made.parse_known_args(words)
     finally:
         sys.stdout.flush()
+    if unknown:
+        from gridjit.commands.words.unknown import refused
+
+        raise refused(made, words, unknown)
+    return given
 
 
 def _cannot_print() -> bool:

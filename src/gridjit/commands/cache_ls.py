@@ -10,14 +10,14 @@ from typing import Any
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.uses import Tally, Use
 from gridjit.commands import printing, tables
-from gridjit.commands.inventory import CODE, KEY_DIGITS, ListedEntry, is_named, open_cache, read_items, select
+from gridjit.commands.inventory import CODE, KEY_DIGITS, ListedEntry, is_named, open_cache, read_items, select_some
 from gridjit.runtime.session import session
 
 
 def run_ls(given: argparse.Namespace) -> int:
     """Print one line for each entry; returns 0."""
     store = open_cache(given.dir)
-    items = select(read_items(store, given), given.kernel)
+    items = select_some(read_items(store, given), given.kernel, store.folder)
     used = uses_by_key(store)
     shown = sorted((item for item in items if given.all or item.kind == CODE), key=_order(given.sort, used))
     if given.json:
@@ -32,7 +32,7 @@ def run_ls(given: argparse.Namespace) -> int:
     if shown:
         tables.show(table)
     else:
-        printing.say(f"nothing in the cache{f' of {given.kernel}' if given.kernel else ''}")
+        printing.say(f"no code in the cache of {given.kernel}" if given.kernel else "nothing in the cache")
     return 0
 
 
@@ -47,11 +47,14 @@ def uses_by_key(store: DiskStore) -> dict[str, Tally]:
 def run_stats(given: argparse.Namespace) -> int:
     """Print how often the code of each kernel was found and compiled, and when last; returns 0."""
     store = open_cache(given.dir)
-    kernels = {item.info.key[:16]: item.kernel for item in read_items(store, given) if item.kind == CODE}
+    items = read_items(store, given)
+    kernels = {item.info.key[:16]: item.kernel for item in items if item.kind == CODE}
     by_kernel: dict[str, list[Use]] = {}
     for use in store.uses():
         by_kernel.setdefault(kernels.get(use.key, ""), []).append(use)
     chosen = {name: uses for name, uses in by_kernel.items() if given.kernel is None or is_named(name, given.kernel)}
+    if not chosen:
+        select_some(items, given.kernel, store.folder)
     tallies = {name: Tally.of(uses) for name, uses in sorted(chosen.items())}
     whole = Tally.of(use for uses in chosen.values() for use in uses)
     if given.json:
@@ -114,7 +117,7 @@ def _compile_ms(item: ListedEntry) -> float:
 def run_du(given: argparse.Namespace) -> int:
     """Print the bytes of each kernel and of all; returns 0."""
     store = open_cache(given.dir)
-    items = select(read_items(store, given), given.kernel)
+    items = select_some(read_items(store, given), given.kernel, store.folder)
     sizes, counts = Counter[str](), Counter[str]()
     for item in items:
         sizes[item.kernel] += item.info.size

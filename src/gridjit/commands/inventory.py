@@ -118,16 +118,22 @@ def select(items: Iterable[ListedEntry], kernel: str | None, targets: Iterable[s
     return [item for item in chosen if item.info.key in keys or _is_about(item, jobs)]
 
 
-def select_some(items: Iterable[ListedEntry], kernel: str, where: str) -> list[ListedEntry]:
-    """Return the items of a kernel; raises GridjitError with the names that may have been meant if there are none."""
+def select_some(items: Iterable[ListedEntry], kernel: str | None, where: str) -> list[ListedEntry]:
+    """Return the items of a kernel, or all; raises GridjitError with the names that may be meant if it has none."""
     known = list(items)
-    if chosen := select(known, kernel):
-        return chosen
-    names = sorted({item.kernel for item in known if item.kernel})
+    chosen = select(known, kernel)
+    if kernel is not None and not chosen:
+        raise no_entry(kernel, (item.kernel for item in known), where, "`gridjit cache ls` lists what is there")
+    return chosen
+
+
+def no_entry(kernel: str, known: Iterable[str], where: str, otherwise: str) -> GridjitError:
+    """Return the error for a kernel that is not where it is looked for; otherwise: the way on if no name is near."""
+    names = sorted({name for name in known if name})
     by_end = {name.rpartition(".")[2]: name for name in names}
     near = list(dict.fromkeys([by_end.get(one, one) for one in near_names(kernel, [*names, *by_end])]))
-    meant = f"did you mean {' or '.join(near)}?" if near else "`gridjit cache ls` lists what is there"
-    raise GridjitError(f"{where} holds no entry of {kernel}; {meant}")
+    meant = f"did you mean {' or '.join(near)}?" if near else otherwise
+    return GridjitError(f"{where} holds no entry of {kernel}; {meant}")
 
 
 def is_named(kernel: str, name: str) -> bool:

@@ -227,3 +227,24 @@ def shifted_too_far(out):
 @mistake("void(int32[::1])")
 def maximum_with_none(out):
     out[0] = max(out[0], None)
+
+
+@mistake("void(uint8[::1])")
+def first_bit_of_a_byte(out):
+    out[0] = cuda.ffs(out[1])
+
+
+@mistake(FLOATS)
+def sorted_numbers(out):
+    out[0] = sorted((3, 1))[0]
+
+
+@mistake(FLOATS)
+def place_without_an_axis(out):
+    out[0] = cuda.threadIdx
+
+
+@mistake(FLOATS)
+def unrolled_loop(out):
+    for x in cuda.literal_unroll((1, 2.5)):
+        out[0] += x

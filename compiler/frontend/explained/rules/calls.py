@@ -15,6 +15,7 @@ from gridjit.compiler.frontend.explained.source import subscript_of, text_of
 
 _BOUND = re.compile(r"Cannot bind 'args=.*?' to signature '\((?P<all>.*?)\)' due to \"TypeError: (?P<why>[^\"]+)\"")
 _MISMATCH = re.compile(r"Signature mismatch: (\d+) argument types given, but function takes (\d+) arguments?")
+_UNROLLED: Final = "Import it by its own name, by which the compiler knows it: from gridjit.cuda import literal_unroll."
 _CALLED = re.compile(r"^Invalid use of (?P<type>.+?) with parameters \((?P<given>.*?)\)")
 _UNIFIED = re.compile(r"^Cannot unify (?P<one>.+?) and (?P<other>.+?) for '(?P<name>\w+)'")
 _UNIFIED_ALONE = re.compile(r"^Cannot unify (?P<one>.+?) and (?P<other>\S+)")
@@ -75,7 +76,9 @@ def called(failure: Failure) -> Finding | None:
         what = text_of(over) or "this"
         return Finding(
             sentence=f"a loop cannot go over {what}" + (f", of type {kind}" if kind != what else ""),
-            advice=f"Write range({what})."
+            advice=_UNROLLED
+            if isinstance(over, ast.Call) and text_of(over.func).endswith(".literal_unroll")
+            else f"Write range({what})."
             if re.fullmatch(r"u?int\d+|\d+", kind)
             else "Loop over range(n), an array, or a tuple whose items have one type.",
             node=over,

@@ -16,6 +16,7 @@ _OPERATIONS: Final = ("getitem", "setitem", "static_getitem", "static_setitem", 
 _INDEX: Final = re.compile(r"-?\d+|u?int(?:p|\d+)?|bool|True|False|slice.*|ellipsis|None")
 _UNALIGNED: Final = re.compile(r"(?P<field>\w+) of type (?P<type>\S+) is not aligned$")
 _STORED: Final = re.compile(r"cannot store (?:double|float) to i\d+\*")
+_DIMENSIONS: Final = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 _TEXTS: Final = re.compile(r"<U\d+")
 
 
@@ -124,6 +125,8 @@ def _not_called(failure: Failure) -> tuple[str, str] | None:
         value = failure.value(node.value)
         if (callable(value) and not isinstance(value, type)) or "stubs" in str(getattr(value, "__module__", "")):
             name = text_of(node.value)
+            if name.rpartition(".")[2] in _DIMENSIONS:
+                return f"{name} is three numbers, and an item is one", f"Write {name}.x, or cuda.grid(1)."
             return f"{name} is a function, and it is assigned without being called", f"Call it: {name}(...)."
     return None
 

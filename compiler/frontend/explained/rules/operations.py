@@ -60,7 +60,7 @@ def allocation(failure: Failure) -> Finding | None:
     """An array, or a text, that would have to be allocated while the kernel runs."""
     if not any(sign in failure.text for sign in _ALLOCATES):
         return None
-    if (known := _builtin(failure)) is not None:
+    if (known := builtin(failure)) is not None:
         return known
     if "unicode" in failure.text or "_empty_string" in failure.text:
         node = next(failure.source.of(ast.Call), None)
@@ -89,7 +89,7 @@ def allocation(failure: Failure) -> Finding | None:
     )
 
 
-def _builtin(failure: Failure) -> Finding | None:
+def builtin(failure: Failure) -> Finding | None:
     """Return what to write for a function of Python that kernels never have, whatever its arguments."""
     node = _called(failure)
     name = text_of(node.func) if node is not None else ""
@@ -148,9 +148,11 @@ def undefined_method(failure: Failure) -> Finding | None:
     if found is None:
         return None
     node = _called(failure)
-    of_cuda = node is not None and "cuda" in text_of(node.func).split(".")
-    advice = "It is not there for such types: convert them, as in int(x)." if of_cuda else _NUMPYS
-    return Finding(sentence=f"{text_of(node) or found['name']} is not available in kernels", advice=advice, node=node)
+    if node is not None and "cuda" in text_of(node.func).split("."):
+        given = ", ".join(map(text_of, node.args))  # numba's own words may name a type that it tried instead
+        sentence = f"{text_of(node.func)} does not take the type{'s' * (len(node.args) > 1)} of {given or 'nothing'}"
+        return Finding(sentence=sentence, advice="Convert what is given, as in int(x).", node=node)
+    return Finding(sentence=f"{text_of(node) or found['name']} is not available in kernels", advice=_NUMPYS, node=node)
 
 
 def operators(failure: Failure) -> Finding | None:

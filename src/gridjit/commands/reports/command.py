@@ -61,11 +61,11 @@ def _report(given: argparse.Namespace) -> Report:
 
         with progress.steps(given, "reading", parts_of(given.trace)) as step:
             return traced.report_of(given.trace, given.kernel, step)
-    from gridjit.commands.inventory import open_cache, read_items, select
+    from gridjit.commands.inventory import open_cache, read_items, select_some
     from gridjit.commands.reports import cached
 
     store = open_cache(given.dir)
-    return cached.report_of(store, select(read_items(store, given), given.kernel))
+    return cached.report_of(store, select_some(read_items(store, given), given.kernel, store.folder))
 
 
 def _write(path: Path, text: str) -> None:

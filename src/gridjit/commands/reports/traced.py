@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from gridjit.commands.inventory import is_named
+from gridjit.commands.inventory import is_named, no_entry
 from gridjit.commands.reports.events import Event, read_events
 from gridjit.commands.reports.facts import GROUPS, Form, Report, SeenFact, SeenUse, Slice
 
@@ -18,7 +18,10 @@ def report_of(path: Path, kernel: str | None = None, step: Callable[[str], None]
 
     step: as `read_events` calls it.
     """
-    events = [event for event in read_events(path, step) if kernel is None or is_named(event.kernel, kernel)]
+    every = list(read_events(path, step))
+    events = [event for event in every if kernel is None or is_named(event.kernel, kernel)]
+    if kernel is not None and not events:
+        raise no_entry(kernel, (event.kernel for event in every), str(path), "leave --kernel out to see all")
     uses = [event for event in events if event.group in (MADE, FOUND)]
     return Report(
         source=str(path),

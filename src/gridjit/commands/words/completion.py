@@ -46,10 +46,10 @@ def candidates(words: Sequence[str]) -> list[str]:
     for word in before:
         if expected is not None:
             expected = None
-        elif (option := _options(here).get(word)) is not None:
+        elif (option := options_of(here).get(word)) is not None:
             expected = option if option.nargs != 0 else None
         else:
-            here = _subcommands(here).get(word, here)
+            here = subcommands_of(here).get(word, here)
     known = _choices(expected) if expected is not None else _next(here, last)
     return sorted(word for word in known if word.startswith(last))
 
@@ -57,19 +57,21 @@ def candidates(words: Sequence[str]) -> list[str]:
 def _next(here: argparse.ArgumentParser, last: str) -> Iterator[str]:
     """Yield the words that may come next: options where one is begun, else subcommands and choices."""
     if last.startswith("-"):
-        yield from _options(here)
+        yield from options_of(here)
         return
-    yield from _subcommands(here)
+    yield from subcommands_of(here)
     for action in here._get_positional_actions():
         if not isinstance(action, argparse._SubParsersAction):
             yield from _choices(action)
 
 
-def _options(here: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+def options_of(here: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """Return a command's options by their long names."""
     return {name: action for name, action in here._option_string_actions.items() if name.startswith("--")}
 
 
-def _subcommands(here: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+def subcommands_of(here: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the commands below a command, by name."""
     found: dict[str, argparse.ArgumentParser] = {}
     for action in here._get_positional_actions():
         if isinstance(action, argparse._SubParsersAction):

@@ -1,0 +1,90 @@
+"""beside: modules of numba-cuda that make arrays or launch by themselves, used by a program beside gridjit.cuda.
+
+Where the host stands in for a GPU that is not there, their arrays and kernels are gridjit's, also for a program that
+imports them itself. Where there is a GPU, they stay numba-cuda's own. Which it is, is told when one of them is called:
+to import them asks no driver.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from types import ModuleType
+from typing import Any
+
+from gridjit.runtime.installed.watching import Then, Watching
+from gridjit.runtime.session import session
+
+# The classes that numba's vectorize and guvectorize look for -> gridjit's, in what ufuncs.builders() returns.
+_BUILDERS = {"CUDAVectorize": "Vectorize", "CUDAGUFuncVectorize": "GUVectorize"}
+_made: set[type[Any]] = set()
+_REGISTRIES = ("numba.np.ufunc.decorators", "numba.cuda.np.ufunc.decorators")
+
+
+def follow(cuda: ModuleType) -> None:
+    """Have these modules follow the process's target from now on, also if they are imported later; cuda: gridjit's."""
+    followed: dict[str, Then] = {
+        "numba.cuda.random": functools.partial(_follow_states, cuda),
+        "numba.cuda.vectorizers": _follow_builders,
+    }
+    for name, then in followed.items():
+        if name in sys.modules:
+            then(sys.modules[name])
+    Watching(followed.get).begin()
+
+
+class _Cuda(ModuleType):
+    """What such a module knows as `cuda`: gridjit.cuda where the host simulates a GPU, else what it knew before."""
+
+    def __init__(self, ours: ModuleType, own: ModuleType) -> None:
+        super().__init__(own.__name__, own.__doc__)
+        self._ours, self._own = ours, own
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ours if session().simulates else self._own, name)
+
+
+def _follow_states(ours: ModuleType, module: ModuleType) -> None:
+    """Have numba.cuda.random make its states' array where the process's kernels run."""
+    known = vars(module)["cuda"]
+    if known is not ours and not isinstance(known, _Cuda):
+        vars(module)["cuda"] = _Cuda(ours, known)
+
+
+def _follow_builders(module: ModuleType) -> None:
+    """Have vectorize(target="cuda") make ufuncs that launch where the process's kernels run."""
+    for name, ours in _BUILDERS.items():
+        own = vars(module)[name]
+        # Not the copy of the module that gridjit's own builders are made from, and not twice.
+        if sys.modules.get(module.__name__) is module and own not in _made:
+            vars(module)[name] = followed = _either(own, ours)
+            _made.add(followed)
+            _register(own, followed)
+
+
+def _either(own: Any, ours: str) -> type[Any]:
+    """Return numba-cuda's class, of which a call makes gridjit's object where the host simulates a GPU."""
+
+    def made(cls: Any, *args: Any, **options: Any) -> Any:
+        if cls is followed and session().simulates:
+            from gridjit.runtime.installed.ufuncs import builders
+
+            return vars(builders())[ours](*args, **options)
+        return super(followed, cls).__new__(cls)
+
+    names = {"__new__": made, "__module__": own.__module__, "__qualname__": own.__qualname__, "__doc__": own.__doc__}
+    followed: type[Any] = type(own.__name__, (own,), names)
+    return followed
+
+
+def _register(own: Any, followed: Any) -> None:
+    """Replace a builder in the registries that asked for it before."""
+    for package in _REGISTRIES:
+        if package in sys.modules:
+            decorators: Any = sys.modules[package]
+            for kind in ("Vectorize", "GUVectorize"):
+                # A package that is being imported may have none yet; it asks for the builder later.
+                registry = vars(decorators)[kind].target_registry if kind in vars(decorators) else {}
+                if "cuda" in registry and registry["cuda"] is own:
+                    del registry["cuda"]  # numba's tables refuse to have an entry replaced
+                    registry["cuda"] = followed
