@@ -10,6 +10,7 @@ import functools
 import gc
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
 from itertools import compress
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -176,9 +177,20 @@ def _with_other_code(functions: Iterable[FunctionType]) -> list[FunctionType]:
     return [
         function
         for function in functions
-        if (code := function.__code__).co_filename != function.__globals__.get("__file__")
-        or not (code.co_freevars or function.__qualname__.endswith(code.co_name))
+        if not _is_of_dataclass(function)
+        and (
+            (code := function.__code__).co_filename != function.__globals__.get("__file__")
+            or not (code.co_freevars or function.__qualname__.endswith(code.co_name))
+        )
     ]
+
+
+def _is_of_dataclass(function: FunctionType) -> bool:
+    """Return whether dataclasses wrote a function, as they do for some of numba's classes: such code has no file."""
+    name = function.__code__.co_name
+    return function.__code__.co_filename == "<string>" and any(
+        name in vars(one) for one in function.__globals__.values() if of_kind(one, type) and is_dataclass(one)
+    )
 
 
 def _is_put(value: object, module: ModuleType) -> bool:

@@ -21,8 +21,8 @@ _made: set[type[Any]] = set()
 _REGISTRIES = ("numba.np.ufunc.decorators", "numba.cuda.np.ufunc.decorators")
 
 
-def follow(cuda: ModuleType) -> None:
-    """Have these modules follow the process's target from now on, also if they are imported later; cuda: gridjit's."""
+def follow(cuda: ModuleType) -> Watching:
+    """Have these modules follow the process's target; return what sees to those imported later. cuda: gridjit's."""
     followed: dict[str, Then] = {
         "numba.cuda.random": functools.partial(_follow_states, cuda),
         "numba.cuda.vectorizers": _follow_builders,
@@ -30,7 +30,9 @@ def follow(cuda: ModuleType) -> None:
     for name, then in followed.items():
         if name in sys.modules:
             then(sys.modules[name])
-    Watching(followed.get).begin()
+    watching = Watching(followed.get)
+    watching.begin()
+    return watching
 
 
 class _Cuda(ModuleType):

@@ -8,15 +8,20 @@ numba's types.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from gridjit.runtime.installed import beside
 from gridjit.runtime.jit import jit
 from gridjit.runtime.session import session
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.abc import MetaPathFinder
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
     from gridjit import launchconfig
     from gridjit.runtime.accepted import NumbaType
     from gridjit.runtime.args.direction import In, InOut, Out
@@ -267,4 +272,29 @@ def __dir__() -> list[str]:
     return sorted({*own, *__all__, *_ON_THE_HOST, *dir(numba_cuda())})
 
 
-beside.follow(sys.modules[__name__])
+class _Beside:
+    """A finder that has numba-cuda's modules which launch by themselves follow the process's target, if imported."""
+
+    MODULES = ("numba.cuda.random", "numba.cuda.vectorizers")
+
+    @classmethod
+    def find_spec(cls, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Find such a module by the finder that sees to it from now on."""
+        if name not in cls.MODULES:
+            return None
+        with contextlib.suppress(ValueError):  # another thread imports the other of them
+            sys.meta_path.remove(cls)
+        return cls.follow().find_spec(name, path, target)
+
+    @staticmethod
+    def follow() -> MetaPathFinder:
+        """Have them follow now; what is not imported yet, by the finder that is returned."""
+        from gridjit.runtime.installed import beside  # most programs import none of these modules
+
+        return beside.follow(sys.modules[__name__])
+
+
+if sys.modules.keys().isdisjoint(_Beside.MODULES):
+    sys.meta_path.insert(0, _Beside)
+else:
+    _Beside.follow()

@@ -116,3 +116,14 @@ def test_what_gridjit_cannot_see_into_keeps_artifacts_in_this_process(undo: pyte
     undo.setattr(codegen, "run_nvdisasm", Method())
     _, (reason,) = put_in_numba()
     assert "codegen.run_nvdisasm" in reason
+
+
+def test_a_class_of_numbas_that_dataclasses_wrote_methods_for_is_its_own(undo: pytest.MonkeyPatch) -> None:
+    names = vars(numba.core.cgutils)
+    text = "import dataclasses\n@dataclasses.dataclass(frozen=True)\nclass Written:\n    number: int"
+    for name in ("dataclasses", "Written"):
+        undo.setitem(names, name, None)
+    exec(text, names)
+    assert put_in_numba() == ((), ())
+    undo.setattr(names["Written"], "__init__", is_zero)
+    assert [label for label, _ in put_in_numba()[0]] == ["put in numba: numba.core.cgutils.Written.__init__"]

@@ -33,6 +33,8 @@ _PACKAGES = frozenset({"site-packages", "dist-packages"})
 # A flag of classes that Python made.
 _HEAP_TYPE = 1 << 9
 _HOMES = ("numba.", "llvmlite.")
+# Where gridjit has what it puts into numba's modules, none of which kernels see.
+_BESIDE = "gridjit.runtime.installed"
 
 
 def numbas_text(names: Iterable[str], within: Within) -> str | None:
@@ -154,7 +156,7 @@ def _is_known(kind: type) -> bool:
 
 @functools.cache
 def _is_home_of_classes(module: str) -> bool:
-    return module.startswith((*_HOMES, "_cython_", "gridjit.compiler.")) or is_library(module)
+    return module.startswith((*_HOMES, "_cython_", "gridjit.compiler.", f"{_BESIDE}.")) or is_library(module)
 
 
 def _generated(functions: Iterable[FunctionType]) -> Iterator[str]:
@@ -177,6 +179,6 @@ def _is_at_home(file: str) -> bool:
 @functools.cache
 def _homes() -> tuple[str, ...]:
     # Where colorama is installed, numba colors its errors by it. It takes names of no other such library.
-    names = ("numba", "numba.cuda", "llvmlite", "numpy", "cuda.bindings", "gridjit.compiler", "colorama")
+    names = ("numba", "numba.cuda", "llvmlite", "numpy", "cuda.bindings", "gridjit.compiler", _BESIDE, "colorama")
     files = [getattr(sys.modules.get(name), "__file__", None) for name in names]
     return tuple(os.path.dirname(file) + os.sep for file in files if file)
