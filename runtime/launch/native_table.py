@@ -51,11 +51,12 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
     follow, followed = _followed(operations)
     if follow and (followed or LEGACY) != (handle or LEGACY):
         return None
-    entry = loaded.entry(context)
+    entry, rooms = loaded.entry(context), None
     if any(operation.moved for operation in operations):
         from gridjit.runtime.native.staging.plan import can_stage  # most launches copy nothing
 
-        if entry.rooms is None or not can_stage(operations) or not entry.rooms.grow(handle):
+        rooms = entry.rooms() if entry.rooms is not None and can_stage(operations) else None
+        if rooms is None or not rooms.grow(handle):
             return None
         hold_gil = False  # what is waited for may need it
     table = LaunchTable(
@@ -72,6 +73,7 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
         keep=(loaded, stream),
         kernel=loaded.artifact.kernel,
         device=loaded.device.ordinal,
+        rooms=rooms,
     )
     return table if table.fits and table.places[1] == struct.calcsize(loaded.artifact.parameters) else None
 

@@ -72,7 +72,7 @@ class NativeFunction:
 
     def rooms(self) -> Iterator[Rooms]:
         """Yield what its launches copy through."""
-        yield from {id(rooms): rooms for _, table in self._tables if (rooms := table.entry.rooms)}.values()
+        yield from {id(rooms): rooms for _, table in self._tables if (rooms := table.rooms)}.values()
 
     def past_launches(self) -> Iterator[PastLaunch]:
         """Yield the last launch of each table that was launched by."""

@@ -31,14 +31,14 @@ class KernelHandle:
     ask: address of a function like cuCtxGetId, which must tell the number `context` for the calling thread's context.
     fail: on the host, where launches report what kernels did wrong: it raises that, given the configuration and the
     report. None: the function to launch by is like cuLaunchKernel.
-    rooms: what arrays of the host's are copied through, in that context; None: only Python copies them.
+    rooms: returns what arrays of the host's are copied through in that context; None: only Python copies them.
     """
 
     handle: int
     ask: int = 0
     context: int = 0
     fail: Callable[[LaunchConfig, bytes], NoReturn] | None = None
-    rooms: Rooms | None = None
+    rooms: Callable[[], Rooms] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,8 @@ class LaunchTable:
     handle. sharedmem: dynamic shared memory in bytes. guard: what must hold for stream to be valid.
     follow, followed: a function's address and what it must return. keep: what handles and addresses belong to.
     kernel, device: what messages call it, and the number of the device that it is launched on. describes: launch
-    nothing; return the object that the entry's handle is the address of, and the parameters.
+    nothing; return the object that the entry's handle is the address of, and the parameters. rooms: what arrays of the
+    host's are copied through; None if none are copied.
     """
 
     launch: int
@@ -66,6 +67,7 @@ class LaunchTable:
     kernel: str = ""
     device: int | None = None
     describes: bool = False
+    rooms: Rooms | None = None
 
     @property
     def places(self) -> tuple[tuple[int, ...], int]:
@@ -99,13 +101,13 @@ class LaunchTable:
         head.gx, head.gy, head.gz = self.config.griddim
         head.bx, head.by, head.bz = self.config.blockdim
         rows = (_record_at(op, offset) for op, offset in zip(self.operations, offsets, strict=True))
-        if (rooms := self._rooms) is None:
+        if self.rooms is None:
             data = b"".join(map(bytes, (head, *rows)))
             return ctypes.create_string_buffer(data, len(data))
         from gridjit.runtime.native.staging.plan import staging_record  # most launches copy nothing
 
         data = b"".join(map(bytes, (head, *rows)))
-        staging = bytes(staging_record(self.operations, offsets, rooms.address))
+        staging = bytes(staging_record(self.operations, offsets, self.rooms.address))
         memory = ctypes.create_string_buffer(data + staging, len(data) + len(staging))
         records.TableRecord.from_buffer(memory).staging = ctypes.addressof(memory) + len(data)
         return memory
@@ -116,14 +118,9 @@ class LaunchTable:
             (records.HOLD_GIL if self.hold_gil else 0)
             | (records.PADDED if padded else 0)
             | (records.HOST if self.entry.fail else 0)
-            | (records.STAGED if self._rooms else 0)
+            | (records.STAGED if self.rooms else 0)
             | (records.DESCRIBED if self.describes else 0)
         )
-
-    @property
-    def _rooms(self) -> Rooms | None:
-        """What the launch copies through; None if it copies nothing."""
-        return self.entry.rooms if any(op.moved for op in self.operations) else None
 
 
 def layout_of(operations: Sequence[Operation]) -> tuple[tuple[int, ...], int]:

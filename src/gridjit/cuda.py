@@ -17,11 +17,6 @@ from gridjit.runtime.jit import jit
 from gridjit.runtime.session import session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from importlib.abc import MetaPathFinder
-    from importlib.machinery import ModuleSpec
-    from types import ModuleType
-
     from gridjit import launchconfig
     from gridjit.runtime.accepted import NumbaType
     from gridjit.runtime.args.direction import In, InOut, Out
@@ -278,7 +273,7 @@ class _Beside:
     MODULES = ("numba.cuda.random", "numba.cuda.vectorizers")
 
     @classmethod
-    def find_spec(cls, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(cls, name: str, path: Any, target: Any = None) -> Any:
         """Find such a module by the finder that sees to it from now on."""
         if name not in cls.MODULES:
             return None
@@ -287,7 +282,7 @@ class _Beside:
         return cls.follow().find_spec(name, path, target)
 
     @staticmethod
-    def follow() -> MetaPathFinder:
+    def follow() -> Any:
         """Have them follow now; what is not imported yet, by the finder that is returned."""
         from gridjit.runtime.installed import beside  # most programs import none of these modules
 

@@ -14,13 +14,13 @@ from gridjit.forking import cached_property, lock, section
 from gridjit.runtime.attention import watchers
 from gridjit.runtime.devices.cuda.driver import Driver, driver
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
+from gridjit.runtime.devices.cuda.load import CudaKernel, load
 from gridjit.runtime.devices.cuda.memory.space import CudaSpace
 from gridjit.runtime.devices.cuda.timeline import CudaTimeline
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
     from gridjit.runtime.devices.cuda.graphs import CudaCapture
-    from gridjit.runtime.devices.cuda.load import CudaKernel
 
 
 class CudaDevice:
@@ -125,8 +125,6 @@ class CudaDevice:
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> CudaKernel:
         """Return artifact, loaded; raises DeviceError if it is for another architecture."""
-        from gridjit.runtime.devices.cuda.load import load  # a first array does without
-
         return load(self, artifact, callbacks)
 
     def capture(self, stream: int) -> CudaCapture:

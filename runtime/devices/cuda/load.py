@@ -25,6 +25,7 @@ from gridjit.values import dataclass, field
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import KernelAttributes, LoadedKernel
     from gridjit.runtime.devices.cuda.device import CudaDevice
+    from gridjit.runtime.native.staging.records import Rooms
 
 # Shared memory that a block may have without asking, and blocks a cluster may have without asking.
 PLAIN_SHARED_BYTES = 48 << 10
@@ -76,10 +77,13 @@ class CudaKernel:
             driver = self.device.driver
             function = int(driver.call("cuKernelGetFunction", self.handle))
             # A room is memory of the device's own context.
-            rooms = self.device.space.rooms if self.device.context_id == context else None
+            rooms = self._rooms if self.device.context_id == context else None
             found = KernelHandle(handle=function, ask=driver.entry_point("cuCtxGetId"), context=context, rooms=rooms)
             self._entries[context] = found
         return found
+
+    def _rooms(self) -> Rooms:
+        return self.device.space.rooms
 
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes, keep: object = None) -> None:
         """Launch the kernel in stream and return at once; debug kernels are waited for.

@@ -60,6 +60,6 @@ def test_an_error_after_a_launch_names_the_kernel(api, device):
 def test_a_kernel_copies_through_rooms_in_its_devices_own_context_only(api, device, artifact):
     device.make_current()
     kernel = device.load(artifact())
-    assert kernel.entry(kernel.context).rooms is device.space.rooms
+    assert kernel.entry(kernel.context).rooms() is device.space.rooms
     assert kernel.entry(kernel.context + 1).rooms is None
     assert kernel.entry(0).rooms is None

@@ -97,7 +97,7 @@ class Staged(Contexts):
         self.rooms = rooms
 
     def entry(self, context: int) -> KernelHandle:
-        return KernelHandle(handle=self.FUNCTION + context, ask=self.address, context=context, rooms=self.rooms)
+        return KernelHandle(handle=self.FUNCTION + context, ask=self.address, context=context, rooms=lambda: self.rooms)
 
 
 class Kernel:
