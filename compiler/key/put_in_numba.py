@@ -16,6 +16,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeAlias
 
+from gridjit.compiler.frontend.faster.collecting import collecting_rarely
 from gridjit.compiler.frontend.kept.stamps import Stamps, of_attributes, of_dictionaries
 from gridjit.compiler.frontend.kept.within import Watched, same_items
 from gridjit.compiler.key.extensions import numbered
@@ -47,7 +48,7 @@ def put_in_numba() -> tuple[Fields, tuple[str, ...]]:
     global _numba
     with section(), _lock:
         try:
-            put = _numba.look()
+            put = collecting_rarely(_numba.look)  # it makes ten thousand objects, none of which is garbage
         except BaseException:
             _numba = _Numba()  # what was only half looked at
             raise
@@ -177,11 +178,11 @@ def _with_other_code(functions: Iterable[FunctionType]) -> list[FunctionType]:
     return [
         function
         for function in functions
-        if not _is_of_dataclass(function)
-        and (
+        if (
             (code := function.__code__).co_filename != function.__globals__.get("__file__")
             or not (code.co_freevars or function.__qualname__.endswith(code.co_name))
         )
+        and not _is_of_dataclass(function)
     ]
 
 
