@@ -16,6 +16,7 @@ import re
 
 from gridjit.runtime.native import records
 from gridjit.runtime.native.describing_ir import DESCRIBING
+from gridjit.runtime.native.packed_ir import packed
 from gridjit.runtime.native.probes import ObjectLayout
 from gridjit.runtime.native.readers import readers
 from gridjit.runtime.native.staging import records as staging_records
@@ -193,16 +194,7 @@ tell.failure:
   ret ptr %told
 
 launch.device:
-  store i64 %total, ptr %size
-  store ptr inttoptr (i64 1 to ptr), ptr %extra
-  %extra1 = getelementptr ptr, ptr %extra, i64 1
-  store ptr %buffer, ptr %extra1
-  %extra2 = getelementptr ptr, ptr %extra, i64 2
-  store ptr inttoptr (i64 2 to ptr), ptr %extra2
-  %extra3 = getelementptr ptr, ptr %extra, i64 3
-  store ptr %size, ptr %extra3
-  %extra4 = getelementptr ptr, ptr %extra, i64 4
-  store ptr null, ptr %extra4
+{PACKED}
   %empty = icmp eq i64 %total, 0
   %extra.used = select i1 %empty, ptr null, ptr %extra
 {LOADS}
@@ -345,6 +337,7 @@ def launch_ir(layout: ObjectLayout) -> str:
             for name, kind, field in loads
         ),
         "DRIVER_CALL": _DRIVER,
+        "PACKED": packed("%total"),
         "KEEP_NONE": _KEEP_NONE if layout.counts_none else "",
     }
     return filled(_MAIN + readers() + STAGING + DESCRIBING + ATTRIBUTES, values)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 
 from gridjit.runtime.native.grids.fields import load
+from gridjit.runtime.native.packed_ir import packed
 from gridjit.runtime.native.staging import records
 
 _TABLE = ("launch:ptr", "handle:ptr", "stream:ptr", "size", "staging:ptr")
@@ -178,16 +179,7 @@ copy.in.all:
   %in.failed = icmp ne i32 %in.code, 0
   br i1 %in.failed, label %abandon, label %go
 go:
-  store i64 %table.size, ptr %size
-  store ptr inttoptr (i64 1 to ptr), ptr %extra
-  %extra1 = getelementptr ptr, ptr %extra, i64 1
-  store ptr %buffer, ptr %extra1
-  %extra2 = getelementptr ptr, ptr %extra, i64 2
-  store ptr inttoptr (i64 2 to ptr), ptr %extra2
-  %extra3 = getelementptr ptr, ptr %extra, i64 3
-  store ptr %size, ptr %extra3
-  %extra4 = getelementptr ptr, ptr %extra, i64 4
-  store ptr null, ptr %extra4
+{packed("%table.size")}
   %code = call i32 %table.launch(ptr %table.handle, i32 %table.gx, i32 %table.gy, i32 %table.gz, i32 %table.bx,
     i32 %table.by, i32 %table.bz, i32 %table.shared, ptr %table.stream, ptr null, ptr %extra)
   %failed = icmp ne i32 %code, 0
