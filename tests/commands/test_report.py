@@ -352,6 +352,15 @@ def test_events_that_make_no_sense_are_left_out(run: Run, tmp_path: Path) -> Non
     assert "k" in json.loads(run(str(path), "--json")[1])["kernels"]
 
 
+def test_the_bar_of_a_kernel_holds_all_its_phases_also_where_look_ups_are_not_part_of_its_compile() -> None:
+    longest, other = form("long", compile_ms=100.0, phases={"look-up": 60.0, "lowering": 100.0}), form("short")
+    bars = page(report(longest, other)).split('<svg class="bar"')[1:]
+    assert len(bars) == 3
+    for bar_text in bars:
+        assert sum(map(float, re.findall(r'<rect[^>]*width="([0-9.]+)%"', bar_text.split("</svg>")[0]))) < 100.1
+    assert "long: 160 ms" in bars[1]
+
+
 def test_a_damaged_record_of_phases_is_no_reason_to_fail() -> None:
     from types import SimpleNamespace
 

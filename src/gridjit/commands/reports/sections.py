@@ -22,17 +22,18 @@ def phases(report: Report) -> Markup | None:
     if not report.groups:
         return None
     groups, whole = report.groups, sum(report.groups.values())
-    took = [(name, sum(form.compile_ms or 0.0 for form in forms), forms) for name, forms in report.kernels.items()]
-    longest = sorted(took, key=lambda one: -one[1])[:_MOST_KERNELS]
+    took = [(name, _sum(forms)) for name, forms in report.kernels.items()]
+    longest = sorted(took, key=lambda one: -sum(one[1].values()))[:_MOST_KERNELS]
+    most = sum(longest[0][1].values())
     rows: list[Markup] = []
-    for name, spent, forms in longest:
-        says = f"{name}: {milliseconds(spent)}"
-        rows += _row(name, bar(_parts(_sum(forms)), longest[0][1], says=says), milliseconds(spent))
+    for name, spent in longest:
+        total = milliseconds(sum(spent.values()))
+        rows += _row(name, bar(_parts(spent), most, says=f"{name}: {total}"), total)
     hidden = len(took) - len(longest)
     left_out = [element("p", f"{count('more kernel', hidden)} took less.", class_="soft small")] if hidden > 0 else []
     return _section(
         "Where compile time went",
-        f"{milliseconds(whole)} in all; the bars of kernels share one scale.",
+        f"{milliseconds(whole)} in all, with the look-ups before them; the bars of kernels share one scale.",
         bar(_parts(groups), whole, height=26, says="compile time by phase"),
         legend((f"{name} {milliseconds(spent)}", COLOR_OF[name]) for name, spent in groups.items()),
         element("div", *rows, class_="rows"),
