@@ -149,6 +149,16 @@ def test_code_for_a_gpu_is_refused_by_its_name_and_says_what_to_do(tmp_path):
 
 
 @needs_cc
+@pytest.mark.parametrize("section", [".nv_fatbin", "__nv_relfatbin"])
+def test_an_object_that_nvcc_made_is_refused_as_code_for_a_gpu(tmp_path, section):
+    held = f'__attribute__((section("{section}"))) const char device_code[8] = "device";\n'
+    (tmp_path / "source.c").write_text(held + C)
+    subprocess.run(["cc", "-fPIC", "-c", "source.c", "-o", "code.o"], cwd=tmp_path, check=True)
+    with pytest.raises(UnsupportedError, match=r"links device code.*code\.o.*beside it"):
+        doubles(tmp_path / "code.o")
+
+
+@needs_cc
 def test_c_that_does_not_compile_is_an_error_with_the_compilers_words(tmp_path):
     (tmp_path / "code.c").write_text("int times2(int *out, int a) { return nothing; }\n")
     with pytest.raises(LinkError, match=r"code\.c(.|\n)*nothing"):

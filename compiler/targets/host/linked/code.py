@@ -17,6 +17,8 @@ from gridjit.values import dataclass, field
 
 _HEAD = re.compile(r"^(?:target (?:triple|datalayout)|source_filename)[^\n]*\n?", re.MULTILINE)
 _FOREIGN = re.compile(r'^target triple = "(nvptx[^"]*)"', re.MULTILINE)
+# Sections in which nvcc puts device code into an object for the host.
+_DEVICE_CODE = re.compile(rb"\.nv_fatbin|__nv_relfatbin")
 _DEFINE = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
 
 
@@ -60,7 +62,8 @@ def linked_code(lowered: Lowered) -> LinkedCode:
 
 
 def _check(file: LinkedFile, lowered: Lowered) -> None:
-    if file.kind not in ("ll", "bc", "o", "a", "c"):
+    is_native = file.kind in ("o", "a") and not _DEVICE_CODE.search(file.data)
+    if not is_native and file.kind not in ("ll", "bc", "c"):
         kernel = lowered.kernel or lowered.entry
         raise UnsupportedError(
             f"kernel {kernel} links device code ({file.name}), which the host cannot run; put C or LLVM IR with the "
