@@ -139,6 +139,14 @@ def test_to_make_a_slab_does_not_change_the_threads_device(api, failure):
     assert len(api.called("cuMemAlloc")) == 2
 
 
+def test_a_thread_whose_context_is_gone_can_make_a_slab(api, device):
+    api.context, set_context = 0xDEAD, api.cuCtxSetCurrent
+    gone = (api.code("CUDA_ERROR_CONTEXT_IS_DESTROYED"),)
+    api.cuCtxSetCurrent = lambda context: gone if context == 0xDEAD else set_context(context)
+    assert device.context
+    assert device.slab.take(1)
+
+
 def test_each_devices_arrays_are_in_its_own_slab(api):
     devices = Devices(Driver(api))
     for device in devices:

@@ -5,6 +5,7 @@ No byte of it is given out twice, so it is of no stream: who gets it waits for n
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import sys
@@ -60,7 +61,8 @@ def slab_of(driver: Driver, context: int) -> Slab | None:
     except DriverError:
         return None
     finally:
-        driver.set_context(before)
+        with contextlib.suppress(DriverError):  # it may be gone
+            driver.set_context(before)
 
 
 def _is_watched() -> bool:
