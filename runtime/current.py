@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gridjit.compiler.errors import ArgumentError, shown, switch
-from gridjit.runtime.memory.space import Space
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import PER_THREAD, Event, Stream, Timeline, new_event, new_stream, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import StreamLike
+    from gridjit.runtime.memory.space import Space
 
 
 def current_space() -> Space:

@@ -20,6 +20,7 @@ from gridjit.runtime.settings import Settings, settings
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
+    from gridjit.runtime.devices.cuda.device import Devices
     from gridjit.runtime.pool.pool import Pool
     from gridjit.runtime.specialize.needs import Recorder
     from gridjit.runtime.traced.tracer import Tracer
@@ -91,9 +92,7 @@ class Session:
             return self._host
         if wanted != "cuda":
             raise DeviceError(f"target {wanted!r} is not a device; give 'cuda' or 'host', or to compile() also 'sm_90'")
-        from gridjit.runtime.devices.cuda.device import current_device
-
-        return current_device()
+        return self._gpus.current()
 
     @property
     def is_host(self) -> bool:
@@ -206,7 +205,15 @@ class Session:
         """The target of kernels that name none: CUDA where a driver and a device answer."""
         from gridjit.runtime.devices.cuda import presence
 
+        _import_ahead()
         return "cuda" if presence.device_count() else "host"
+
+    @cached_property
+    def _gpus(self) -> Devices:
+        _import_ahead()
+        from gridjit.runtime.devices.cuda.device import devices
+
+        return devices()
 
     @cached_property
     def _has_several_devices(self) -> bool:
@@ -225,6 +232,16 @@ class Session:
             symbols=wanted.host_symbols,
             patience=round(wanted.host_patience * 1e9),
         )
+
+
+def _import_ahead() -> None:
+    """Have what comes after the driver's start imported meanwhile, if it has to start."""
+    from gridjit.runtime.devices.cuda import presence
+
+    if presence.has_to_start():
+        from gridjit.runtime.devices.cuda.ahead import import_ahead
+
+        import_ahead()
 
 
 _sessions: list[Session] = []

@@ -1,4 +1,7 @@
-"""create: new device arrays, and wrappers of foreign arrays, in the current device's memory unless another is given."""
+"""create: new device arrays, and wrappers of foreign arrays, in the current device's memory unless another is given.
+
+What arrays are made of is imported after the device is asked for: while the driver starts, another thread imports it.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,14 @@ from gridjit.interrupts import let_through
 from gridjit.runtime.args.staging import refuse_masked
 from gridjit.runtime.current import current_space
 from gridjit.runtime.memory import unwritten
-from gridjit.runtime.memory.copies import Array, address_of
-from gridjit.runtime.memory.device_array import DeviceArray
-from gridjit.runtime.memory.layout import StridedLayout
-from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.queues.chosen import said_or_current
 
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import StreamLike
+    from gridjit.runtime.memory.copies import Array
+    from gridjit.runtime.memory.device_array import DeviceArray
+    from gridjit.runtime.memory.layout import StridedLayout
+    from gridjit.runtime.memory.space import Memory, Space
     from gridjit.runtime.memory.unified import UnifiedArray
 
 Shape = int | Sequence[int]
@@ -38,16 +41,13 @@ def to_device(
 
         x = cuda.to_device(np.arange(1000))
     """
-    if to is not None and not isinstance(to, DeviceArray):
-        raise ArgumentError(
-            f"to_device(to={a_class(type(to))}): give an array on the device, such as device_array makes"
-        )
-    here = space or (current_space() if to is None else to.space)
+    into = None if to is None else _device_array(to)
+    here = space or (current_space() if into is None else into.space)
     stream = said_or_current(stream, here.timeline)
-    values = obj if isinstance(obj, DeviceArray) else _values(obj, here, stream)
-    if to is not None:
-        to.copy_to_device(values, stream)
-        return to
+    values = obj if isinstance(obj, _arrays()) else _values(obj, here, stream)
+    if into is not None:
+        into.copy_to_device(values, stream)
+        return into
     made = device_array_like(values, stream, space=here)
     if copy:
         made.copy_to_device(values, stream)
@@ -71,8 +71,8 @@ def device_array(
 
         out = cuda.device_array((480, 640), np.float32)
     """
-    item = _dtype(dtype)
-    return _new(_laid_out(shape, item, strides, order), item, stream, space)
+    here, item = space or current_space(), _dtype(dtype)
+    return _new(_laid_out(shape, item, strides, order), item, stream, here)
 
 
 def device_array_like(ary: Any, stream: StreamLike = 0, *, space: Space | None = None) -> DeviceArray:
@@ -82,7 +82,8 @@ def device_array_like(ary: Any, stream: StreamLike = 0, *, space: Space | None =
     """
     if not hasattr(ary, "dtype"):
         raise ArgumentError(f"device_array_like: {a_class(type(ary))} has no dtype; give an array, or use to_device")
-    return _new(_dense_like(ary), _dtype(ary.dtype), stream, space)
+    here = space or current_space()
+    return _new(_dense_like(ary), _dtype(ary.dtype), stream, here)
 
 
 def pinned_array(
@@ -165,9 +166,11 @@ def pinned_array_like(ary: Any, *, space: Space | None = None) -> Array:
 def pinned(*arrays: Array, space: Space | None = None) -> Iterator[None]:
     """Page-lock NumPy arrays for the time of the with block, so that copies in a stream are asynchronous."""
     here = space or current_space()
+    from gridjit.runtime.memory.copies import address_of
+
     with ExitStack() as stack:
         for array in arrays:
-            low, high = StridedLayout.of(array).extent
+            low, high = _layouts().of(array).extent
             if high > low:
                 stack.callback(here.pin(address_of(array) + low, high - low))
         yield
@@ -179,7 +182,7 @@ def as_device_array(obj: Any, sync: bool = True, *, space: Space | None = None) 
     obj is kept alive. sync: wait until what was in obj's stream is done; if False, the caller has ordered it. Raises
     ArgumentError for an array that is not on the device, and for what kernels cannot use.
     """
-    if isinstance(obj, DeviceArray):
+    if isinstance(obj, _arrays()):
         return obj
     # Most programs make their own arrays, and need not load it.
     from gridjit.runtime.memory.foreign.dlpack import NO_ORDER
@@ -198,6 +201,29 @@ def as_device_array(obj: Any, sync: bool = True, *, space: Space | None = None) 
             f"{_place(here.device)}; copy it there with to_device"
         )
     return found
+
+
+@functools.cache
+def _arrays() -> type[DeviceArray]:
+    """Return the class of arrays, imported."""
+    from gridjit.runtime.memory.device_array import DeviceArray
+
+    return DeviceArray
+
+
+@functools.cache
+def _layouts() -> type[StridedLayout]:
+    """Return the class of layouts, imported."""
+    from gridjit.runtime.memory.layout import StridedLayout
+
+    return StridedLayout
+
+
+def _device_array(to: Any) -> DeviceArray:
+    """Return what is to be copied into; raises ArgumentError unless it is an array on the device."""
+    if isinstance(to, _arrays()):
+        return to
+    raise ArgumentError(f"to_device(to={a_class(type(to))}): give an array on the device, such as device_array makes")
 
 
 def _place(device: int | None) -> str:
@@ -235,25 +261,24 @@ def _array_of(obj: Any) -> Array:
 def _laid_out(shape: Shape, item: np.dtype[Any], strides: Shape | None, order: str) -> StridedLayout:
     """Return the layout that a new array is asked for with."""
     if not item.itemsize:  # a record without fields
-        return StridedLayout.of(np.ndarray(_dims(shape), item, strides=None if strides is None else _dims(strides)))
+        return _layouts().of(np.ndarray(_dims(shape), item, strides=None if strides is None else _dims(strides)))
     if strides is None:
-        return StridedLayout.dense(_dims(shape), item.itemsize, order)
-    return StridedLayout(_dims(shape), itemsize=item.itemsize, strides_in_bytes=_dims(strides))
+        return _layouts().dense(_dims(shape), item.itemsize, order)
+    return _layouts()(_dims(shape), itemsize=item.itemsize, strides_in_bytes=_dims(strides))
 
 
 def _dense_like(ary: Any) -> StridedLayout:
     """Return the dense layout with the shape and the order of axes of ary."""
-    return StridedLayout._made(tuple(ary.shape), ary.strides, ary.dtype.itemsize).to_dense()
+    return _layouts()._made(tuple(ary.shape), ary.strides, ary.dtype.itemsize).to_dense()
 
 
-def _new(layout: StridedLayout, item: np.dtype[Any], stream: Any, space: Space | None) -> DeviceArray:
+def _new(layout: StridedLayout, item: np.dtype[Any], stream: Any, here: Space) -> DeviceArray:
     low, high = layout.extent
-    here = space or current_space()
     stream = said_or_current(stream, here.timeline)
     memory = here.allocate(high - low, stream)
     if unwritten.tracked:
         unwritten.note(memory)
-    return DeviceArray(memory, layout.over(memory.address - low, item), stream)
+    return _arrays()(memory, layout.over(memory.address - low, item), stream)
 
 
 def _host_array(

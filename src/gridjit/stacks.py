@@ -33,19 +33,19 @@ def on_new_thread(run: Callable[[], object]) -> None:
             begun.release()
             run()
 
-    _start_with_room(work)
+    start_with_room(work)
     while not begun.acquire(timeout=patience):
         patience *= 2
         try:
-            _start_with_room(work)
+            start_with_room(work)
         except RuntimeError:
             if next(turn) == 0:
                 raise
             return
 
 
-def _start_with_room(run: Callable[[], object]) -> None:
-    """Start a thread, with room whatever size the program set."""
+def start_with_room(run: Callable[[], object]) -> None:
+    """Start a thread, with room whatever size the program set. RuntimeError: there can be no thread."""
     given = stack_size()
     if not 0 < given < _SMALL:
         start_new_thread(run, ())

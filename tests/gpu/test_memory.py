@@ -106,3 +106,33 @@ def test_torch_and_this_share_memory(device):
     gc.collect()
     assert theirs.sum().item() == 78
     assert theirs.data_ptr() == address
+
+
+FIRST_ARRAYS = """
+import sys
+import numpy as np
+if "others" in sys.argv:
+    import ctypes
+    library, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+    codes = library.cuInit(0), library.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+    assert codes == (0, 0), codes
+from gridjit import cuda
+from gridjit.runtime.devices.cuda.device import current_device
+sizes = [1, 100, 3000, 65536, 70000, 300000] * 20  # more than a slab has, and larger arrays between
+arrays = [cuda.to_device(np.full(size, number, np.uint8)) for number, size in enumerate(sizes)]
+assert (current_device().slab is None) == ("others" in sys.argv)
+spans = sorted((array.data, array.data + array.size) for array in arrays)
+assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:]))
+del arrays[::2]
+arrays[::2] = [cuda.to_device(np.full(array.size, 255 - array.copy_to_host()[0], np.uint8)) for array in arrays[::2]]
+for place, array in enumerate(arrays):
+    number = 2 * place + 1
+    assert (array.copy_to_host() == (number if place % 2 else 255 - number)).all(), place
+print("right")
+"""
+
+
+@pytest.mark.parametrize("who", ["", "others"])
+def test_first_arrays_are_right_whoever_made_the_context(run_program, who):
+    done = run_program(FIRST_ARRAYS.replace("import sys\n", f"import sys\nsys.argv.append({who!r})\n", 1))
+    assert (done.stdout, done.returncode) == ("right\n", 0), done.stderr

@@ -15,6 +15,7 @@ from gridjit.runtime.attention import watchers
 from gridjit.runtime.devices.cuda.driver import Driver, driver
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.load import CudaKernel, load
+from gridjit.runtime.devices.cuda.memory.slab import Slab, slab_of
 from gridjit.runtime.devices.cuda.memory.space import CudaSpace
 from gridjit.runtime.devices.cuda.timeline import CudaTimeline
 
@@ -35,6 +36,8 @@ class CudaDevice:
         self.handle = driver.device(ordinal)
         self._siblings = siblings
         self._context = 0
+        # For the first small arrays, if the context was made here.
+        self.slab: Slab | None = None
         # Reentrant: the garbage collector may free memory here, which asks for the context.
         self._retaining = lock()
 
@@ -92,8 +95,14 @@ class CudaDevice:
         """The handle of the primary context, which is made on first use."""
         if not self._context:
             with section(), self._retaining:
-                self._context = self._context or self.driver.retain_primary_context(self.handle)
+                self._context = self._context or self._retained()
         return self._context
+
+    def _retained(self) -> int:
+        is_new = not self.driver.primary_context_active(self.handle)
+        context = self.driver.retain_primary_context(self.handle)
+        self.slab = slab_of(self.driver, context) if is_new else None
+        return context
 
     @property
     def context_id(self) -> int:

@@ -67,6 +67,11 @@ class Driver(MemoryCalls):
         """Return a device's primary context, making it if need be."""
         return int(self.call("cuDevicePrimaryCtxRetain", device))
 
+    def primary_context_active(self, device: int) -> bool:
+        """Return whether somebody made a device's primary context already."""
+        _, active = self.call("cuDevicePrimaryCtxGetState", device)
+        return bool(active)
+
     def set_context(self, context: int) -> None:
         """Make context the calling thread's."""
         self.call("cuCtxSetCurrent", context)

@@ -7,6 +7,7 @@ import functools
 import sys
 
 _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+_NOT_INITIALIZED = 3  # CUDA_ERROR_NOT_INITIALIZED
 
 
 @functools.cache
@@ -25,6 +26,16 @@ def why_not() -> str:
     if code := library.cuInit(0):
         return f"the CUDA driver cannot be initialized: {_name(library, code)}"
     return "" if _devices(library) else "the CUDA driver sees no device (is CUDA_VISIBLE_DEVICES set?)"
+
+
+def has_to_start() -> bool:
+    """Return whether there is a driver that nobody in this process has asked anything yet."""
+    if why_not.cache_info().currsize:
+        return False
+    try:
+        return int(_library().cuDeviceGetCount(ctypes.byref(ctypes.c_int(0)))) == _NOT_INITIALIZED
+    except OSError:
+        return False
 
 
 def may_be_asked() -> bool:

@@ -41,6 +41,8 @@ class StandIn:
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
         self.failures: dict[str, str] = {}
         self.context = 0
+        # Whether somebody else made the primary context before.
+        self.active = True
         self.epoch = 1
         self.capturing: set[int] = set()
         self.contexts: dict[int, int] = {}
@@ -200,6 +202,7 @@ class StandIn:
         "cuCtxSetCurrent": set_context,
         "cuCtxGetId": lambda self, context: self.epoch,
         "cuCtxSynchronize": lambda self: (),
+        "cuDevicePrimaryCtxGetState": lambda self, device: (0, int(self.active)),
         "cuDevicePrimaryCtxRetain": lambda self, device: CONTEXT + device,
         "cuLibraryLoadData": load_library,
         "cuLibraryUnload": lambda self, library: (),

@@ -11,12 +11,12 @@ from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.forking import lock, section
 from gridjit.runtime.devices.cuda import in_callbacks
 from gridjit.runtime.devices.cuda.errors import DriverError
-from gridjit.runtime.devices.cuda.memory.pool import Pool
 from gridjit.runtime.memory.space import Memory
 from gridjit.runtime.streams import Stream, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
+    from gridjit.runtime.devices.cuda.memory.pool import Pool
     from gridjit.runtime.devices.cuda.memory.space import CudaSpace
 
 
@@ -38,6 +38,8 @@ class Allocations:
             return pool
         with section(), self._making:
             if self._pool is None or self._pool.epoch != epoch:
+                from gridjit.runtime.devices.cuda.memory.pool import Pool  # a few small arrays do without
+
                 self._pool = Pool(self._device, epoch)
             return self._pool
 
@@ -52,6 +54,8 @@ class Allocations:
                 raise LaunchError("an array cannot be made while a stream is captured: make it before the capture")
             in_callbacks.free_waiting()
             self._free_waiting()
+            if (slab := self._device.slab) and slab.epoch == epoch and (address := slab.take(size)):
+                return Memory(self._space, address, size, owner=stream, free=_nothing)
             pool = self._pool_of(epoch)
             address = pool.allocate(size, handle)
         # A stream that is only a number may be gone by the time the memory is freed.
@@ -112,3 +116,7 @@ class Allocations:
                 free(address)
         except DriverError:
             pass  # the context is lost, and the memory with it
+
+
+def _nothing() -> None:
+    """Free memory of a slab: it is there until the context ends."""

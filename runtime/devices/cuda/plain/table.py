@@ -15,6 +15,7 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "cuDeviceGet": ("cuDeviceGet", ">ii"),
     "cuDeviceGetAttribute": ("cuDeviceGetAttribute", ">iii"),
     "cuDevicePrimaryCtxRetain": ("cuDevicePrimaryCtxRetain", ">pi"),
+    "cuDevicePrimaryCtxGetState": ("cuDevicePrimaryCtxGetState", "i>u>i"),
     "cuCtxGetCurrent": ("cuCtxGetCurrent", ">p"),
     "cuCtxSetCurrent": ("cuCtxSetCurrent", "p"),
     "cuCtxGetDevice": ("cuCtxGetDevice", ">i"),

@@ -1,0 +1,76 @@
+"""Slab: plain memory that is allocated with a context, from which a process's first small arrays are taken.
+
+No byte of it is given out twice, so it is of no stream: who gets it waits for nobody. It ends with its context.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from gridjit.forking import lock, section
+from gridjit.runtime.devices.cuda.errors import DriverError
+
+if TYPE_CHECKING:
+    from gridjit.runtime.devices.cuda.driver import Driver
+
+SLAB_BYTES = 2 << 20
+# Larger arrays are not taken from a slab.
+MOST_BYTES = 256 << 10
+# Arrays begin at multiples of this, as in the driver's pools.
+_ALIGNMENT = 512
+# compute-sanitizer, once it is in a process.
+_SANITIZER = "libsanitizer-collection.so"
+
+
+class Slab:
+    """Memory of the context whose number is epoch: size bytes from address on."""
+
+    def __init__(self, address: int, size: int, epoch: int) -> None:
+        self.epoch = epoch
+        self._next = address
+        self._end = address + size
+        self._taking = lock()
+
+    def take(self, size: int) -> int:
+        """Return the address of size bytes that nobody was given before; 0 if there are not as many."""
+        if size > MOST_BYTES:
+            return 0
+        rounded = -(-size // _ALIGNMENT) * _ALIGNMENT
+        with section(), self._taking:
+            # Nothing is called in between: the garbage collector may take memory too.
+            if (end := (address := self._next) + rounded) > self._end:
+                return 0
+            self._next = end
+            return address
+
+
+def slab_of(driver: Driver, context: int) -> Slab | None:
+    """Return a slab of a context that is new; None if there is no memory, or if arrays are to be told apart."""
+    if _is_watched():
+        return None
+    before = driver.current_context()
+    driver.set_context(context)
+    try:
+        with driver.while_capturing():  # on another device
+            address = driver.allocate(SLAB_BYTES)
+        return Slab(address, SLAB_BYTES, driver.context_id(context))
+    except DriverError:
+        return None
+    finally:
+        with contextlib.suppress(DriverError):  # it may be gone
+            driver.set_context(before)
+
+
+def _is_watched() -> bool:
+    """Return whether compute-sanitizer is at work, which looks for what goes beyond the end of an allocation."""
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        ctypes.CDLL(_SANITIZER, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    except OSError:
+        return False
+    return True
