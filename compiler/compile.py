@@ -13,8 +13,6 @@ from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compiled import Compiled, ModuleCallbacks
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.footprint import Effects
-from gridjit.compiler.frontend.faster.collecting import collecting_rarely
-from gridjit.compiler.frontend.freed_memory import keep_freed_memory
 from gridjit.compiler.frontend.locks import giving_back
 from gridjit.compiler.hooks.description import described
 from gridjit.compiler.job import CompileJob, make_job
@@ -26,6 +24,8 @@ from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.key.registrations import registrations
 from gridjit.compiler.key.source.libraries import is_library
 from gridjit.compiler.phases import phase, phases_until_now
+from gridjit.compiler.process.collecting import collecting_rarely
+from gridjit.compiler.process.freed_memory import keep_freed_memory
 from gridjit.compiler.recorded.dependencies import discovered, file_dependencies, value_dependencies
 from gridjit.compiler.recorded.library_watch import LibraryWatch
 from gridjit.compiler.recorded.reads import Reads
