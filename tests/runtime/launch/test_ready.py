@@ -67,6 +67,16 @@ def test_what_was_dropped_while_it_was_looked_up_is_looked_up_again() -> None:
     assert len(kernel.signatures) == 2
 
 
+def test_what_is_looked_up_while_code_of_another_configuration_is_dropped_stays() -> None:
+    kernel = Early(arity=1)
+    first, second = kernel.configured(1), kernel.configured(2)
+    first(1)
+    kernel.meanwhile = lambda: kernel.ready.drop(code_of(first))
+    for _ in range(3):
+        second(1)
+    assert len(kernel.signatures) == 2
+
+
 @natively
 def test_what_was_dropped_while_machine_code_was_told_of_it_is_looked_up_again(monkeypatch: Any) -> None:
     kernel = StandInKernel(arity=1)
@@ -129,6 +139,17 @@ def test_code_that_is_dropped_is_looked_up_again_and_no_other() -> None:
     assert len(kernel.signatures) == 3
     if object_layout() is not None:
         assert kernel.recorder.ways[-2:] == ["native", "python"]
+
+
+@natively
+def test_an_index_is_launched_by_machine_code_after_code_of_another_was_dropped() -> None:
+    kernel = StandInKernel(arity=1)
+    kernel.configured(1)(1)
+    for _ in range(2):
+        kernel.configured(2)(1)
+    kernel.ready.drop(code_of(kernel.configured(1)))
+    kernel.configured(2)(1)
+    assert kernel.recorder.ways[-2:] == ["native", "native"]
 
 
 def test_code_that_is_dropped_is_freed_when_nobody_has_its_configured_kernel() -> None:
