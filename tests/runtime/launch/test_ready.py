@@ -206,3 +206,26 @@ def test_launchers_that_are_made_at_once_are_one() -> None:
         return Launcher(StandInKernel(arity=0), shape, 0, table)  # type: ignore[arg-type]
 
     assert table.launcher(LaunchConfig.of(1, 32), 0, make) is made[1]
+
+
+@natively
+def test_machine_code_is_told_of_few_kinds_of_arguments_and_python_launches_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Launcher, "LIMIT", 2)
+    kernel = StandInKernel(arity=1)
+    configured = kernel.configured()
+    for value in (1, 1.0, 1j, 1, 1.0, 1j):
+        configured(value)
+    assert kernel.recorder.ways == ["python"] * 3 + ["native"] * 2 + ["python"]
+    assert configured.launcher.learned == 2
+
+
+@natively
+def test_what_only_python_can_launch_takes_no_place_of_what_machine_code_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Launcher, "LIMIT", 3)
+    kernel = StandInKernel(arity=1)
+    configured = kernel.configured()
+    for value in ((1, 2), (3, 4), (5, 6), (7, 8), 9, 10):
+        configured(value)
+    assert kernel.recorder.ways == ["python"] * 5 + ["native"]
