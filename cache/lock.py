@@ -48,6 +48,7 @@ class Locks:
 
     def __init__(self, folder: str | os.PathLike[str] | None = None, *, allow_shared: bool = False) -> None:
         self._folder = None if folder is None else folder_at(folder, shared=allow_shared)
+        self._table: dict[str, _Held] = {}
         self._forget_parent()
         _all_locks.add(self)
 
@@ -117,9 +118,9 @@ class Locks:
 
     def _forget_parent(self) -> None:
         """Start with no locks, as a forked child must: the threads that held its copies are not in it."""
-        inherited = getattr(self, "_table", {})
+        inherited = self._table
         self._guard = lock()
-        self._table: dict[str, _Held] = {}
+        self._table = {}
         for entry in inherited.values():
             if entry.descriptor is not None:
                 # Only this copy goes; the lock stays with the parent, and ends with it.

@@ -11,10 +11,9 @@ from typing import Any, cast
 
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compiled import Compiled, ModuleCallbacks
+from gridjit.compiler.dependency import Dependency
 from gridjit.compiler.errors import CompileError
-from gridjit.compiler.footprint import Effects
-from gridjit.compiler.frontend.faster.collecting import collecting_rarely
-from gridjit.compiler.frontend.freed_memory import keep_freed_memory
+from gridjit.compiler.footprint import Effects, Footprint
 from gridjit.compiler.frontend.locks import giving_back
 from gridjit.compiler.hooks.description import described
 from gridjit.compiler.job import CompileJob, make_job
@@ -26,6 +25,8 @@ from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.key.registrations import registrations
 from gridjit.compiler.key.source.libraries import is_library
 from gridjit.compiler.phases import phase, phases_until_now
+from gridjit.compiler.process.collecting import collecting_rarely
+from gridjit.compiler.process.freed_memory import keep_freed_memory
 from gridjit.compiler.recorded.dependencies import discovered, file_dependencies, value_dependencies
 from gridjit.compiler.recorded.library_watch import LibraryWatch
 from gridjit.compiler.recorded.reads import Reads
@@ -90,7 +91,24 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             *_unseen(code),
             *_overtaken(job),
         )
-    artifact = Artifact(
+    compile_ms = round((time.perf_counter() - started) * 1e3, 1)
+    metadata = _metadata(job, view, lowered, code) | {"compile_ms": compile_ms, "phases": phases_until_now()}
+    artifact = _artifact(job, lowered, code, view.footprint, effects, dependencies, private, metadata)
+    return Compiled(artifact=artifact, hooks=list(view.pre_launch_callbacks), module=module)
+
+
+def _artifact(
+    job: CompileJob,
+    lowered: Lowered,
+    code: Code,
+    footprint: Footprint,
+    effects: Effects,
+    dependencies: tuple[Dependency, ...],
+    private: tuple[str, ...],
+    metadata: dict[str, Any],
+) -> Artifact:
+    """Return what a job compiled to, with what was found out about it while it compiled."""
+    return Artifact(
         target=job.target,
         image=code.image,
         suffix=code.suffix,
@@ -100,19 +118,14 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
         parameters=job.signature.codes,
         resources=code.resources,
         exceptions=lowered.exceptions,
-        footprint=view.footprint,
+        footprint=footprint,
         effects=effects,
         dependencies=dependencies,
         cooperative=lowered.cooperative,
-        metadata=_metadata(job, view, lowered, code)
-        | {
-            "compile_ms": round((time.perf_counter() - started) * 1e3, 1),
-            "phases": phases_until_now(),
-        },
+        metadata=metadata,
         assembly=code.assembly,
         private=private,
     )
-    return Compiled(artifact=artifact, hooks=list(view.pre_launch_callbacks), module=module)
 
 
 def _show_assembly(job: CompileJob, code: Code) -> None:

@@ -24,7 +24,7 @@ OTHERS = {
     "runtime/devices/cuda/memory/staged.py": "allocate_lock allocate_lock",  # of one copy
     "runtime/devices/host/launch.py": "allocate_lock allocate_lock threading.Condition( allocate_lock",
     "runtime/queues/queue.py": "threading.Condition(",  # on a lock of forking's
-    "runtime/stepping/block.py": "threading.Semaphore( threading.Semaphore(",
+    "runtime/stepping/block.py": " ".join(["threading.Semaphore("] * 3),
     "src/gridjit/interrupts.py": " ".join(["allocate_lock"] * 3),
     "src/gridjit/stacks.py": " ".join(["allocate_lock"] * 3),
 }

@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Any
 
 from gridjit.compiler.errors import CompileError
-from gridjit.compiler.frontend.faster.collecting import making_what_stays
 from gridjit.compiler.key.entry_points import note_loaded
 from gridjit.compiler.phases import phase
+from gridjit.compiler.process.collecting import making_what_stays
 from gridjit.compiler.view.recording import while_current
 from gridjit.forking import held, lock, section
 from gridjit.interrupts import uninterrupted

@@ -16,9 +16,6 @@ from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeAlias
 
-from gridjit.compiler.frontend.faster.collecting import collecting_rarely
-from gridjit.compiler.frontend.kept.stamps import Stamps, of_attributes, of_dictionaries
-from gridjit.compiler.frontend.kept.within import Watched, same_items
 from gridjit.compiler.key.extensions import numbered
 from gridjit.compiler.key.installed import distribution_of, owner_of
 from gridjit.compiler.key.source.code import plan_of
@@ -26,6 +23,9 @@ from gridjit.compiler.key.source.fingerprint import fingerprint_values
 from gridjit.compiler.key.source.libraries import home_of, is_library, is_numbas, name_of_module
 from gridjit.compiler.key.source.objects import cell_value
 from gridjit.compiler.key.source.opaque import of_kind
+from gridjit.compiler.process.collecting import collecting_rarely
+from gridjit.compiler.process.stamps import Stamps, of_attributes, of_dictionaries
+from gridjit.compiler.process.watched import Watched, same_items
 from gridjit.forking import lock, section
 
 Fields: TypeAlias = "tuple[tuple[str, str], ...]"

@@ -108,12 +108,17 @@ def version_of(distribution: str) -> str:
 
 @lru_cache(maxsize=4)
 def _installed(paths: tuple[str, ...]) -> Mapping[str, str]:
-    return _versions(first_look(paths).values(), _WANTED)
+    return versions_in(first_look(paths).values(), _WANTED)
 
 
-def installed_versions(paths: Iterable[str], wanted: Collection[str]) -> dict[str, str]:
-    """Return the versions of the wanted distributions in the folders of paths, by normalized name; the first wins."""
-    return _versions(map(descriptions, paths), wanted)
+def versions_in(described: Iterable[Iterable[str]], wanted: Collection[str]) -> dict[str, str]:
+    """Return the versions of the wanted distributions, by normalized name; the first folder that has one wins."""
+    versions: dict[str, str] = {}
+    for entry in (name for names in described for name in names):
+        # The names of most are not taken apart.
+        if normalized(entry.partition("-")[0]) in wanted and (found := described_by(entry)) is not None and found[1]:
+            versions.setdefault(*found)
+    return versions
 
 
 def component_versions(wanted: Iterable[tuple[str, tuple[str, ...]]], versions: Mapping[str, str]) -> dict[str, str]:
@@ -145,16 +150,6 @@ def _metadata_version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return NOT_INSTALLED
-
-
-def _versions(described: Iterable[Iterable[str]], wanted: Collection[str]) -> dict[str, str]:
-    """Return the versions that folders' descriptions have in their names, of the wanted distributions."""
-    versions: dict[str, str] = {}
-    for entry in (name for names in described for name in names):
-        # The names of most are not taken apart.
-        if normalized(entry.partition("-")[0]) in wanted and (found := described_by(entry)) is not None and found[1]:
-            versions.setdefault(*found)
-    return versions
 
 
 def _folder_headers(path: str) -> Iterator[tuple[str, str]]:

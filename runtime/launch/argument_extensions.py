@@ -1,4 +1,4 @@
-"""extensions: objects that prepare a kernel's arguments before each launch, as numba-cuda's jit(extensions=...) has it.
+"""Objects that prepare a kernel's arguments before each launch, as numba-cuda's jit(extensions=...) has it.
 
 Each has prepare_args(ty, val, stream=, retr=) and returns (ty, val); the last given prepares first. They prepare once a
 launch, after its hooks; its code is found by the types of what was given. What they append to retr is called after the

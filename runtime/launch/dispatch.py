@@ -24,7 +24,7 @@ from gridjit.runtime.launch.arguments import (
     signature_of,
     types_of,
 )
-from gridjit.runtime.launch.ready import Key, Ready
+from gridjit.runtime.launch.ready import Ready, ReadyKey
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, stream_handle
 
@@ -93,7 +93,7 @@ def _step(launcher: Launcher, given: tuple[Any, ...], configured: ConfiguredKern
 
 
 def _launch(
-    launcher: Launcher, ready: Ready, handlers: Sequence[ArgumentHandler], key: Key, given: tuple[Any, ...]
+    launcher: Launcher, ready: Ready, handlers: Sequence[ArgumentHandler], key: ReadyKey, given: tuple[Any, ...]
 ) -> None:
     kernel = launcher.kernel
     args = given
@@ -141,7 +141,7 @@ def _record(
     recorder.launch(launcher, ready, args, in_bytes(kernel, ready, args, parameters), transfer)
 
 
-def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[ArgumentHandler], key: Key) -> Ready:
+def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[ArgumentHandler], key: ReadyKey) -> Ready:
     """Return what a launch with args needs, finding or making its specialization first."""
     kernel, shape, table = launcher.kernel, launcher.shape, launcher.ready
     drops = table.drops

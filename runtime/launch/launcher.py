@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.attention import Repeated
     from gridjit.runtime.devices.base import LoadedKernel
     from gridjit.runtime.kernel import Kernel
-    from gridjit.runtime.launch.ready import Key, Ready, ReadyTable, Shape
+    from gridjit.runtime.launch.ready import Ready, ReadyKey, ReadyTable, Shape
     from gridjit.runtime.native.function import NativeFunction
 
 _making = lock()
@@ -49,7 +49,7 @@ class Launcher:
         self.fast: Callable[..., None] | None = None
         self.repeats: Repeated | None = None
         # What the native function was told, or cannot be: the number of a context, and a key of the table.
-        self._told: list[tuple[int, Key]] = []
+        self._told: list[tuple[int, ReadyKey]] = []
 
     @property
     def learned(self) -> int:
@@ -106,7 +106,7 @@ class Launcher:
         """Raise an ArgumentError: a kernel's arguments have no names in a launch."""
         raise ArgumentError(f"{self.kernel.name} takes its arguments by position, not by keyword")
 
-    def learn(self, ready: Ready, key: Key, args: tuple[Any, ...]) -> None:
+    def learn(self, ready: Ready, key: ReadyKey, args: tuple[Any, ...]) -> None:
         """Have the native function launch such arguments from now on, if it can, and ready is still in the table."""
         # Only where launches go through machine code is any of this imported.
         from gridjit.runtime.native.function import MAX_TABLES

@@ -1,4 +1,4 @@
-"""launch_table: the native function's table for a launch that Python has just made, or None if only Python can."""
+"""native_table: the native function's table for a launch that Python has just made, or None if only Python can."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ArgType
 from gridjit.forking import WeakList, lock, section
-from gridjit.runtime.specialize.table import Hook, Specialization
+from gridjit.runtime.specialize.table import LaunchHook, Specialization
 from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.launch.launcher import Launcher
 
 # A Shape, the device's number, and the kind of each argument.
-Key = tuple[Any, ...]
+ReadyKey = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -40,7 +40,7 @@ class Ready:
     converters: tuple[Converter | None, ...]
     pack: Callable[..., bytes]
     sharedmem: int
-    hooks: list[Hook]
+    hooks: list[LaunchHook]
     found: Specialization
     packed: dict[Hashable, Ready] = field(default_factory=dict)
     # What hooks see it as, once there were any.
@@ -68,7 +68,7 @@ class Shape:
 class ReadyTable:
     """What is ready for the launches of one kernel; bounded, as what is dropped can be looked up again.
 
-    get: returns what is Ready under a Key, or None. launchers: by launch_key, each with grid and block as they were.
+    get: returns what is Ready under a ReadyKey, or None. launchers: by launch_key, each with grid and block as given.
     drops: how often all was dropped.
     """
 
@@ -77,9 +77,9 @@ class ReadyTable:
     LAUNCHERS = 2 * SHAPES
 
     def __init__(self) -> None:
-        self._rows: dict[Key, Ready] = {}
+        self._rows: dict[ReadyKey, Ready] = {}
         # The dictionary's own, so that a launch calls no Python for it: there is this one for the table's whole life.
-        self.get: Callable[[Key], Ready | None] = self._rows.get
+        self.get: Callable[[ReadyKey], Ready | None] = self._rows.get
         self._shapes: dict[LaunchConfig, Shape] = {}
         self.launchers: dict[Hashable, tuple[Launcher, Any, Any]] = {}
         # With those that only somebody's configured kernel keeps.
@@ -90,7 +90,7 @@ class ReadyTable:
     def __contains__(self, config: LaunchConfig) -> bool:
         return config in self._shapes
 
-    def put(self, key: Key, ready: Ready, drops: int) -> None:
+    def put(self, key: ReadyKey, ready: Ready, drops: int) -> None:
         """Have ready found under key, unless all was dropped since there were as many drops."""
         with section(), self._changing:
             if self.drops == drops:

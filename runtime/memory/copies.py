@@ -1,4 +1,4 @@
-"""transfer: copies strided memory to and from a contiguous block in as few pitched copies (Rows) as possible."""
+"""Copies of strided memory to and from a contiguous block, in as few pitched ones (Rows) as possible."""
 
 from __future__ import annotations
 

@@ -6,46 +6,30 @@ and is never read here; only its Space knows how.
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import struct
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError, a_class
-from gridjit.compiler.item_types import copy_of, identity, item_type
-from gridjit.compiler.signature import ArrayType, Signature, array_codes, array_struct, layout_letter
+from gridjit.compiler.item_types import item_type
+from gridjit.compiler.signature import ArrayType, Signature
 from gridjit.runtime.args.staging import refuse_masked
 from gridjit.runtime.attention import recorder_of, recorders, watchers
 from gridjit.runtime.devices.cuda import presence
-from gridjit.runtime.memory.copies import Array, address_of, overlaps_itself
+from gridjit.runtime.memory.array_facts import ArrayFacts, descriptor, kind_of
+from gridjit.runtime.memory.copies import Array, overlaps_itself
 from gridjit.runtime.memory.layout import StridedLayout
-from gridjit.runtime.memory.space import Memory, Space
+from gridjit.runtime.memory.space import Memory
 from gridjit.runtime.queues.chosen import here
 from gridjit.runtime.streams import LEGACY, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import StreamLike
 
-# (dtype, ndim, layout, writable, aligned, device, what else tells the dtype from others): equal kinds are one object,
-# so that identity tells them apart.
-Kind = tuple[np.dtype[Any], int, str, bool, bool, int | None, Hashable]
-_kinds: dict[Kind, Kind] = {}
 
-
-class Flags(dict[str, bool]):
-    """NumPy's names of what holds for an array, as keys, and in small letters as attributes."""
-
-    def __getattr__(self, name: str) -> bool:
-        try:
-            return self[name.upper()]
-        except KeyError:
-            raise AttributeError(f"no flag {name!r}; there are {', '.join(self)}") from None
-
-
-class DeviceArray:
+class DeviceArray(ArrayFacts):
     """An array on the device: pass it to kernels, copy it to and from the host, take views of it.
 
     Made by to_device, device_array and device_array_like. Views share memory; it is freed with the last of them.
@@ -56,100 +40,11 @@ class DeviceArray:
 
     def __init__(self, memory: Memory, ghost: Array, stream: StreamLike = 0) -> None:
         self._memory = memory
-        self._parameters = _descriptor(ghost)
-        self._kind = _kind(ghost, memory.device)
+        self._parameters = descriptor(ghost)
+        self._kind = kind_of(ghost, memory.device)
         # Nobody else has the kind's dtype, so that no program renames the fields of arrays that are there.
         self._ghost = ghost if ghost.dtype.names is None else ghost.view(self._kind[0])
         self.stream = stream
-
-    # -- layout ------------------------------------------------------------------------------------------------------
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Items along each axis."""
-        shape: tuple[int, ...] = self._ghost.shape
-        return shape
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Bytes from one item to the next along each axis."""
-        return self._ghost.strides
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of an item; a copy, if it has fields: assigning to its `names` renames nothing here."""
-        return copy_of(self._ghost.dtype)
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self._ghost.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of items."""
-        return self._ghost.size
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of an item."""
-        return self._ghost.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all items."""
-        return self._ghost.nbytes
-
-    @property
-    def data(self) -> int:
-        """The address of the first item, on the device."""
-        return address_of(self._ghost)
-
-    @property
-    def device(self) -> int | None:
-        """The number of the GPU it is on; None on the host."""
-        return self._memory.device
-
-    @property
-    def space(self) -> Space:
-        """The memory that it is in."""
-        return self._memory.space
-
-    @property
-    def gpu_data(self) -> Memory:
-        """The memory that it is in, which its views share."""
-        return self._memory
-
-    @property
-    def device_ctypes_pointer(self) -> ctypes.c_size_t:
-        """The address of the first item, as numba-cuda gives it."""
-        return ctypes.c_size_t(self.data)
-
-    @property
-    def alloc_size(self) -> int:
-        """Bytes of the memory that it is in, which may hold more than its items."""
-        return self._memory.size
-
-    @property
-    def flags(self) -> Flags:
-        """C_CONTIGUOUS, F_CONTIGUOUS and WRITEABLE, as NumPy means them."""
-        flags = self._ghost.flags
-        return Flags({name: flags[name] for name in ("C_CONTIGUOUS", "F_CONTIGUOUS", "WRITEABLE")})
-
-    def is_c_contiguous(self) -> bool:
-        """Return whether the items lie in C order without gaps."""
-        return self._ghost.flags.c_contiguous
-
-    def is_f_contiguous(self) -> bool:
-        """Return whether the items lie in Fortran order without gaps."""
-        return self._ghost.flags.f_contiguous
-
-    def __len__(self) -> int:
-        return len(self._ghost)
-
-    def __repr__(self) -> str:
-        place = "host" if self.device is None else f"device {self.device}"
-        return f"<gridjit array {self.dtype}{list(self.shape)} on {place} at 0x{self.data:x}>"
 
     # -- copies ------------------------------------------------------------------------------------------------------
 
@@ -428,27 +323,3 @@ class DeviceArray:
 
     def __reduce__(self) -> Any:
         raise TypeError("an array on the device cannot be pickled; pickle copy_to_host()")
-
-
-def _descriptor(ghost: Array) -> bytes:
-    """Return the launch parameters of an array, as numba lays it out."""
-    parts = array_struct(address_of(ghost), ghost.size, ghost.itemsize, ghost.shape, ghost.strides)
-    return struct.pack("@" + array_codes(ghost.ndim), *parts)
-
-
-def _kind(ghost: Array, device: int | None) -> Kind:
-    flags = ghost.flags
-    layout = layout_letter(flags.c_contiguous, flags.f_contiguous)
-    dtype, more = identity(ghost.dtype)
-    kind = (_own(dtype, more), ghost.ndim, layout, flags.writeable, flags.aligned, device, more)
-    return _kinds.setdefault(kind, kind)
-
-
-def _own(dtype: np.dtype[Any], more: Hashable) -> np.dtype[Any]:
-    """Return dtype, or one of this module's own if it has fields."""
-    return dtype if more is None else _own_record(dtype, more)
-
-
-@functools.lru_cache(maxsize=256)
-def _own_record(dtype: np.dtype[Any], _: Hashable) -> np.dtype[Any]:
-    return copy_of(dtype)

@@ -1,4 +1,4 @@
-"""dlpack: a DeviceArray as a DLPack capsule, legacy or versioned (https://dmlc.github.io/dlpack/latest/c_api.html)."""
+"""dlpack_export: a DeviceArray as a DLPack capsule, legacy or versioned (https://dmlc.github.io/dlpack/latest/c_api.html)."""
 
 from __future__ import annotations
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from gridjit.compiler.errors import ArgumentError, LayoutError, ShapeError, a_class
 from gridjit.runtime.current import current_space
+from gridjit.runtime.memory.array_facts import Kind
 from gridjit.runtime.memory.buffer import Buffer
-from gridjit.runtime.memory.device_array import DeviceArray, Kind
+from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.memory.foreign.alike import (
     foreign_key,
     kind_and_parameters,

@@ -1,4 +1,4 @@
-"""launched: what was launched last in each stream, by any caller, for errors that are only found later.
+"""LastLaunches: what was launched last in each stream, by any caller, for errors that are only found later.
 
 Machine code only leaves the number of a launch in its table; whoever asks looks through the tables. A best effort.
 """

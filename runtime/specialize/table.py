@@ -16,7 +16,7 @@ from gridjit.compiler.target import Target
 from gridjit.forking import lock, section
 from gridjit.values import dataclass, field
 
-Hook = Callable[..., Any]
+LaunchHook = Callable[..., Any]
 
 # Specializations that a kernel keeps, unless jit(max_specializations=...) says another number.
 DEFAULT_LIMIT = 64
@@ -40,7 +40,7 @@ class Specialization:
     milliseconds: float
     reason: str
     phases: Mapping[str, float] = field(default_factory=dict)
-    hooks: list[Hook] = field(default_factory=list)
+    hooks: list[LaunchHook] = field(default_factory=list)
     module: ModuleCallbacks = NO_CALLBACKS
 
     @property

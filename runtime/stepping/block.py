@@ -15,6 +15,7 @@ import numpy as np
 
 from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
+from gridjit.stacks import on_new_thread
 
 # Where threads that wait are: the code and the instruction that called; for lanes of a warp, the code of what they do
 # together, and the mask of those that do it.
@@ -33,7 +34,8 @@ class Lane:
         self.block, self.number = block, number
         x, rest = number % block.config.blockdim[0], number // block.config.blockdim[0]
         self.position: Dim3 = (x, rest % block.config.blockdim[1], rest // block.config.blockdim[1])
-        self.go = threading.Semaphore(0)
+        self.go, self.left = threading.Semaphore(0), threading.Semaphore(0)
+        self.ident = 0
         self.runs = self.ended = False
         self.waits: tuple[str, Where, Any] | None = None
         self.answer: Any = None
@@ -68,26 +70,27 @@ class Block:
     def run(self, work: Callable[[], None]) -> Lane | None:
         """Have each thread do work; return the one that raised, or None. An interrupt ends all."""
         trace = sys.gettrace()
-        threads = [_thread(lane, work, trace) for lane in self.lanes]
-        for thread in threads:
-            thread.start()
+        begun: list[Lane] = []
         try:
+            for lane in self.lanes:
+                _begin(lane, work, trace)
+                begun.append(lane)
             return self._take_turns()
         except BaseException:
-            self._stop(threads)
+            self._stop()
             raise
         finally:
             self.over = True
             for lane in self.lanes:
                 lane.go.release()
-            for thread in threads:
-                thread.join()
+            for lane in begun:
+                lane.left.acquire()
 
-    def _stop(self, threads: list[threading.Thread]) -> None:
+    def _stop(self) -> None:
         """Make the thread whose turn it is leave, wherever it is; the others leave where they wait."""
-        for one, thread in zip(self.lanes, threads, strict=True):
+        for one in self.lanes:
             if one.runs and not one.ended:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Left))
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(one.ident), ctypes.py_object(Left))
 
     def _take_turns(self) -> Lane | None:
         while running := [lane for lane in self.lanes if not lane.ended]:
@@ -158,13 +161,19 @@ def _answer(lanes: list[Lane]) -> None:
         lane.waits, lane.answer = None, values
 
 
-def _thread(lane: Lane, work: Callable[[], None], trace: Any) -> threading.Thread:
-    name = f"gridjit-step-{lane.number}"
-    return threading.Thread(target=_live, args=(lane, work, trace), name=name, daemon=True)
+def _begin(lane: Lane, work: Callable[[], None], trace: Any) -> None:
+    """Start a thread that waits for its first turn; if the block is over by then, it ends."""
+    try:
+        on_new_thread(lambda: _live(lane, work, trace))
+    except RuntimeError as error:
+        raise LaunchError(
+            f"the {len(lane.block.lanes)} threads of a block that is stepped through are threads of Python, and the "
+            f"system starts no more than {lane.number}; launch smaller blocks, or raise its limit (ulimit -u)"
+        ) from error
 
 
 def _live(lane: Lane, work: Callable[[], None], trace: Any) -> None:
-    _current.lane = lane
+    _current.lane, lane.ident = lane, threading.get_ident()
     lane.go.acquire()
     try:
         if not lane.block.over:
@@ -179,6 +188,7 @@ def _live(lane: Lane, work: Callable[[], None], trace: Any) -> None:
         sys.settrace(None)
         lane.ended = True
         lane.block.turn.release()
+        lane.left.release()
 
 
 class _Current(threading.local):

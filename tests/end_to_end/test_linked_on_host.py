@@ -12,7 +12,9 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.compiler.errors import LinkError, UnsupportedError
+from gridjit.compiler.target import LinkedFile, Lowered
 from gridjit.compiler.targets.host import llvm
+from gridjit.compiler.targets.host.linked.code import linked_code
 from gridjit.compiler.targets.host.processor import host_target
 
 IR = """define i32 @times2(ptr %out, i32 %a) {
@@ -53,6 +55,14 @@ def test_llvm_ir_is_linked_whatever_processor_it_names(tmp_path):
     doubles(tmp_path / "code.ll")
 
 
+def test_llvm_ir_is_compiled_for_this_processor_whatever_it_was_made_for():
+    head = 'source_filename = "a.c"\ntarget datalayout = "e-i32:512"\ntarget triple = "aarch64-unknown-linux-gnu"\n'
+    file = LinkedFile(name="code.ll", kind="ll", data=(head + IR).encode())
+    (text,) = linked_code(Lowered(modules=(), entry="kernel", exceptions={}, linked=(file,))).texts
+    module, own = (llvm.parse(llvm.header(host_target()) + one) for one in (text, IR))
+    assert (module.triple, module.data_layout, str(module)) == (own.triple, own.data_layout, str(own))
+
+
 def test_bitcode_is_linked(tmp_path):
     (tmp_path / "code.bc").write_bytes(llvm.parse(llvm.header(host_target()) + IR).as_bitcode())
     doubles(tmp_path / "code.bc")
@@ -62,6 +72,30 @@ def test_an_object_is_linked(tmp_path):
     target = host_target()
     (tmp_path / "code.o").write_bytes(llvm.emit(llvm.parse(llvm.header(target) + IR), target))
     doubles(tmp_path / "code.o")
+
+
+def test_an_object_that_the_hosts_loader_cannot_load_is_refused(tmp_path):
+    target = host_target()
+    of_thread = "@seen = thread_local global i32 7\n" + IR.replace(
+        "store i32 %r", "store i32 7, ptr @seen\n  store i32 %r"
+    )
+    (tmp_path / "code.o").write_bytes(llvm.emit(llvm.parse(llvm.header(target) + of_thread), target))
+    with pytest.raises(LinkError, match=r"code\.o: code with thread-local data.*or link C or LLVM IR"):
+        doubles(tmp_path / "code.o")
+
+
+@pytest.mark.parametrize("callback", ["setup_callback", "teardown_callback"])
+def test_a_file_with_callbacks_for_a_module_of_cudas_is_refused(tmp_path, callback):
+    target = host_target()
+    data = llvm.emit(llvm.parse(llvm.header(target) + IR), target)
+    code = cuda.Object(data, name="code.o", **{callback: print})
+
+    @gridjit.jit(link=[code])
+    def kernel(x):
+        x[0] = 1
+
+    with pytest.raises(UnsupportedError, match=r"code\.o has callbacks for a CUDA module"):
+        kernel[1, 1](np.zeros(1))
 
 
 @needs_cc

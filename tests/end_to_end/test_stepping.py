@@ -14,6 +14,7 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.runtime.specialize import cold
+from gridjit.runtime.stepping import block
 
 
 @pytest.fixture(autouse=True)
@@ -140,7 +141,7 @@ def test_a_debuggers_trace_function_sees_each_thread():
         gridjit.jit(stops)[1, 4](np.zeros(4))
     finally:
         sys.settrace(before)
-    assert called
+    assert len(called) == 4
 
 
 def outside(x):
@@ -304,7 +305,24 @@ def spins(x):
         pass
 
 
-def test_an_interrupt_ends_a_thread_that_never_does(monkeypatch):
+SOON_S = 60.0
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The threads that are started to step through kernels: an event for each, set when it ends."""
+    start, started = block.on_new_thread, []
+
+    def starting(run):
+        started.append(threading.Event())
+        ended = started[-1]
+        start(lambda: (run(), ended.set()))
+
+    monkeypatch.setattr(block, "on_new_thread", starting)
+    return started
+
+
+def test_an_interrupt_ends_a_thread_that_never_does(started):
     def interrupt(number, frame):
         raise KeyboardInterrupt
 
@@ -315,7 +333,33 @@ def test_an_interrupt_ends_a_thread_that_never_does(monkeypatch):
             gridjit.jit(spins)[1, 4](np.zeros(1))
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("gridjit-step")]
+    assert [ended.wait(SOON_S) for ended in started] == [True] * 4
+
+
+class Interrupted(BaseException):
+    """What comes while threads are started."""
+
+
+@pytest.mark.parametrize(
+    ("came", "raised", "says"),
+    [
+        (Interrupted("now"), Interrupted, "now"),
+        (RuntimeError("can't start new thread"), gridjit.LaunchError, "4 threads .* no more than 2; launch smaller"),
+    ],
+)
+def test_what_comes_while_threads_start_ends_those_that_did_and_none_runs(started, monkeypatch, came, raised, says):
+    start = block.on_new_thread
+
+    def starts_two(run):
+        if len(started) == 2:
+            raise came
+        start(run)
+
+    monkeypatch.setattr(block, "on_new_thread", starts_two)
+    x = np.zeros(4)
+    with pytest.raises(raised, match=says):
+        gridjit.jit(outside)[1, 4](x)
+    assert ([ended.wait(SOON_S) for ended in started], x.tolist()) == ([True] * 2, [0.0] * 4)
 
 
 def test_what_was_passed_as_in_stays_as_it_is():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -60,12 +61,22 @@ def test_a_cluster_is_a_field_of_the_launch_like_others(target: str) -> None:
     assert kernel.stats.compiles == 1
 
 
-def test_events_measure_what_a_stream_was_given() -> None:
+def for_two_milliseconds() -> None:
+    end = time.perf_counter() + 0.002
+    while time.perf_counter() < end:
+        pass
+
+
+def test_events_measure_how_many_milliseconds_the_work_between_them_took() -> None:
     with gridjit.create_stream() as stream, gridjit.create_event() as start, gridjit.create_event() as end:
         out = cuda.to_device(np.zeros(100, np.int64), stream=stream)
+        began = time.perf_counter()
         start.record(stream)
+        stream.on_complete(for_two_milliseconds)
         gridjit.jit(writes_block_everywhere)[4, 32, stream](out)
         end.record(stream)
         end.synchronize()
-        assert start.elapsed_time(end) >= 0
+        whole = (time.perf_counter() - began) * 1e3
+        # The clocks of a GPU and of its host differ a little.
+        assert 1.9 <= start.elapsed_time(end) <= whole + 0.1
         assert set(out.copy_to_host(stream=stream)) == {32}

@@ -120,6 +120,13 @@ def test_every_wall_is_one(libraries: dict[str, set[str]]) -> None:
     assert unused == []
 
 
+def test_a_key_is_made_without_the_front_end_unless_numba_has_to_be_asked(edges: dict[str, set[str]]) -> None:
+    key, front_end = "gridjit.compiler.key", "gridjit.compiler.frontend"
+    found = {(name, other) for name, others in edges.items() for other in others if is_in(name, key)}
+    imported = {(name, other) for name, other in found if is_in(other, front_end)}
+    assert imported <= {(f"{key}.numba_settings", f"{front_end}.bootstrap")}
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -52,10 +52,15 @@ def declared() -> set[str]:
     return {name for name in names if not name.startswith("__")} - {"name"}  # which other libraries' objects have too
 
 
-def probes(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield the line and the name of each hasattr, and each getattr with an answer for what is not there."""
+def probes(tree: ast.AST, of: str = "") -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of each hasattr, and each getattr with an answer for what is not there.
+
+    of: the object that is asked; any, if empty.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) > 1:
+            if of and ast.unparse(node.args[0]) != of:
+                continue
             wanted = {"hasattr": 2, "getattr": 3}.get(node.func.id)
             if len(node.args) == wanted and isinstance(node.args[1], ast.Constant):
                 yield node.lineno, str(node.args[1].value)
@@ -70,6 +75,21 @@ def test_nobody_looks_for_what_our_own_objects_declare() -> None:
         if name in names
     ]
     assert found == []
+
+
+def test_nobody_looks_whether_an_object_has_what_its_own_class_gives_it() -> None:
+    files = [file for top in ("src/gridjit", "runtime", "compiler", "cache") for file in (ROOT / top).rglob("*.py")]
+    found = [f"{file}:{line} looks for {name}" for file in files for line, name in own_probes(file.read_text())]
+    assert found == []
+
+
+def own_probes(text: str) -> list[tuple[int, str]]:
+    """Return the probes of self."""
+    return list(probes(ast.parse(text), of="self"))
+
+
+def test_a_probe_of_its_own_object_is_found() -> None:
+    assert own_probes("hasattr(self, 'a'); getattr(self, 'b', 0); getattr(self.other, 'c', 0)") == [(1, "a"), (1, "b")]
 
 
 def test_a_probe_is_found_however_it_is_asked() -> None:

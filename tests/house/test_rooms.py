@@ -39,3 +39,18 @@ def test_the_architecture_is_a_page_that_knows_every_room() -> None:
 def test_every_file_begins_with_what_it_is() -> None:
     files = [file for room in ROOMS for file in room.glob("*.py")]
     assert [str(file) for file in files if not ast.get_docstring(ast.parse(file.read_text()))] == []
+
+
+def test_a_file_that_begins_with_its_name_has_that_name() -> None:
+    wrong = []
+    for file in (file for room in ROOMS for file in room.glob("*.py") if file.name != "__init__.py"):
+        tree = ast.parse(file.read_text())
+        says = re.match(r"([a-z_]+):", ast.get_docstring(tree) or "")
+        if says and says[1] not in {file.stem, *defined(tree)}:
+            wrong.append(f"{file.relative_to(ROOT)} says that it is {says[1]}")
+    assert wrong == []
+
+
+def defined(tree: ast.Module) -> set[str]:
+    """Return the names of a module's functions and classes."""
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}

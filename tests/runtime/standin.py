@@ -23,7 +23,7 @@ from gridjit.runtime.launch.ready import ReadyTable
 from gridjit.runtime.native.function import NativeFunction, native_function
 from gridjit.runtime.native.operation import Operation
 from gridjit.runtime.native.table import KernelHandle, LaunchTable
-from gridjit.runtime.specialize.table import Hook, Specialization
+from gridjit.runtime.specialize.table import LaunchHook, Specialization
 from tests.runtime.recording_device import Contexts as Contexts
 from tests.runtime.recording_device import Launched as Launched
 from tests.runtime.recording_device import Recorder as Recorder
@@ -42,7 +42,7 @@ class StandInKernel:
 
     arity: int
     recorder: Recorder = field(default_factory=Recorder)
-    hooks: tuple[Hook, ...] = ()
+    hooks: tuple[LaunchHook, ...] = ()
     declared: tuple[Signature, ...] = ()
     cooperative: bool = False
     effects: Effects = field(default_factory=Effects)

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.faster import matched
-from gridjit.compiler.frontend.faster.collecting import making_what_stays
 from gridjit.compiler.frontend.faster.pieces import make_faster
 from gridjit.compiler.frontend.isolated.contexts import (
     contexts_are_whole,
@@ -56,6 +55,7 @@ from gridjit.compiler.frontend.kept.surroundings import Surroundings, allow_keep
 from gridjit.compiler.frontend.locks import compiler_locks, compiling_locks, give_back, taken
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.phases import phase
+from gridjit.compiler.process.collecting import making_what_stays
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.view.config import ConfigView
 from gridjit.compiler.view.recording import recording_of

@@ -14,10 +14,11 @@ from itertools import chain, compress, repeat
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from gridjit.compiler.frontend.kept.stamps import of_dictionaries
-from gridjit.compiler.frontend.kept.within import FRONT_END, Watched, Within, same_items
+from gridjit.compiler.frontend.kept.within import FRONT_END, Within
 from gridjit.compiler.key.source.objects import MISSING
 from gridjit.compiler.key.source.scalars import scalar_text
+from gridjit.compiler.process.stamps import of_dictionaries
+from gridjit.compiler.process.watched import Watched, same_items
 
 # What Python remembers of a class that was copied and of a module that warned, and how numba counts its shared arrays,
 # variables and loops to give each a name.

@@ -11,54 +11,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, compress
 from types import CellType, FunctionType, MethodType
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from gridjit.compiler.frontend.kept.stamps import Stamps, of_attributes, of_cells, of_dictionaries
 from gridjit.compiler.key.source.objects import cell_value
-
-One = TypeVar("One")
+from gridjit.compiler.process.stamps import Stamps, of_attributes, of_cells, of_dictionaries
+from gridjit.compiler.process.watched import Watched, same_items
 
 # Those of others are not part of numba.
 FRONT_END = ("numba.", "llvmlite.")
-
-
-class Watched(Generic[One]):
-    """Objects, and what each was when it was added.
-
-    look: returns what is compared of an object; same: whether it is that still; stamps_of: returns what tells at once
-    which objects may have changed, None if nothing does.
-    """
-
-    def __init__(
-        self,
-        look: Callable[[One], Any],
-        same: Callable[[One, Any], bool],
-        stamps_of: Callable[[Sequence[One]], Stamps | None] = lambda _: None,
-    ) -> None:
-        self.objects: list[One] = []
-        self.then: list[Any] = []
-        self._look, self._same, self._stamps_of = look, same, stamps_of
-        self._stamps: Stamps | None = None
-
-    def add(self, found: Iterable[One]) -> None:
-        """Watch these too, from now on."""
-        start = len(self.objects)
-        self.objects.extend(found)
-        before, self._stamps = self._stamps, self._stamps_of(self.objects)
-        now = None if self._stamps is None else self._stamps.read()  # before a look: what changes meanwhile is compared
-        self.then.extend(map(self._look, self.objects[start:]))
-        if self._stamps is not None:
-            self._stamps.settle_as(before, now)
-
-    def hold(self) -> bool:
-        """Return whether all are what they were; of those that were compared before, only changed ones are."""
-        if self._stamps is None:
-            return all(map(self._same, self.objects, self.then))
-        now = self._stamps.read()
-        if not all(self._same(self.objects[index], self.then[index]) for index in self._stamps.changed(now)):
-            return False
-        self._stamps.settle(now)
-        return True
 
 
 class Within:
@@ -140,15 +100,6 @@ def by_kind(values: Iterable[Any]) -> dict[type, list[Any]]:
     for value in values:
         found[type(value)].append(value)
     return found
-
-
-def same_items(table: dict[Any, Any], then: dict[Any, Any]) -> bool:
-    """Return whether a dictionary has the very items that it had, in their order."""
-    return (
-        len(table) == len(then)
-        and all(map(operator.is_, table.values(), then.values()))
-        and all(map(operator.is_, table, then))
-    )
 
 
 # What can be changed in a function, all but what its closure's cells hold.

@@ -1,4 +1,4 @@
-"""last: errors that name the kernels that were launched last, because one of them failed."""
+"""last_launched: errors that name the kernels that were launched last, because one of them failed."""
 
 from __future__ import annotations
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from gridjit.runtime.memory.array_facts import Kind
 from gridjit.runtime.memory.copies import address_of
-from gridjit.runtime.memory.device_array import DeviceArray, Kind
+from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.memory.foreign_array import ForeignArray
 from gridjit.runtime.native.probes import object_layout, offsets_of, word
 

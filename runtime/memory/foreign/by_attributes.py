@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 
 from gridjit.runtime import attention
-from gridjit.runtime.memory.device_array import DeviceArray, Kind
+from gridjit.runtime.memory.array_facts import Kind
+from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.memory.foreign.alike import ADDRESS, ALIGNMENT
 from gridjit.runtime.memory.foreign.described import learn_description, made_by_description
 from gridjit.runtime.memory.foreign.over import Seen

@@ -15,7 +15,8 @@ from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.forking import lock, section
 from gridjit.runtime import attention
-from gridjit.runtime.memory.device_array import DeviceArray, Kind
+from gridjit.runtime.memory.array_facts import Kind
+from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY
 from gridjit.values import dataclass

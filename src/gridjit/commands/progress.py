@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def is_wanted(given: argparse.Namespace) -> bool:
     """Return whether a command shows how far it is: to people, who did not ask it not to."""
-    return not (given.quiet or getattr(given, "json", False)) and sys.stderr.isatty()
+    return not (given.quiet or given.json) and sys.stderr.isatty()
 
 
 @contextmanager

@@ -19,15 +19,16 @@ import pytest
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.key import numba_settings as toolchain_environment
+from gridjit.compiler.key.site_folders import descriptions
 from gridjit.compiler.key.toolchain import (
     ARTIFACT_SCHEMA,
     component_versions,
     debug_versions,
     environment,
-    installed_versions,
     own_sources,
     toolchain,
     toolkit_text,
+    versions_in,
 )
 from tests.programs import python_path
 
@@ -77,19 +78,19 @@ def test_an_unknown_kind_is_refused() -> None:
 )
 def test_versions_are_read_from_folder_names(tmp_path: Path, entry: str, name: str, found: str) -> None:
     folder = str(distribution(tmp_path, entry))
-    assert installed_versions([folder], {name}) == {name: found}
-    assert installed_versions([folder], {"another"}) == {}
+    assert versions_in([descriptions(folder)], {name}) == {name: found}
+    assert versions_in([descriptions(folder)], {"another"}) == {}
 
 
 def test_the_first_folder_wins_as_it_does_for_imports(tmp_path: Path) -> None:
     first = distribution(tmp_path / "first", "numba-1.0.dist-info")
     second = distribution(tmp_path / "second", "numba-2.0.dist-info")
-    assert installed_versions([str(first), str(second)], {"numba"}) == {"numba": "1.0"}
+    assert versions_in(map(descriptions, (str(first), str(second))), {"numba"}) == {"numba": "1.0"}
 
 
 def test_folders_that_are_none_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert installed_versions([str(tmp_path / "missing"), str(tmp_path / "file")], {"numba"}) == {}
+    assert versions_in(map(descriptions, (str(tmp_path / "missing"), str(tmp_path / "file"))), {"numba"}) == {}
 
 
 def test_a_component_is_found_under_any_of_its_names() -> None:

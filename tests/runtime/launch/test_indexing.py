@@ -95,9 +95,20 @@ def test_what_only_equals_dimensions_is_still_an_error(other: Any, way: str) -> 
         kernel[other]()
 
 
+class Whole:
+    """A whole number of a program's own."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __index__(self) -> int:
+        return self.number
+
+
 def test_indexings_that_differ_are_told_apart(way: str) -> None:
     kernel = IndexedKernel()
     given: list[Any] = [(1, 32), (32, 1), (1, (32, 1, 2)), ((1, 32), 1), (1, 32, 16), (1, 32, 0, 16), (1, 32, STREAM)]
+    given += [((Whole(2), 3), 4), ((Whole(5), 3), 4)]
     for _ in range(3):
         for one in given:
             kernel[one]()

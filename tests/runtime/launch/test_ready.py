@@ -67,6 +67,16 @@ def test_what_was_dropped_while_it_was_looked_up_is_looked_up_again() -> None:
     assert len(kernel.signatures) == 2
 
 
+def test_what_is_looked_up_while_code_of_another_configuration_is_dropped_stays() -> None:
+    kernel = Early(arity=1)
+    first, second = kernel.configured(1), kernel.configured(2)
+    first(1)
+    kernel.meanwhile = lambda: kernel.ready.drop(code_of(first))
+    for _ in range(3):
+        second(1)
+    assert len(kernel.signatures) == 2
+
+
 @natively
 def test_what_was_dropped_while_machine_code_was_told_of_it_is_looked_up_again(monkeypatch: Any) -> None:
     kernel = StandInKernel(arity=1)
@@ -131,6 +141,17 @@ def test_code_that_is_dropped_is_looked_up_again_and_no_other() -> None:
         assert kernel.recorder.ways[-2:] == ["native", "python"]
 
 
+@natively
+def test_an_index_is_launched_by_machine_code_after_code_of_another_was_dropped() -> None:
+    kernel = StandInKernel(arity=1)
+    kernel.configured(1)(1)
+    for _ in range(2):
+        kernel.configured(2)(1)
+    kernel.ready.drop(code_of(kernel.configured(1)))
+    kernel.configured(2)(1)
+    assert kernel.recorder.ways[-2:] == ["native", "native"]
+
+
 def test_code_that_is_dropped_is_freed_when_nobody_has_its_configured_kernel() -> None:
     kernel = StandInKernel(arity=1)
     configured = kernel.configured()
@@ -185,3 +206,26 @@ def test_launchers_that_are_made_at_once_are_one() -> None:
         return Launcher(StandInKernel(arity=0), shape, 0, table)  # type: ignore[arg-type]
 
     assert table.launcher(LaunchConfig.of(1, 32), 0, make) is made[1]
+
+
+@natively
+def test_machine_code_is_told_of_few_kinds_of_arguments_and_python_launches_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Launcher, "LIMIT", 2)
+    kernel = StandInKernel(arity=1)
+    configured = kernel.configured()
+    for value in (1, 1.0, 1j, 1, 1.0, 1j):
+        configured(value)
+    assert kernel.recorder.ways == ["python"] * 3 + ["native"] * 2 + ["python"]
+    assert configured.launcher.learned == 2
+
+
+@natively
+def test_what_only_python_can_launch_takes_no_place_of_what_machine_code_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Launcher, "LIMIT", 3)
+    kernel = StandInKernel(arity=1)
+    configured = kernel.configured()
+    for value in ((1, 2), (3, 4), (5, 6), (7, 8), 9, 10):
+        configured(value)
+    assert kernel.recorder.ways == ["python"] * 5 + ["native"]

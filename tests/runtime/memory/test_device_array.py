@@ -9,7 +9,7 @@ import struct
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import ArgumentError, CopyNeededError, DeviceError
+from gridjit.compiler.errors import ArgumentError, CopyNeededError, DeviceError, LayoutError
 from gridjit.compiler.signature import ArrayType
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory import dlpack_export
@@ -101,6 +101,23 @@ def test_reshaping_never_copies():
     assert made.view(np.int32).dtype == np.int32
     assert made[:1].squeeze().shape == (6,)
     assert made.transpose(1, 0).shape == (6, 4)
+
+
+@pytest.mark.parametrize("values", [VALUES, np.asfortranarray(VALUES)], ids=["C", "F"])
+def test_reshaping_in_order_a_goes_as_the_items_lie(values):
+    made = on_host(values).reshape(3, 8, order="A")
+    assert made.copy_to_host().tolist() == values.reshape(3, 8, order="A").tolist()
+
+
+def test_only_one_length_of_a_shape_is_worked_out():
+    with pytest.raises(LayoutError, match="give one for 24 items"):
+        on_host(VALUES).reshape(-1, -1)
+
+
+def test_views_are_copied_in_the_arrays_stream_unless_another_is_named():
+    made = on_host(VALUES).bind(16)
+    assert [made.ravel(stream=stream).stream for stream in (None, 0, 32)] == [16, 16, 32]
+    assert [made.squeeze(stream=stream).stream for stream in (None, 0, 32)] == [16, 16, 32]
 
 
 def test_records_and_their_fields():

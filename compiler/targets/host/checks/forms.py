@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from gridjit.compiler.targets.host.flow.terms import plus
 from gridjit.compiler.targets.host.library.intrinsics import COORDINATES, OURS, SREG
 from gridjit.compiler.targets.host.regions.body import NAME, arms
 
@@ -93,9 +94,9 @@ class Forms:
             return None
         for axis in "xyz":
             for kind, start, step in _turns(axis):
-                rest = _sum(starts[0], start, -1)
+                rest = plus(starts[0], start, -1)
                 if steps[0] == step and is_shared(rest):
-                    return _sum(rest, {(f"{kind}.{axis}",): 1}, 1)
+                    return plus(rest, {(f"{kind}.{axis}",): 1})
         return None
 
 
@@ -144,7 +145,7 @@ def _combined(operation: str, flags: str, a: Form, b: Form) -> Form | None:
         return {part: count << b.get((), 0) for part, count in a.items()}
     if operation == "mul":
         return _product(a, b)
-    return _sum(a, b, -1 if operation == "sub" else 1)
+    return plus(a, b, -1 if operation == "sub" else 1)
 
 
 def _is_number(form: Collection[tuple[str, ...]]) -> bool:
@@ -157,9 +158,4 @@ def _product(a: Form, b: Form) -> Form:
         for other, times in b.items():
             part = tuple(sorted((*one, *other)))
             made[part] = made.get(part, 0) + count * times
-    return {part: count for part, count in made.items() if count}
-
-
-def _sum(a: Form, b: Form, times: int) -> Form:
-    made = {part: a.get(part, 0) + times * b.get(part, 0) for part in {**a, **b}}
     return {part: count for part, count in made.items() if count}

@@ -34,7 +34,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class OwnIndex:
     """An index that no two threads share which differ in some coordinates.
 
     tells: the coordinates. form: the same for indices that are made in the same way. most: an axis, and the most
@@ -126,13 +126,13 @@ def _own(its: Collection[Item | None], forms: Forms) -> Own | None:
     return Own(tells=frozenset[str]().union(*(key.tells for key in keys)), most=most) if keys else None
 
 
-def _common(indices: Iterable[str], forms: Forms) -> Key | None:
-    """Return the key that all indices along an axis are, if it is one."""
-    keys = {_key(forms.of(index)) for index in set(indices)}
-    return keys.pop() if len(keys) == 1 else None
+def _common(indices: Iterable[str], forms: Forms) -> OwnIndex | None:
+    """Return what all indices along an axis are, if it is one and the same."""
+    found = {_own_index(forms.of(index)) for index in set(indices)}
+    return found.pop() if len(found) == 1 else None
 
 
-def _key(form: Form) -> Key | None:
+def _own_index(form: Form) -> OwnIndex | None:
     rest = {part: count for part, count in form.items() if all(map(is_shared_part, part))}
     telling = {part: count for part, count in form.items() if part not in rest}
     shared = frozenset(rest.items())
@@ -140,17 +140,17 @@ def _key(form: Form) -> Key | None:
         thread, block, wide = (f"tid.{axis}",), (f"ctaid.{axis}",), (f"ctaid.{axis}", f"ntid.{axis}")
         both, times = frozenset((*thread, *block)), telling.get(thread, 0)
         if set(telling) == {thread} and _fits(times):
-            return Key(frozenset(thread), ("block", axis, times, shared))
+            return OwnIndex(frozenset(thread), ("block", axis, times, shared))
         if set(telling) == {block} and _fits(telling[block]):
-            return Key(frozenset(block), ("blocks", axis, telling[block], shared))
+            return OwnIndex(frozenset(block), ("blocks", axis, telling[block], shared))
         if telling == {thread: times, wide: times} and _fits(times):
-            return Key(both, ("grid", axis, times, shared))
+            return OwnIndex(both, ("grid", axis, times, shared))
         if set(telling) == {thread, block} and _fits(times) and telling[block] % times == 0:
             many = telling[block] // times
-            return Key(both, ("cut", axis, times, many, shared), (axis, many)) if 0 < many < _MOST else None
+            return OwnIndex(both, ("cut", axis, times, many, shared), (axis, many)) if 0 < many < _MOST else None
         for kind, tells in (("grid", both), ("block", frozenset(thread)), ("blocks", frozenset(block))):
             if telling == {(f"turn.{kind}.{axis}",): 1}:
-                return Key(tells, (kind, axis, 1, shared))
+                return OwnIndex(tells, (kind, axis, 1, shared))
     return None
 
 

@@ -74,15 +74,35 @@ def _together(plan: LoopPlan) -> list[str]:
     From a place that all threads come to together, a warp takes only one step: values that all share are kept once.
     """
     numbers = warp_waits(plan)
-    differ = [
-        *item("%d.state", "%states", "%d.wide"),
-        "  %d.unlike = xor i32 %d.state, %at.first",
-        *changed("unlike", "or", "%d.unlike", "d"),
-    ]
     lack = [
         *item("%m.mask", "%cell.mask", "%m.wide"),
         "  %m.lacking = xor i32 %m.mask, -1",
         *changed("unlike", "or", "%m.lacking", "m"),
+    ]
+    return [
+        *_alike(),
+        "short:",
+        "  %place = phi i32 [ %at.first, %of.warp ], [ %on.high, %more ]",
+        "  %turn = phi i32 [ 0, %of.warp ], [ %turn.next, %more ]",
+        "  switch i32 %place, label %leave [",
+        *(f"    i32 {number}, label %place.{number}" for number in numbers),
+        "  ]",
+        "leave:",
+        "  %idle = icmp eq i32 %turn, 0",
+        f"  %leaving = select i1 %idle, i32 {STUCK}, i32 {WENT}",
+        "  ret i32 %leaving",
+        *(line for number in numbers for line in _place(plan, number, lack)),
+        *_went(plan, numbers),
+        "one.by.one:",
+    ]
+
+
+def _alike() -> list[str]:
+    """Return the code that goes on only with a whole warp, all lanes of which wait for others of it at one place."""
+    differ = [
+        *item("%d.state", "%states", "%d.wide"),
+        "  %d.unlike = xor i32 %d.state, %at.first",
+        *changed("unlike", "or", "%d.unlike", "d"),
     ]
     return [
         "  %lo.wide = zext nneg i32 %lo to i64",
@@ -98,17 +118,12 @@ def _together(plan: LoopPlan) -> list[str]:
         "  br i1 %of.block, label %stuck, label %of.warp",
         "of.warp:",
         "  br i1 %has.all, label %short, label %one.by.one",
-        "short:",
-        "  %place = phi i32 [ %at.first, %of.warp ], [ %on.high, %more ]",
-        "  %turn = phi i32 [ 0, %of.warp ], [ %turn.next, %more ]",
-        "  switch i32 %place, label %leave [",
-        *(f"    i32 {number}, label %place.{number}" for number in numbers),
-        "  ]",
-        "leave:",
-        "  %idle = icmp eq i32 %turn, 0",
-        f"  %leaving = select i1 %idle, i32 {STUCK}, i32 {WENT}",
-        "  ret i32 %leaving",
-        *(line for number in numbers for line in _place(plan, number, lack)),
+    ]
+
+
+def _went(plan: LoopPlan, numbers: list[int]) -> list[str]:
+    """Return the code after a step of a whole warp: another one follows, if its lanes wait at one place again."""
+    return [
         "on:",
         f"  %on.ran = phi {SUMMARY} {', '.join(f'[ %ran.{number}, %do.{number} ]' for number in numbers)}",
         f"  %on.loose = phi i1 {', '.join(f'[ {_flag(plan.loose[number])}, %do.{number} ]' for number in numbers)}",
@@ -129,7 +144,6 @@ def _together(plan: LoopPlan) -> list[str]:
         f"  ret i32 {WENT}",
         "more:",
         "  br label %short",
-        "one.by.one:",
     ]
 
 

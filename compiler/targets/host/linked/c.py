@@ -18,14 +18,14 @@ _FLAGS = ("-O3", "-fPIC", "-fno-stack-protector", "-fno-asynchronous-unwind-tabl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compiled:
+class CompiledC:
     """A C file's object, and the file with the reason for which it must not be stored: headers, which no key has."""
 
     object: LinkedFile
     source: LinkedFile
 
 
-def compiled_c(file: LinkedFile) -> Compiled:
+def compiled_c(file: LinkedFile) -> CompiledC:
     """Return what a C file is compiled to; raises LinkError with the compiler's words, or where there is none."""
     compiler = next(filter(None, map(shutil.which, _COMPILERS)), None)
     if compiler is None:
@@ -44,7 +44,7 @@ def compiled_c(file: LinkedFile) -> Compiled:
         own = Path(headers).read_text().replace("\\\n", " ").split()[2:]
         unseen = (f"{file.name} includes {', '.join(own)}, which the key does not have",) if own else ()
         data = Path(made).read_bytes()
-    return Compiled(
+    return CompiledC(
         object=LinkedFile(name=f"{file.name}.o", kind="o", data=data),
         source=dataclasses.replace(file, unseen=unseen),
     )

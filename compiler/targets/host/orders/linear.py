@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from gridjit.compiler.targets.host.flow.terms import plus
 from gridjit.compiler.targets.host.regions.body import NAME, opcode, used
 
 # A value is a dictionary: how often each part counts. These are the place along the row, and the constant.
@@ -68,7 +69,7 @@ class Row:
             return None
         if operation in ("mul", "shl"):
             return _scaled(operation, a, b)
-        return _sum(a, b, -1 if operation == "sub" else 1)
+        return plus(a, b, -1 if operation == "sub" else 1)
 
     def widened(self, name: str, how: str, *, nneg: bool = False) -> Linear | None:
         """Return a value of 32 bits, widened, as the sum of its parts widened."""
@@ -93,8 +94,3 @@ def _scaled(operation: str, a: Linear, b: Linear) -> Linear | None:
             times = other.get(ONE, 0) if operation == "mul" else 1 << min(other.get(ONE, 0), 63)
             return {part: count * times for part, count in one.items()}
     return None
-
-
-def _sum(a: Linear, b: Linear, times: int) -> Linear:
-    total = {part: a.get(part, 0) + times * b.get(part, 0) for part in {**a, **b}}
-    return {part: count for part, count in total.items() if count}

@@ -131,12 +131,11 @@ def strided_loop(body: Body, before: str, stays: Stays = tuple) -> StridedLoop |
     if found is None:
         return None
     entered, after, place, predicate, (finish, widening), skipped = found
-    narrow = not (step := other(carried[place][1], place, lines))
-    parts = {"start": carried[place][0], "step": step or other(carried[place][1], place, lines, "i32"), "end": finish}
+    start, following = carried[place]
+    narrow = not (step := other(following, place, lines))
+    parts = {"start": start, "step": step or other(following, place, lines, "i32"), "end": finish}
     if narrow:
-        mark, how = head.label[1:].strip(chr(34)), {"start": "zext", "step": "zext", "end": "sext"}
-        widening = tuple(f'%"gj.{word}.{mark}" = {how[word]} i32 {one} to i64' for word, one in parts.items())
-        parts = {word: f'%"gj.{word}.{mark}"' for word in parts}
+        parts, widening = _widened(parts, head.label)
     lines |= {name: line for line in widening if (name := defined(line))}
     loop = StridedLoop(
         before=before,
@@ -157,6 +156,13 @@ def strided_loop(body: Body, before: str, stays: Stays = tuple) -> StridedLoop |
         ends=frozenset(ends),
     )
     return loop if _is_right(loop, blocks, lines) else None
+
+
+def _widened(parts: Mapping[str, str], head: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return where a loop starts, its step and its end as 64 bits, and the instructions that widen them."""
+    mark, how = head[1:].strip(chr(34)), {"start": "zext", "step": "zext", "end": "sext"}
+    widening = tuple(f'%"gj.{word}.{mark}" = {how[word]} i32 {one} to i64' for word, one in parts.items())
+    return {word: f'%"gj.{word}.{mark}"' for word in parts}, widening
 
 
 def _between(head: str, last: str, blocks: Mapping[str, Block]) -> set[str] | None:

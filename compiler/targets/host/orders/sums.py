@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from gridjit.compiler.targets.host.flow.terms import plus
 from gridjit.compiler.targets.host.regions.body import NAME, defined
 
 _OPERAND = rf"({NAME}|-?\d+)"
@@ -22,7 +23,7 @@ Sum = dict[str, int]
 def sum_of(name: str, lines: Mapping[str, str]) -> Sum:
     """Return a value as a sum; as itself, if that is all that is known. Widened parts have names like "zext %i"."""
     if not name.startswith("%"):
-        return _added({}, {_ONE: int(name)}, 1)
+        return plus({}, {_ONE: int(name)})
     line = lines.get(name, "")
     if (wide := _WIDENED.match(line)) is not None and wide[2].startswith("%"):
         return _widened(wide[1], wide[2], lines)
@@ -30,8 +31,8 @@ def sum_of(name: str, lines: Mapping[str, str]) -> Sum:
         return {name: 1}
     kind, _, a, b = found.groups()
     if kind == "xor":  # with all bits: -a - 1
-        return _added({_ONE: -1}, sum_of(a, lines), -1) if b == "-1" else {name: 1}
-    return _added(sum_of(a, lines), sum_of(b, lines), -1 if kind == "sub" else 1)
+        return plus({_ONE: -1}, sum_of(a, lines), -1) if b == "-1" else {name: 1}
+    return plus(sum_of(a, lines), sum_of(b, lines), -1 if kind == "sub" else 1)
 
 
 def written(total: Sum, lines: Mapping[str, str], name: str) -> tuple[str, tuple[str, ...]] | None:
@@ -57,19 +58,13 @@ def written(total: Sum, lines: Mapping[str, str], name: str) -> tuple[str, tuple
 
 def added(one: str, other: str, lines: Mapping[str, str]) -> Sum:
     """Return the sum of two values."""
-    return _added(sum_of(one, lines), sum_of(other, lines), 1)
-
-
-def _added(one: Sum, other: Sum, times: int) -> Sum:
-    """Return a sum and so many times another, without what cancels out."""
-    total = {part: one.get(part, 0) + times * other.get(part, 0) for part in {**one, **other}}
-    return {part: count for part, count in total.items() if count}
+    return plus(sum_of(one, lines), sum_of(other, lines))
 
 
 def _widened(kind: str, name: str, lines: Mapping[str, str]) -> Sum:
     """Return a widened value of 32 bits: as the sum of its parts widened, unless it is not a sum or may wrap."""
     if not name.startswith("%"):
-        return _added({}, {_ONE: int(name)}, 1)  # a negative one is not widened by zext: who asks has looked
+        return plus({}, {_ONE: int(name)})  # a negative one is not widened by zext: who asks has looked
     whole = {f"{kind} {name}": 1}
     if (found := _BINARY.match(lines.get(name, ""))) is None:
         return whole
@@ -79,4 +74,4 @@ def _widened(kind: str, name: str, lines: Mapping[str, str]) -> Sum:
     if operation not in ("add", "sub") or wraps or negative:
         return whole
     a, b = (_widened(kind, one, lines) for one in operands)
-    return _added(a, b, -1 if operation == "sub" else 1)
+    return plus(a, b, -1 if operation == "sub" else 1)

@@ -1,4 +1,4 @@
-"""Layout: where a kernel's shared arrays lie in a block's memory, and how large its values and local arrays are."""
+"""SharedLayout: where a kernel's shared arrays lie in a block's memory. Also how large its values and arrays are."""
 
 from __future__ import annotations
 

@@ -37,6 +37,7 @@ def _demo(commands: Any) -> None:
         "--keep", action="store_true", help="use your own cache instead of an empty one made for the demo"
     )
     _add_quiet(demo)
+    demo.set_defaults(json=False)  # it is for people
     demo.set_defaults(run="demo:run")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import math
 import re
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import pytest
 from gridjit import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.faster import matched, pieces, resolving, unread
+from gridjit.compiler.frontend.faster.piece import Piece
 from gridjit.compiler.frontend.faster.written_for import are_known, function_at, record
 from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.frontend.types import parse_signature
@@ -93,6 +95,33 @@ def test_a_wrong_kernel_is_refused_in_the_words_of_numbas_own_passes(kernel: tup
 def test_each_piece_was_written_for_the_numba_cuda_that_is_installed(place: str) -> None:
     records = next(piece.written_for[place] for piece in pieces.PIECES if place in piece.written_for)
     assert are_known({place: records})
+
+
+@pytest.mark.parametrize("piece", pieces.PIECES, ids=lambda piece: piece.name)
+def test_a_piece_replaces_only_functions_whose_text_it_was_written_for(piece: Piece) -> None:
+    if not are_known(piece.written_for):
+        pytest.skip("another numba-cuda, or one without what this piece makes faster")
+    known = {function for place in piece.written_for if (function := plain(function_at(place))) is not None}
+    replaced: list[Any] = []
+
+    def replace(owner: Any, name: str, value: Any) -> Any:
+        replaced.append(inspect.getattr_static(owner, name))
+        return getattr(owner, name)
+
+    piece.install(replace)
+    assert replaced
+    assert [one for one in replaced if not {*functions_of(one)} <= known] == []
+
+
+def functions_of(value: Any) -> list[Any]:
+    """Return a function, or those that a class has of its own."""
+    held = vars(value).values() if isinstance(value, type) else (value,)
+    return [plain(one) for one in held if inspect.isfunction(plain(one))]
+
+
+def plain(value: Any) -> Any:
+    """Return the function of a class method or a static method; others as they are."""
+    return getattr(value, "__func__", value)
 
 
 def test_a_piece_stays_out_where_another_function_stands_in_the_place_of_numbas(

@@ -6,8 +6,9 @@ from types import CellType, FunctionType
 import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.kept import patches, stamps, surroundings, within
-from gridjit.compiler.frontend.kept.stamps import Stamps, of_attributes, of_cells, of_dictionaries
+from gridjit.compiler.frontend.kept import patches, surroundings, within
+from gridjit.compiler.process import stamps
+from gridjit.compiler.process.stamps import Stamps, of_attributes, of_cells, of_dictionaries
 
 needs_versions = pytest.mark.skipif(sys.version_info >= (3, 13), reason="dictionaries have no versions")
 

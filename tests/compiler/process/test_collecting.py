@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gridjit.compiler.frontend.faster.collecting import HARDLY_EVER, RARELY, collecting_rarely, making_what_stays
+from gridjit.compiler.process.collecting import HARDLY_EVER, RARELY, collecting_rarely, making_what_stays
 
 
 @pytest.fixture(autouse=True)

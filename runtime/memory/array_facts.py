@@ -1,0 +1,152 @@
+"""ArrayFacts: what is known of a device's array without reading it: its layout, where it is, and its kind."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from gridjit.compiler.item_types import copy_of, identity
+from gridjit.compiler.signature import array_codes, array_struct, layout_letter
+from gridjit.runtime.memory.copies import Array, address_of
+from gridjit.runtime.memory.space import Memory, Space
+
+# (dtype, ndim, layout, writable, aligned, device, what else tells the dtype from others): equal kinds are one object,
+# so that identity tells them apart.
+Kind = tuple[np.dtype[Any], int, str, bool, bool, int | None, Hashable]
+_kinds: dict[Kind, Kind] = {}
+
+
+class Flags(dict[str, bool]):
+    """NumPy's names of what holds for an array, as keys, and in small letters as attributes."""
+
+    def __getattr__(self, name: str) -> bool:
+        try:
+            return self[name.upper()]
+        except KeyError:
+            raise AttributeError(f"no flag {name!r}; there are {', '.join(self)}") from None
+
+
+class ArrayFacts:
+    """The base of DeviceArray: all that is known of an array without making or copying another."""
+
+    __slots__ = ()
+
+    _ghost: Array
+    _memory: Memory
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Items along each axis."""
+        shape: tuple[int, ...] = self._ghost.shape
+        return shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one item to the next along each axis."""
+        return self._ghost.strides
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of an item; a copy, if it has fields: assigning to its `names` renames nothing here."""
+        return copy_of(self._ghost.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._ghost.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of items."""
+        return self._ghost.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an item."""
+        return self._ghost.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all items."""
+        return self._ghost.nbytes
+
+    @property
+    def data(self) -> int:
+        """The address of the first item, on the device."""
+        return address_of(self._ghost)
+
+    @property
+    def device(self) -> int | None:
+        """The number of the GPU it is on; None on the host."""
+        return self._memory.device
+
+    @property
+    def space(self) -> Space:
+        """The memory that it is in."""
+        return self._memory.space
+
+    @property
+    def gpu_data(self) -> Memory:
+        """The memory that it is in, which its views share."""
+        return self._memory
+
+    @property
+    def device_ctypes_pointer(self) -> ctypes.c_size_t:
+        """The address of the first item, as numba-cuda gives it."""
+        return ctypes.c_size_t(self.data)
+
+    @property
+    def alloc_size(self) -> int:
+        """Bytes of the memory that it is in, which may hold more than its items."""
+        return self._memory.size
+
+    @property
+    def flags(self) -> Flags:
+        """C_CONTIGUOUS, F_CONTIGUOUS and WRITEABLE, as NumPy means them."""
+        flags = self._ghost.flags
+        return Flags({name: flags[name] for name in ("C_CONTIGUOUS", "F_CONTIGUOUS", "WRITEABLE")})
+
+    def is_c_contiguous(self) -> bool:
+        """Return whether the items lie in C order without gaps."""
+        return self._ghost.flags.c_contiguous
+
+    def is_f_contiguous(self) -> bool:
+        """Return whether the items lie in Fortran order without gaps."""
+        return self._ghost.flags.f_contiguous
+
+    def __len__(self) -> int:
+        return len(self._ghost)
+
+    def __repr__(self) -> str:
+        place = "host" if self.device is None else f"device {self.device}"
+        return f"<gridjit array {self.dtype}{list(self.shape)} on {place} at 0x{self.data:x}>"
+
+
+def descriptor(ghost: Array) -> bytes:
+    """Return the launch parameters of an array, as numba lays it out."""
+    parts = array_struct(address_of(ghost), ghost.size, ghost.itemsize, ghost.shape, ghost.strides)
+    return struct.pack("@" + array_codes(ghost.ndim), *parts)
+
+
+def kind_of(ghost: Array, device: int | None) -> Kind:
+    """Return the kind of an array whose layout is ghost's, on a GPU or, without a device, on the host."""
+    flags = ghost.flags
+    layout = layout_letter(flags.c_contiguous, flags.f_contiguous)
+    dtype, more = identity(ghost.dtype)
+    kind = (_own(dtype, more), ghost.ndim, layout, flags.writeable, flags.aligned, device, more)
+    return _kinds.setdefault(kind, kind)
+
+
+def _own(dtype: np.dtype[Any], more: Hashable) -> np.dtype[Any]:
+    """Return dtype, or one of this module's own if it has fields."""
+    return dtype if more is None else _own_record(dtype, more)
+
+
+@functools.lru_cache(maxsize=256)
+def _own_record(dtype: np.dtype[Any], _: Hashable) -> np.dtype[Any]:
+    return copy_of(dtype)
