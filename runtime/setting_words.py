@@ -83,7 +83,7 @@ WORDS = {
         "`1`: two streams that use the same memory, in no order, raise a `HazardError` "
         "([streams.md](streams.md#hazards))",
     ),
-    "GRIDJIT_HOST_THREADS": Words(_NUMBER, "the usable cores", "the number of threads that run blocks on the host target"),
+    "GRIDJIT_HOST_THREADS": Words(_NUMBER, "the usable cores", "how many threads run blocks on the host target"),
     "GRIDJIT_HOST_DEVICE": Words(
         "the name of a GPU, or the path of a JSON file", "`h100`", f"the GPU that the host stands in for: {_DEVICE}"
     ),
@@ -102,9 +102,7 @@ WORDS = {
     "GRIDJIT_HOST_STEP": Words(
         _SWITCH, "`0`", f"`1`: run kernels on the host as plain Python, one thread at a time ({_STEPPING})"
     ),
-    "GRIDJIT_HOST_SYMBOLS": Words(
-        _FOLDER, "", f"a folder for object files with line tables, for gdb ({_SYMBOLS})"
-    ),
+    "GRIDJIT_HOST_SYMBOLS": Words(_FOLDER, "", f"a folder for object files with line tables, for gdb ({_SYMBOLS})"),
 }
 
 
