@@ -1,4 +1,4 @@
-"""compile_job: a job in, what is compiled out. Source -> front end -> target -> artifact with its footprint."""
+"""compile_job: a job in, compiled code out. Source -> front end -> target -> artifact with its footprint."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What programs put into numba's modules and classes, as labelled key fields: any of it may make other kernels.
 
-A function or a class in place of numba's own, and other code in one of numba's functions. A process that has not
-imported numba has put nothing there. What was looked at is only looked at again where it changed.
+This covers a function or a class in place of numba's own, and other code in one of numba's functions. A process that
+has not imported numba has put nothing there. Later looks inspect only what has changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""dependencies: what a compile was found to depend on only while it ran, told when it ends and again at a look-up.
+"""dependencies: what a compile was found to depend on only while it ran, read when it ends and again at a look-up.
 
-A look-up imports nothing for it: what an extension implements is registered by whoever imported it, so in a process
-that did not, nothing holds.
+A look-up imports nothing for this: what an extension implements is registered by the code that imported it, so in a
+process without that import, the dependency does not hold.
 """
 
 from __future__ import annotations

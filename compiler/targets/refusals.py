@@ -1,4 +1,4 @@
-"""Refusals: what users are told where LLVM, NVVM or the linker refuses the code that the compiler made."""
+"""Refusals: the errors for users if LLVM, NVVM or the linker refuses the code that the compiler made."""
 
 from __future__ import annotations
 

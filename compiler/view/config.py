@@ -1,7 +1,7 @@
 """ConfigView: what a compilation sees as "the launch configuration". It records every field that is read.
 
-A view belongs to one compilation. It is visible only in the compiling thread, and only while that compiles. Nothing of
-the launch is an attribute of it: whatever hands out a field, including a copy of the view, records that.
+A view belongs to one compilation. It is visible only in the compiling thread, and only while that compiles. It holds
+nothing of the launch in its attributes: whatever returns a field, including a copy of the view, records the read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Checker: follows all work that streams are given, and refuses what nothing orders after the work that it needs.
+"""Checker: tracks all work in streams, and refuses work that nothing orders after the work that it depends on.
 
 The rules are those of GPUs on both targets. A use of memory is a hazard if another stream's work wrote it, or reads
-what is now written, and no event, wait, synchronization or default stream puts one after the other. Work that is
-refused was not given to its stream.
+what is now written, and no event, wait, synchronization or default stream orders the two. Refused work was not added to
+its stream.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ufuncs: numba-cuda's vectorize and guvectorize over gridjit's kernels and arrays, on either target.
 
-How arguments are broadcast and signatures are chosen is numba-cuda's: its modules are imported once more, under no
-name, and given what is here in the place of its own.
+numba-cuda's code broadcasts the arguments and chooses the signatures: its modules are imported once more, without a
+name, and use the kernels and arrays of this file in place of their own.
 """
 
 from __future__ import annotations

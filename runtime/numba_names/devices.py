@@ -1,6 +1,6 @@
 """numba.cuda's names about devices and contexts, for either target: a GPU's, or those that the host stands in for.
 
-As a module it is what numba.cuda has as `devices`.
+As a module, it stands for numba.cuda's `devices`.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def is_fp8_supported() -> bool:
 
 
 def is_supported_version() -> bool:
-    """Return True: there is no runtime library that could be of another version."""
+    """Return True: gridjit does not use a runtime library, whose version could differ."""
     return True
 
 

@@ -1,6 +1,6 @@
 """SimulatedDriver: the CUDA driver's functions, by its names, where the host stands in for the devices.
 
-What numba-cuda's contexts, devices, memory, streams and events call, over this process's memory. What only a real
+numba-cuda's contexts, devices, memory, streams and events call these, over this process's memory. What only a real
 driver can do (load code, share memory with other processes) is refused with an error that says so.
 """
 

@@ -1,6 +1,6 @@
 """Look: one look at what is stored for a job. Its manifest is read once, and so is whatever a compile may have read.
 
-An artifact's name is made here alone, from facts and dependencies: of a compile that is stored, or of a launch today.
+Only this file makes an artifact's name, from facts and dependencies: of a compile that is stored, or of today's launch.
 """
 
 from __future__ import annotations

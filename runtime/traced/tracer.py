@@ -1,4 +1,4 @@
-"""Tracer: tells a trace of what this process compiles and finds, by phase, and of launches that Python makes, with why.
+"""Tracer: writes to a trace what this process compiles and finds, by phase, and why Python makes a launch.
 
 Times are microseconds of the system's monotonic clock, which all processes of a machine share.
 """

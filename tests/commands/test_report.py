@@ -329,7 +329,7 @@ def test_a_trace_whose_end_is_missing_is_read(run: Run, tmp_path: Path, end: str
     "text",
     ["", "notes", "{}", "7", '{"traceEvents": 3}', "[" * 100_000, '[{"ph": "X", "ts": NaN', b"\xff\xfe\0"],
 )
-def test_what_is_no_trace_is_an_error_in_one_line(run: Run, tmp_path: Path, text: str | bytes) -> None:
+def test_what_is_not_a_trace_is_an_error_in_one_line(run: Run, tmp_path: Path, text: str | bytes) -> None:
     path = tmp_path / "it.json"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     status, out, err = run(str(path))
@@ -352,7 +352,7 @@ def test_events_that_make_no_sense_are_left_out(run: Run, tmp_path: Path) -> Non
     assert "k" in json.loads(run(str(path), "--json")[1])["kernels"]
 
 
-def test_a_damaged_record_of_phases_is_no_reason_to_fail() -> None:
+def test_a_damaged_record_of_phases_is_not_a_reason_to_fail() -> None:
     from types import SimpleNamespace
 
     from gridjit.commands.reports.cached import report_of

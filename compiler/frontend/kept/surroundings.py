@@ -1,4 +1,4 @@
-"""Surroundings: all that a compile depends on which no question of the front end asks for, as one object to compare.
+"""Surroundings: everything that a compile depends on without the front end asking for it, as one object to compare.
 
 The target, numba's settings, what extensions registered, and numba's own code, which programs patch.
 """

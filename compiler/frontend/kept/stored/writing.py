@@ -1,4 +1,4 @@
-"""writing: a unit as data that means the same in another process; None for one that has something untold in it."""
+"""writing: a unit as data that means the same in another process; None for one that cannot be expressed so."""
 
 from __future__ import annotations
 
