@@ -106,7 +106,7 @@ def import_bundle(
     secret: bytes | None,
     each: Callable[[str], object] = str,
 ) -> Imported:
-    """Add a bundle's entries to store. Whatever is there already stays, or is merged with.
+    """Add a bundle's entries to store. Existing entries stay, or are merged.
 
     each: called with the key of each entry before it is added.
     Raises CacheError, before anything is added, if the file is not a bundle, or is cut short or altered.

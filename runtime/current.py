@@ -100,5 +100,5 @@ def current_stream(timeline: Timeline | None = None) -> Stream:
 
 
 def synchronize() -> None:
-    """Wait for all work on the current device; raises what a kernel did wrong."""
+    """Wait for all work on the current device; raises the error of a kernel."""
     current_timeline().synchronize_all()

@@ -150,12 +150,12 @@ def library_code_dependency(module: str, text: str, names: Sequence[str]) -> Dep
 
 
 def holds(dependency: Dependency, job: CompileJob) -> bool:
-    """Return whether a compile of job today would find the same; False if that cannot be told."""
+    """Return whether a compile of job today would find the same; False if that is unknown."""
     return current(dependency.kind, dependency.name, job) == dependency.parts
 
 
 def current(kind: str, name: str, job: CompileJob) -> Parts | None:
-    """Return the parts that a dependency of job would have if the compile were today; None if that cannot be told."""
+    """Return the parts that a dependency of job would have if the compile were today; None if that is unknown."""
     try:
         return _CURRENT[kind](name, job) or None
     except Exception as error:

@@ -26,7 +26,7 @@ class ConfigView:
     Writing sharedmem raises the dynamic shared memory (bytes) of this launch and of every later one of the artifact.
     Appending to pre_launch_callbacks registers hooks called with (kernel, config) before each launch.
     A copy of it, or a pickle, is a LaunchConfig, and depends on all of that.
-    Kept beyond the compilation, by a hook or by what a hook holds, it says what the launch has whose hooks are called.
+    A hook may keep it after the compilation: it then describes the launch whose hooks are being called.
     """
 
     def __init__(

@@ -194,5 +194,5 @@ def _quietly(call: Callable[..., None], *given: Any) -> None:
 
 
 def _is_awaited(space: Any, values: Array, handle: int) -> bool:
-    """Return whether a copy into an array of the host's is there on return: unless it is page-locked, in a stream."""
+    """Return whether a copy into a host array is there on return: unless it is page-locked, in a stream."""
     return handle <= LEGACY or space.device is None or not space.whereabouts(address_of(values)).on_device

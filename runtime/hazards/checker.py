@@ -138,7 +138,7 @@ class Checker:
         return made
 
     def returned(self, launcher: Launcher, ready: Ready) -> None:
-        """Note that a launch is done, as it has returned: it used memory of the host's in place."""
+        """Note that a launch is done, as it has returned: it used host memory in place."""
         self.seen(self.at(ready.loaded.device.timeline, stream_handle(launcher.stream)))
 
     def copy(self, timeline: Timeline, stream: int, what: str, written: Any, read: Any = None) -> None:

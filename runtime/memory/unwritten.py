@@ -62,7 +62,7 @@ _followed: dict[int, Unwritten] = {}
 
 
 def note(memory: Memory) -> None:
-    """Fill new memory of the host's with the pattern, and follow it."""
+    """Fill new host memory with the pattern, and follow it."""
     if memory.space.device is not None or not memory.size:
         return
     import ctypes

@@ -37,7 +37,7 @@ def get_current_device() -> CudaDevice | SimulatedDevice:
 def select_device(device_id: int) -> CudaDevice | SimulatedDevice:
     """Make a device the calling thread's, by its number, and return it.
 
-    device_id: the number, from 0. Raises DeviceError if there is no such device.
+    device_id: the number, from 0. Raises DeviceError if the device does not exist.
     """
     try:
         device_id = operator.index(device_id)

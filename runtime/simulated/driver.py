@@ -28,7 +28,7 @@ _CONTEXT = 0x6A690000
 _ATTRIBUTE = "CU_DEVICE_ATTRIBUTE_"
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 
-# Makes the exception for an error of the driver's: its name, and what to say.
+# Makes the exception for a driver error: its name, and what to say.
 Failing = Callable[[str, str], Exception]
 
 

@@ -148,7 +148,7 @@ class _TracedPhases(Phases):
 
 
 class Told:
-    """What is told of a launch from Python: why Python makes it, and when it ended, if not with what is timed."""
+    """What is said of a launch from Python: why Python makes it, and when it ended, if not with what is timed."""
 
     __slots__ = ("ended", "why")
 

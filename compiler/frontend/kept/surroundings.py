@@ -80,7 +80,7 @@ def _registered_marks(registered: tuple[Registration, ...]) -> Mark:
 
 
 def _config() -> Mark:
-    """Return every setting of numba's that may affect code, as it stands, besides those of the environment."""
+    """Return every one of numba's settings that may affect code, as it stands, besides those of the environment."""
     return tuple(
         (module, name, repr(value))
         for module in SETTINGS

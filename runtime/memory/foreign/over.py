@@ -45,7 +45,7 @@ class Seen:
 
 
 def host_memory(obj: Any) -> np.ndarray[Any, Any]:
-    """Return a NumPy array over memory of the host's; raises ArgumentError for what has no memory at all."""
+    """Return a NumPy array over host memory; raises ArgumentError for what has no memory at all."""
     if (array := host_array(obj)) is None:
         raise ArgumentError(
             f"{a_class(type(obj))} has no memory to look at: it has neither __cuda_array_interface__, __dlpack__ or "

@@ -50,7 +50,7 @@ def numbas_text(names: Iterable[str], within: Within) -> str | None:
 
 
 def _texts(within: Within, files: set[str]) -> Iterator[str]:
-    """Yield what values are: functions, then of each class how many there are and what is told of them, in order.
+    """Yield what values are: functions, then of each class how many there are and what is said of them, in order.
 
     Where functions are written is added to files. Which modules are there is up to imports.
     """
