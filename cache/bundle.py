@@ -1,8 +1,8 @@
 """Bundle: entries of a cache in one file, to copy to another machine. The same entries give the same bytes.
 
-Entries are sealed as they are in a cache folder, so each one proves itself, and a signed bundle is read only with the
-secret that signed it. Importing adds what is missing: an entry that is there stays, manifests are merged, with what was
-there as the newer, and jobs of histories that are not known yet take places of their own.
+Entries are sealed as they are in a cache folder, so each can be checked by itself, and a signed bundle is read only
+with the secret that signed it. Importing adds what is missing: existing entries stay, manifests are merged, with the
+existing shapes as the newer ones, and jobs of histories that are not yet known take places of their own.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def import_bundle(
     secret: bytes | None,
     each: Callable[[str], object] = str,
 ) -> Imported:
-    """Add a bundle's entries to store. Whatever is there already stays, or is merged with.
+    """Add a bundle's entries to store. Existing entries stay, or are merged.
 
     each: called with the key of each entry before it is added.
     Raises CacheError, before anything is added, if the file is not a bundle, or is cut short or altered.

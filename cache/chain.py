@@ -1,8 +1,8 @@
 """ChainStore: a writable store over read-only ones, as a user's folder over those baked into an image.
 
-The first layer that has a key answers; what a lower layer answers is copied into the top one, so that it is found there
-next time and outlives the lower layer. That is right for artifacts, which are the same in every layer. Lists that every
-layer has its own of, manifests and histories, are read from all `layers` and merged by their own modules.
+The first layer that has a key answers. An entry from a lower layer is copied into the top one, so that it is found
+there next time and outlives the lower layer. That is right for artifacts, which are the same in every layer. Manifests
+and histories, of which every layer has its own, are read from all `layers` and merged by their own modules.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """An entry: payload bytes, then a trailer that proves which key they belong to and that they are complete.
 
-The trailer comes last so that a sealed ELF object or cubin still reads as one with the usual tools. From the end of
-the file: 32 bytes of seal, 24 bytes of tail, the key. The seal covers every byte before it. Whatever does not prove
-itself - cut short, altered, another key's, another schema's, unsigned where a signature is due - opens as None.
+The trailer comes last so that the usual tools can still read a sealed ELF object or cubin. From the end of the file: 32
+bytes of seal, 24 bytes of tail, the key. The seal covers every byte before it. An entry that fails the check - cut
+short, altered, of another key or schema, or unsigned where a signature is required - opens as None.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When the cache cannot do what was asked: a warning for faults of the disk, an error for mistakes of the caller."""
+"""What the cache raises if something goes wrong: a warning for faults of the disk, an error for mistakes of callers."""
 
 from __future__ import annotations
 

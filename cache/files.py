@@ -1,8 +1,8 @@
 """The files of a cache folder: how entries are named, read, listed, and written either completely or not at all.
 
 <folder>/ab/ab12....cubin holds the entry of key ab12...; <folder>/tmp holds what is being written. Only the names are
-relied on here, never an index, so that a folder can be read where it cannot be written. How files are opened, and which
-are, is told in gridjit.cache.folder.
+relied on here, never an index, so that a folder can be read where it cannot be written. gridjit.cache.folder says which
+files are opened, and how.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Folder: a cache folder in which every directory and file is opened from the one above it, and checked once open.
 
-Inside it no link is followed, nothing but a regular file is read or locked, and no pipe or device is waited for. What
-another user owns or may write is not used, unless the folder is shared on purpose. Root's is: who is root needs no
-cache to run code here, and images are built by root.
+Inside it, links are not followed, only regular files are read or locked, and pipes and devices are never waited for.
+What another user owns or may write to is not used, unless the folder is shared on purpose. Root's files are used: root
+does not need a cache to run code here, and images are built by root.
 """
 
 from __future__ import annotations

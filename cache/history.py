@@ -1,8 +1,8 @@
 """History: the labelled fields of a kernel's recent jobs, so that a compile can say what changed.
 
-Each job is an entry of its own, canonical JSON under one of so many keys that the kernel's name gives: a new job takes
-a free one, or the oldest job's, and rewrites nothing else. Nothing that runs is found through it: it is read when
-something is compiled, and by people. One that is lost or damaged costs explanations, never results.
+Each job is an entry of its own, canonical JSON under one of a fixed number of keys made from the kernel's name. A new
+job takes a free key, or the oldest job's, and rewrites nothing else. Histories are read when something is compiled, and
+by people, and never to find code. A lost or damaged one costs explanations, never results.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PastJob:
         return next((value for name, value in self.fields if name == label), None)
 
     def differences(self, fields: Fields) -> tuple[tuple[str, str | None, str | None], ...]:
-        """Return (label, value here, value in fields) of what is not the same; None where there is no such label."""
+        """Return (label, value here, value in fields) of what differs; the value is None where the label is missing."""
         mine, theirs = dict(self.fields), dict(fields)
         labels = dict.fromkeys((*theirs, *mine))
         return tuple((n, mine.get(n), theirs.get(n)) for n in labels if mine.get(n) != theirs.get(n))
@@ -64,7 +64,7 @@ class History:
     jobs: tuple[PastJob, ...] = ()
 
     def nearest(self, job: PastJob) -> PastJob | None:
-        """Return the job that differs from job in the fewest fields, the newest of those; None if there is no other."""
+        """Return the job that differs from job in the fewest fields, the newest of those; None without other jobs."""
         others = [other for other in reversed(self.jobs) if other.key != job.key]
         return min(others, key=lambda other: len(other.differences(job.fields)), default=None)
 

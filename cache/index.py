@@ -1,9 +1,9 @@
 """Index: which entries a folder holds and when each was stored, in diskcache's database, to bound the folder's size.
 
-The wall around diskcache: no other file imports it. Reading an entry never comes here, and whatever is lost here is
-read back from the files' names. Rows hold strings and numbers only: nothing is pickled, and a row that says it is, is
-refused. Any use of the database waits at most `timeout` seconds for others. SQLite follows links and does what a
-journal says, so no database is opened that others may have had a hand in: folders that are shared have a tally instead.
+The wall around diskcache: no other file imports it. Reading an entry does not use the index, and whatever is lost here
+is read back from the files' names. Rows hold strings and numbers only: nothing is pickled, and a row that is marked as
+pickled is refused. Any use of the database waits at most `timeout` seconds for others. SQLite follows links and does
+what a journal says, so a database that others may have changed is never opened: shared folders have a tally instead.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Key: the name of an entry, a digest over labelled fields.
 
-Label, kind, lengths and value of every field enter the digest, so that no two lists of fields share one. A name that is
-not UTF-8, which Python has as lone surrogates, has a digest like any other.
+The label, kind, lengths and value of every field enter the digest, so that different lists of fields have different
+digests. A name that is not UTF-8, which Python represents with lone surrogates, has a digest like any other.
 """
 
 from __future__ import annotations

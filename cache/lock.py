@@ -1,8 +1,8 @@
 """Single flight: of all threads and processes that need one job, one compiles it and the others wait for a while.
 
 Within a process one lock per job; between processes an flock on <folder>/locks/<job>.lock, which the system releases
-when its holder dies. A lock that cannot be had in time, or in that folder, is done without: that costs a duplicate
-compile. A link, a pipe or a file of another user in a lock's place is not a lock, and is left as it is.
+when its holder dies. If a lock cannot be taken in time, or in that folder, the job is compiled without it, at worst
+twice. A link, a pipe or a file of another user in a lock's place is not a lock, and is left as it is.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _lock_before(folder: Folder, name: str, deadline: float) -> int | None:
 def _try_lock(folder: Folder, name: str, *, make: bool = False) -> int | None:
     """Return a descriptor that holds the lock of that name, or None if another holds it or just removed it.
 
-    make: whether a file that is missing is made. Raises an OSError if there can be no such lock.
+    make: whether to make a missing file. Raises an OSError if the lock cannot exist.
     """
     with opened(_make_lock_folder(folder) if make else open_inner(folder, LOCK_FOLDER)) as directory:
         return _try_lock_in(folder, directory, name, make)

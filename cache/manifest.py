@@ -3,7 +3,7 @@
 A shape names what was read, without values. An artifact is kept under a key of the job, its shape and the values, so a
 look-up takes today's values of each shape and asks for that key: it costs the same for ten artifacts and ten thousand.
 Stored as canonical JSON in <job>.lcs if some shape has facts of the launch, else in <job>.json, so that a file ending
-in .lcs marks a launch-config-sensitive job. A shape that is lost costs a compile; none can name a wrong artifact.
+in .lcs marks a launch-config-sensitive job. A lost shape costs a compile; no shape can name a wrong artifact.
 """
 
 from __future__ import annotations

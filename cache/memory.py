@@ -76,7 +76,7 @@ class MemoryStore:
             self._drop(key)
 
     def close(self) -> None:
-        """Do nothing: there is nothing to let go of, and what is held stays."""
+        """Do nothing: the store does not hold resources, and its entries stay."""
 
     def _drop(self, key: str) -> None:
         held = self._held.pop(key, None)

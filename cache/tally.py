@@ -1,7 +1,7 @@
-"""Tally: what a folder that others may write holds, counted from its files, to bound its size without a database.
+"""Tally: what a folder that others may write to holds, counted from its files, to bound its size without a database.
 
-SQLite would follow links that another user put in its files' places, and do what their journal says. Here nothing is
-read but names, sizes and times. Files are counted again whenever so much was added that the bounds may be near.
+SQLite would follow links that another user put in place of its files, and do what their journal says. Here only names,
+sizes and times are read. Files are counted again whenever so much was added that the limits may be near.
 """
 
 from __future__ import annotations

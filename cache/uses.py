@@ -1,7 +1,7 @@
-"""Uses: how often what a cache folder holds was found and compiled, and when last, from a file of fixed records.
+"""Uses: how often the code in a cache folder was found and compiled, and when last, from a file of fixed records.
 
-`files.append_use` adds a record for each specialization that a process finds or compiles. They are statistics: one that
-is lost changes no result, and what cannot be read counts as none.
+`files.append_use` adds a record for each specialization that a process finds or compiles. The records are statistics: a
+lost one does not change any result, and one that cannot be read is not counted.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Artifact:
     image: object or cubin bytes. suffix: ".o" or ".cubin". entry: the symbol to launch.
     parameters: struct-module codes of the launch parameters ("@PPqqPqq").
     resources: plain numbers (registers, static shared bytes...). exceptions: return code -> exception.
-    footprint, effects: what the compile read and asked for. dependencies: extensions' functions it used.
+    footprint, effects: what the compile read and asked for. dependencies: the extensions' functions that it used.
     metadata: more for people (compile milliseconds...).
     private: why it must stay in this process; such an artifact is never stored.
     """

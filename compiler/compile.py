@@ -1,4 +1,4 @@
-"""compile_job: a job in, what is compiled out. Source -> front end -> target -> artifact with its footprint."""
+"""compile_job: a job in, compiled code out. Source -> front end -> target -> artifact with its footprint."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from gridjit.compiler.view.recording import recording_of
 from gridjit.forking import section
 from gridjit.messages import say
 
-# How often a kernel is lowered until the shared memory that it requires is what it was told it has.
+# How often a kernel is lowered until the shared memory that it requires is what it was compiled with.
 _ROUNDS = 4
 # What makes a grid wait for those that it depends on: in PTX and LLVM IR, and in CUDA C++.
 _WAIT, _WAIT_IN_C = "griddepcontrol.wait", b"cudaGridDependencySynchronize"

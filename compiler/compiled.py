@@ -1,6 +1,6 @@
 """Compiled: an artifact with the functions that it wants called, as a compile gives them or a look-up finds them again.
 
-The artifact can go to disk; the functions live in this process only. Nothing else leaves a compile.
+The artifact can go to disk; the functions exist in this process only. Nothing else leaves a compile.
 """
 
 from __future__ import annotations

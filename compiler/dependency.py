@@ -1,6 +1,6 @@
 """Dependency: something on which a compile was found to depend only while it ran, recorded beside the footprint.
 
-A value, which says nothing of how it is found out; that is compiler/recorded/dependencies.py.
+It is a plain value; compiler/recorded/dependencies.py finds it out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ELF: whether bytes are a 64-bit little-endian ELF file that LLVM and the driver can be given.
 
 Given anything else, they do not always report an error: LLVM ends the process. So an object file for this
-computer is gone through as LLVM will - sections, symbols, relocations - before it is.
+computer is first checked for everything that LLVM will read: sections, symbols, relocations.
 """
 
 from __future__ import annotations

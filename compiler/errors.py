@@ -1,6 +1,6 @@
 """The exceptions gridjit raises; every one derives from GridjitError.
 
-Some are also what numba-cuda raises in such a case, if that is imported.
+If numba-cuda is imported, some are also instances of what it raises in such a case.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class GridjitError(SharedError, Exception):
 
 
 class ConfigError(GridjitError, ValueError):
-    """A launch configuration, option or setting has a value that cannot be used."""
+    """A launch configuration, option or setting has an invalid value."""
 
 
 class LimitError(ConfigError):
@@ -55,7 +55,7 @@ class CompileError(GridjitError):
 
 
 class UnsupportedError(CompileError):
-    """The kernel uses an operation that its target does not offer (yet)."""
+    """The kernel uses an operation that its target does not have."""
 
 
 class LinkError(CompileError, RuntimeError):
@@ -75,7 +75,7 @@ class LaunchNeededError(CompileError):
 
 
 class CompileDisabledError(CompileError):
-    """A compile was needed while GRIDJIT_ASSERT_NO_COMPILE or the kernel's disable_compile() forbids it."""
+    """A compile was needed, but GRIDJIT_ASSERT_NO_COMPILE or the kernel's disable_compile() forbids it."""
 
 
 class ArgumentError(GridjitError, TypeError):
@@ -87,7 +87,7 @@ class ShapeError(ArgumentError, ValueError):
 
 
 class LayoutError(ArgumentError, ValueError):
-    """A layout cannot be as it was asked for; the message names the shape, the strides or the axis."""
+    """A layout is impossible; the message names the shape, the strides or the axis."""
 
 
 class LayoutIndexError(LayoutError, IndexError):
@@ -109,12 +109,12 @@ class LaunchError(GridjitError):
 class HazardError(LaunchError):
     """Work of two streams uses the same memory, one of them writes, and nothing orders the two.
 
-    The message names both, with their lines in the program, and what to insert. The second was not given to its stream.
+    The message names both, with their lines in the program, and what to insert. The second was not added to its stream.
     """
 
 
 class CheckError(LaunchError):
-    """A debug kernel did something on the host that it is checked for; the message names places, threads and arrays."""
+    """The checks of a debug kernel on the host found a mistake; the message names places, threads and arrays."""
 
 
 class RaceError(CheckError):
@@ -122,7 +122,7 @@ class RaceError(CheckError):
 
 
 class UninitializedError(CheckError):
-    """A thread read memory that nobody wrote."""
+    """A thread read memory that nothing has written."""
 
 
 class _WithDriversName(LaunchError):

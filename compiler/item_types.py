@@ -70,7 +70,7 @@ def _item_type(dtype: np.dtype[Any], _: Hashable) -> ItemType:
         if dtype.type.__module__ == "ml_dtypes":
             raise ArgumentError(f"items of {dtype} cannot be passed to a kernel; {TOO_SMALL}")
         raise ArgumentError(
-            f"items of {dtype} cannot be passed to a kernel; pass numbers, text, datetime64, timedelta64 or records"
+            f"items of {dtype} cannot be passed to a kernel; pass numbers, strings, datetime64, timedelta64 or records"
         )
     if not dtype.isnative:
         raise ArgumentError(f"items of {dtype} have a foreign byte order; convert them with astype('{name}')")

@@ -28,9 +28,9 @@ class LaunchConfig:
     sharedmem: dynamic shared memory of a block, in bytes.
     cluster: blocks in a thread-block cluster as (x, y, z), or None.
     cooperative: whether all blocks must be resident at once (grid-wide sync).
-    programmatic: whether it may begin before the grid that it comes after in its stream has ended, which the kernel
-    then waits for (gridjit.griddepcontrol).
-    preferred_cluster: blocks in a cluster where there is room for larger ones than cluster, of which it is a multiple.
+    programmatic: whether it may begin before the previous grid in its stream has ended; the kernel then waits for that
+    grid (gridjit.griddepcontrol).
+    preferred_cluster: blocks in a larger cluster, a multiple of cluster, to be used where it fits.
     Raises ConfigError naming the field and the limit for a value that no launch can have, however it is made.
     """
 

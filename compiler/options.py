@@ -20,7 +20,7 @@ class Options:
     opt: optimize. fastmath: allow inexact arithmetic. lineinfo: map code to source lines.
     max_registers: registers a thread may use. launch_bounds: (threads[, blocks per multiprocessor[, cluster]]).
     lto: link-time optimization. device: a function for kernels to call, not a kernel.
-    inline: "never" or "always", at numba's level, or a cost model: a function of numba's (expr, caller, callee) that
+    inline: "never" or "always", at numba's level, or a cost model: one of numba's functions (expr, caller, callee) that
         returns whether to inline a call. forceinline: at LLVM's level.
     link: files to link: paths, or numba-cuda's objects of code in memory (cuda.CUSource...).
     shared_memory_carveout: percent of the L1 cache to use as shared memory, or -1.

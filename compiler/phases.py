@@ -1,4 +1,4 @@
-"""phases: where the time goes while a kernel's code is looked up or made, by the name of what is being done.
+"""phases: how long each step takes while a kernel's code is looked up or made.
 
 Time counts for the innermost phase only, so that the phases of one kernel add up to the whole: a device function that
 is lowered while the types of its caller are inferred counts as lowering. A phase costs about a microsecond.

@@ -41,7 +41,7 @@ class SharedError:
 
 
 def for_cause(ours: type[Ours], message: str, cause: BaseException) -> Ours:
-    """Return an error of ours to raise from another library's: it is of both classes, and has cause's attributes."""
+    """Return one of gridjit's errors to raise from another library's: of both classes, with cause's attributes."""
     if isinstance(cause, StopIteration | StopAsyncIteration):
         return ours(message)  # a loop would take it for its end
     try:

@@ -91,7 +91,7 @@ def recorder_of(timeline: object, handle: int) -> Recorder | None:
 
 
 class Watcher(Protocol):
-    """What is told of all that is given to streams, before it is."""
+    """What is said of all that is given to streams, before it is."""
 
     def launch(self, launcher: Launcher, ready: Ready, packed: bytes, args: tuple[Any, ...]) -> None:
         """Note a launch with these parameters; raises HazardError for one that nothing orders after what it needs."""

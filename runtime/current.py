@@ -33,8 +33,8 @@ def current_timeline() -> Timeline:
 def create_stream(*, priority: int = 0, nonblocking: bool = False, timeline: Timeline | None = None) -> Stream:
     """Return a new stream on the current device.
 
-    priority: lower runs first; what is beyond the device's priorities is the nearest of them. nonblocking: independent
-    of the default stream.
+    priority: lower numbers run first; one out of range becomes the nearest valid one. nonblocking: independent of the
+    default stream.
 
         with gridjit.create_stream() as stream:
             kernel[grid, block](x)  # in stream
@@ -81,17 +81,17 @@ def per_thread_default_stream(timeline: Timeline | None = None) -> Stream:
 
 
 def external_stream(ptr: StreamLike, timeline: Timeline | None = None) -> Stream:
-    """Return a stream that someone else owns; it is never destroyed here.
+    """Return a stream that someone else owns, which gridjit never destroys.
 
-    ptr: its handle, or the stream object of any library, which is kept.
+    ptr: its handle, or the stream object of any library, which is kept alive.
     """
     return Stream(timeline or current_timeline(), stream_handle(ptr), None, owner=ptr)
 
 
 def current_stream(timeline: Timeline | None = None) -> Stream:
-    """Return the stream of launches and copies that name none: that of the innermost `with stream:` of the thread.
+    """Return the stream of launches and copies that do not name one: that of the thread's innermost `with stream:`.
 
-    Outside of such a block it is the default stream.
+    Outside such a block, it is the default stream.
     """
     from gridjit.runtime.queues.chosen import here
 
@@ -100,5 +100,5 @@ def current_stream(timeline: Timeline | None = None) -> Stream:
 
 
 def synchronize() -> None:
-    """Wait for all work on the current device; raises what a kernel did wrong."""
+    """Wait for all work on the current device; raises the error of a kernel."""
     current_timeline().synchronize_all()

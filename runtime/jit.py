@@ -87,7 +87,7 @@ def jit(
         scale[blocks, threads](x, 2.0)
 
     func_or_sig: the function; or a signature, or a list of them, to compile for at once.
-    target: "host" or "cuda" (default: CUDA where there is a device). cache: keep results on disk.
+    target: "host" or "cuda" (default: CUDA if there is a device). cache: keep results on disk.
     max_specializations: how many compiled forms to keep loaded (64); the least recently used are unloaded.
     hold_gil: keep the GIL during the driver's call: faster by 0.04 us, but unsafe with host callbacks in streams.
     background: compile signatures in other processes, and wait for each when it is used (default: if
@@ -173,7 +173,7 @@ def not_a_function(given: object) -> str:
         if isinstance(_attribute(given, name), FunctionType):
             return f"{said}: decorate the function in it, its {name}"
     if type(given).__module__.startswith("numba."):
-        return f"{said}: give types of arguments as a tuple, or as a text such as 'void(float32[::1])'"
+        return f"{said}: give types of arguments as a tuple, or as a string such as 'void(float32[::1])'"
     return f"{said}: write one in Python, which calls what kernels can call"
 
 

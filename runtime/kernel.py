@@ -81,7 +81,7 @@ class Kernel(Compilation, Inspection, Indexable):
 
     @property
     def extensions(self) -> list[Any]:
-        """What prepares the arguments of launches, in numba-cuda's sense; a change counts from the next launch on."""
+        """The extensions that prepare a launch's arguments, as in numba-cuda; a change counts from the next launch."""
         return self._extensions
 
     @extensions.setter
@@ -115,9 +115,9 @@ class Kernel(Compilation, Inspection, Indexable):
 
         griddim, blockdim: an int or one to three ints. stream: where to launch (0: the default stream).
         sharedmem: dynamic shared memory of a block, in bytes. cluster: blocks of a thread-block cluster.
-        cooperative: have all blocks resident at once (set by itself where the kernel synchronizes the grid).
-        programmatic: let it begin before the grid that it comes after has ended; it waits for that itself, by
-        gridjit.griddepcontrol.wait(). preferred_cluster: blocks of larger clusters, where there is room for them.
+        cooperative: have all blocks resident at once (set automatically if the kernel synchronizes the grid).
+        programmatic: let it begin before the previous grid in its stream has ended; the kernel waits for that grid with
+        gridjit.griddepcontrol.wait(). preferred_cluster: blocks of larger clusters, to be used where they fit.
         Raises ConfigError naming what is out of range.
 
             scale.configure(8, (16, 16), sharedmem=4096)(x, 2.0)
@@ -194,10 +194,10 @@ class Kernel(Compilation, Inspection, Indexable):
     # -- sensitivity -------------------------------------------------------------------------------------------------
 
     def mark_launch_config_sensitive(self, *fields: Markable) -> None:
-        """Declare that the kernel depends on fields of its launch; what is compiled already is looked up again.
+        """Declare that the kernel depends on fields of its launch; code that is already compiled is looked up again.
 
-        fields: "griddim", "blockdim", "sharedmem", "cluster", "cooperative". None named: all of them; or, called while
-        the kernel is compiled, those that the compile reads. Raises ConfigError for another name.
+        fields: "griddim", "blockdim", "sharedmem", "cluster", "cooperative". Without names: all of them, or, if called
+        while the kernel is compiled, those that the compile reads. Raises ConfigError for another name.
         """
         from gridjit.compiler.view.config import current_view
 

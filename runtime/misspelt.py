@@ -1,4 +1,4 @@
-"""Misspelt: names that are nearly others, so that a message can ask whether those were meant."""
+"""Misspelt: names that are close to others, so that a message can ask whether those were meant."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _CHECKS = "[debugging](debugging.md)"
 _STEPPING = "[debugging](debugging.md#stepping-through-a-kernel)"
 _SYMBOLS = "[debugging](debugging.md#native-debuggers)"
 _DEVICE = "[a name or a JSON file](host-target.md#the-gpu-that-it-stands-in-for)"
-_TRACES = "`%p` in its name is the process's number ([seeing](seeing.md#a-trace))"
+_TRACES = "`%p` in its name is the process ID ([seeing](seeing.md#a-trace))"
 _WAITING = "[host-target](host-target.md#waiting-for-other-threads-and-blocks)"
 
 WORDS = {
@@ -41,7 +41,7 @@ WORDS = {
     "GRIDJIT_CACHE_BASE": Words(
         "paths of folders, separated as in PATH",
         "",
-        "more folders, that are read after a miss in the cache's own folder and never written; "
+        "more folders, read after a miss in the cache's own folder and never written; "
         "entries found there are copied into the cache's own folder",
     ),
     "GRIDJIT_CACHE_KEY_FILE": Words(
@@ -64,10 +64,10 @@ WORDS = {
     "GRIDJIT_TRACEBACK": Words(
         "short or full",
         "`short`",
-        "`full`: errors of compiles show all that numba and gridjit know, and all frames",
+        "`full`: compile errors show everything that numba and gridjit know, and all frames",
     ),
     "GRIDJIT_ASSERT_NO_COMPILE": Words(
-        _SWITCH, "`0`", "`1`: a compile is a `CompileDisabledError` that says what is missing and why"
+        _SWITCH, "`0`", "`1`: a compile raises a `CompileDisabledError` that says what is missing and why"
     ),
     "GRIDJIT_COMPILE_PROCESSES": Words(
         "a whole number from 0 to 65536",
@@ -80,10 +80,10 @@ WORDS = {
     "GRIDJIT_CHECK_STREAMS": Words(
         _SWITCH,
         "`0`",
-        "`1`: work of two streams on the same memory that nothing orders is a `HazardError` "
+        "`1`: two streams that use the same memory, in no order, raise a `HazardError` "
         "([streams.md](streams.md#hazards))",
     ),
-    "GRIDJIT_HOST_THREADS": Words(_NUMBER, "the usable cores", "number of threads that run blocks on the host target"),
+    "GRIDJIT_HOST_THREADS": Words(_NUMBER, "the usable cores", "how many threads run blocks on the host target"),
     "GRIDJIT_HOST_DEVICE": Words(
         "the name of a GPU, or the path of a JSON file", "`h100`", f"the GPU that the host stands in for: {_DEVICE}"
     ),
@@ -92,24 +92,22 @@ WORDS = {
     "GRIDJIT_HOST_PATIENCE": Words(
         "seconds, such as 10 or 0.5, or 0 for no limit",
         "`10`",
-        f"seconds that threads on the host may wait for each other in vain ({_WAITING})",
+        f"how long threads on the host may wait for each other in vain, in seconds ({_WAITING})",
     ),
     "GRIDJIT_HOST_CHECKS": Words(
-        "bounds, uninitialized and races, those wanted with commas between, or none",
+        "any of bounds, uninitialized and races, separated by commas, or none",
         "all",
-        f"what debug kernels on the host are checked for ({_CHECKS})",
+        f"what to check debug kernels on the host for ({_CHECKS})",
     ),
     "GRIDJIT_HOST_STEP": Words(
         _SWITCH, "`0`", f"`1`: run kernels on the host as plain Python, one thread at a time ({_STEPPING})"
     ),
-    "GRIDJIT_HOST_SYMBOLS": Words(
-        _FOLDER, "", f"a folder to write object files with line tables to, for gdb ({_SYMBOLS})"
-    ),
+    "GRIDJIT_HOST_SYMBOLS": Words(_FOLDER, "", f"a folder for object files with line tables, for gdb ({_SYMBOLS})"),
 }
 
 
 def table() -> str:
     """Return all of it as a table in Markdown, that of docs/settings.md."""
-    rows = ["| variable | accepts | if it is not set | meaning |", "|---|---|---|---|"]
+    rows = ["| variable | accepts | default | meaning |", "|---|---|---|---|"]
     rows += [f"| `{name}` | {' | '.join(words)} |".replace("|  |", "| |") for name, words in WORDS.items()]
     return "\n".join(rows) + "\n"

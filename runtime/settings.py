@@ -1,7 +1,6 @@
 """Settings: the environment variables gridjit reads. Each is declared once, in VARIABLES, and read nowhere else.
 
-A value that is not accepted is a ConfigError when the settings are first used. A name that is nearly one of these is
-a warning.
+An invalid value is a ConfigError when the settings are first used. A name that is close to one of these is a warning.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stream and Event: order and time of work on a device.
 
-Handles are destroyed once, when asked or when the object goes, never at interpreter exit; one whose context was reset
-raises instead of touching another. A handle of someone else's is never destroyed.
+Handles are destroyed once, on request or with their object, but never at interpreter exit. A handle whose context was
+reset raises instead of reaching another context's. Handles that belong to someone else are never destroyed.
 """
 
 from __future__ import annotations
@@ -110,9 +110,10 @@ class _Handle:
         return self._live is not False
 
     def close(self) -> None:
-        """Destroy it, after the work it holds; more than once does no harm.
+        """Destroy it once the work that it holds is done; closing twice does no harm.
 
-        What is someone else's is only not used through this object any more; the default streams have no end.
+        If it belongs to someone else, it is not destroyed, but can no longer be used through this object. The default
+        streams cannot be closed.
         """
         if not self._live or self._number <= PER_THREAD:
             return
@@ -159,9 +160,9 @@ class Event(_Handle):
         self._graphs: int | None = None
 
     def record(self, stream: StreamLike = None) -> Event:
-        """Note what a stream has been given so far (None: the thread's current one); returns the event.
+        """Mark the work that a stream has so far (None: the thread's current one); returns the event.
 
-        In a stream that a graph records it is a point of the graph, which nobody outside of it can wait for.
+        In a stream that a graph records, it is a point of the graph, and nothing outside the graph can wait for it.
         """
         self._record(_handle_here(stream, self.timeline))
         return self
@@ -171,9 +172,9 @@ class Event(_Handle):
         self._graphs = handle if recorders and recorder_of(self.timeline, handle) is not None else None
 
     def wait(self, stream: StreamLike = None) -> None:
-        """Make what comes next in a stream (None: the thread's current one) wait for the event.
+        """Make the later work of a stream (None: the thread's current one) wait for the event.
 
-        Raises LaunchError on the host if one of the two is in a graph that is recorded, and not the other.
+        On the host, raises LaunchError if only one of the two is in a graph that is being recorded.
         """
         handle = _handle_here(stream, self.timeline)
         if recorders or self._graphs is not None:
@@ -199,7 +200,7 @@ class Event(_Handle):
         return self.timeline.event_done(self._awaitable())
 
     def elapsed_time(self, evtend: Event) -> float:
-        """Return the milliseconds from this event to evtend, a later one; both have happened and keep the time."""
+        """Return the milliseconds from this event to evtend, a later one; both must have happened and keep the time."""
         return self.timeline.elapsed_ms(self._awaitable(), _event(evtend, "elapsed_time")._awaitable())
 
     def _awaitable(self) -> int:
@@ -219,21 +220,22 @@ class Event(_Handle):
 
 
 class Stream(_Handle):
-    """A queue of work: what is in one stream runs in order, what is in different ones may run at once.
+    """A queue of work: work in one stream runs in order, work in different streams may run at once.
 
-    In a `with` block it is the thread's current stream: launches, copies and events that name no stream are in it. The
-    block's end, by an exception too, gives the thread back the stream that it had; it neither waits nor destroys.
+    In a `with` block, it is the thread's current stream: launches, copies and events that do not name a stream use it.
+    The end of the block, even by an exception, restores the previous stream; it neither waits for this one nor destroys
+    it.
     """
 
     __slots__ = ()
     kind = "stream"
 
     def synchronize(self) -> None:
-        """Wait for all work in the stream; raises what a kernel in it did wrong, LaunchError while it is recorded."""
+        """Wait for all work in the stream; raises the error of a kernel in it, and LaunchError while it is recorded."""
         self.timeline.synchronize(self._awaitable())
 
     def query(self) -> bool:
-        """Return whether the stream has no work left; raises as synchronize does."""
+        """Return whether the stream has finished all its work; raises as synchronize does."""
         return self.timeline.done(self._awaitable())
 
     def _awaitable(self) -> int:
@@ -247,7 +249,7 @@ class Stream(_Handle):
         return handle
 
     def record(self, event: Event | None = None) -> Event:
-        """Note in event (or a new one) what the stream has been given so far; returns it."""
+        """Mark the work that the stream has so far, in event or a new one; returns the event."""
         noted = new_event(self.timeline, timing=True) if event is None else _event(event, "record")
         return noted.record(self)
 
@@ -257,9 +259,9 @@ class Stream(_Handle):
         return self.timeline.priority(self.handle)
 
     def wait(self, other: Event | StreamLike) -> None:
-        """Make what comes next in the stream wait for an event, or for what another stream has been given so far.
+        """Make the stream's later work wait for an event, or for the work that another stream has so far.
 
-        other: an Event, or a stream of any library's.
+        other: an Event, or a stream of any library.
         """
         if isinstance(other, Event):
             other.wait(self)
@@ -273,7 +275,7 @@ class Stream(_Handle):
         return _Synchronized(self)
 
     def add_callback(self, callback: Callable[[Stream, int, Any], None], arg: Any = None) -> None:
-        """Have callback(stream, 0, arg) called when the work given so far is done; it must not use the device."""
+        """Have callback(stream, 0, arg) called when the work so far is done; it must not use the device."""
         if not callable(callback):
             raise ArgumentError(
                 f"add_callback: {shown(callback)} cannot be called; give a function of (stream, status, arg)"
@@ -281,19 +283,20 @@ class Stream(_Handle):
         self.on_complete(lambda: callback(self, 0, arg))
 
     def on_complete(self, callback: Callable[[], Any]) -> None:
-        """Have callback() called, in another thread, when the work given so far is done; what is given later waits.
+        """Have callback() called, in another thread, when the work so far is done; later work waits for it.
 
-        It must not use the device. What it raises goes to sys.unraisablehook. Raises LaunchError while the stream is
-        recorded into a graph, which would not call it.
+        It must not use the device. Exceptions that it raises go to sys.unraisablehook. Raises LaunchError while the
+        stream is recorded into a graph, which would not call it.
         """
         from gridjit.runtime.queues.callbacks import reporting
 
         self.timeline.call_back(self._awaitable(), reporting(callback))
 
     def done(self) -> Future[Stream]:
-        """Return what `await` waits for: the work given so far; its result is the stream.
+        """Return an awaitable for the work so far; its result is the stream.
 
-        Other tasks of the event loop run meanwhile. Raises what a kernel did wrong, and RuntimeError outside a loop.
+        Other tasks of the event loop run meanwhile. Raises the error of a kernel, and RuntimeError outside an event
+        loop.
         """
         from gridjit.runtime.queues.awaiting import done
 

@@ -1,4 +1,4 @@
-"""Tracebacks: what users see of an error of ours: their own frames. GRIDJIT_TRACEBACK=full shows all, and the cause.
+"""Tracebacks: errors of gridjit show users their own frames. GRIDJIT_TRACEBACK=full shows all frames, and the cause.
 
 Every function that users call, and that may compile, lets errors pass through `trim`.
 """

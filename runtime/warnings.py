@@ -1,4 +1,4 @@
-"""PerformanceWarning: something works, but costs more than it needs to. numba-cuda's switches turn it off or on."""
+"""PerformanceWarning: something works, but costs more than necessary. numba-cuda's switches turn it off or on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEW_BLOCKS = 128
 
 
 class PerformanceWarning(SharedError, UserWarning):
-    """A launch does more than it would have to, or uses less of the device than it could."""
+    """A launch does more work than necessary, or uses less of the device than it could."""
 
     also: ClassVar[tuple[str, ...]] = ("numba.cuda.core.errors:NumbaPerformanceWarning",)
 

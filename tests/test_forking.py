@@ -53,7 +53,7 @@ def in_a_child(check: Callable[[], bool]) -> bool:
     if child == 0:
         try:
             os._exit(0 if check() else 1)
-        finally:  # it is no second run of the tests
+        finally:  # the child must not run the tests again
             os._exit(1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 

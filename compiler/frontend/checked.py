@@ -1,7 +1,7 @@
 """checked: what a kernel's compile does so that its checks on the host can name array, axis, index and source line.
 
-Each instruction gets a debug location, whose scope names the array that is accessed there. Indices of atomic
-operations and of loads with cache hints are looked at, too, which numba-cuda does not do.
+Each instruction gets a debug location, whose scope names the array that is accessed there. Unlike in numba-cuda, the
+indices of atomic operations and of loads with cache hints are checked, too.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _message(name: str, axis: Any) -> str:
     """Return the words of an exception; index and size are known when it is raised."""
     which = f" of axis {axis}" if isinstance(axis, int) else ""
     whose = f" of array '{name}'" if name else ""
-    return f"index is out of bounds: index {{index}}{which}{whose}, whose size there is {{size}}"
+    return f"index is out of bounds: index {{index}}{which}{whose}, whose size is {{size}}"
 
 
 def _array(lower: Any, inst: Any) -> str:

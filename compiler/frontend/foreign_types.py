@@ -41,7 +41,7 @@ def _unseen(key: str | None, held: str | None) -> str:
     """
     if held is None:
         return "has a class that its module does not have under that name"
-    return "has a key that holds more than types, numbers and text" if key is None else ""
+    return "has a key that holds more than types, numbers and strings" if key is None else ""
 
 
 def _is_named(python: type) -> bool:

@@ -1,4 +1,4 @@
-"""linkable: what a kernel is linked with besides what its author named: functions' files, and numba-cuda's own.
+"""linkable: what a kernel is linked with besides the files that its author named: functions' files, and numba-cuda's.
 
 numba-cuda's files are CUDA C++: what array reshaping calls, and its runtime, which allocates and counts references.
 """

@@ -71,7 +71,7 @@ def parse_signature(signature: Any) -> Signature:
     except Exception as error:  # numba raises many types here
         let_through(error)
         raise ConfigError(
-            f"signature {shown(signature)} is not understood: {error}; give a text, such as "
+            f"signature {shown(signature)} is not understood: {error}; give a string, such as "
             '"void(float32[::1], int64)", or types of numba\'s'
         ) from error
     if result not in (None, types.void):

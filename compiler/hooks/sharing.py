@@ -1,9 +1,9 @@
 """Sharing: whether what a hook holds belongs to it alone, so that a copy in another process stays equal to it.
 
 If something else - a module, a class, another function, a running call - also holds a list, a dictionary or an object,
-it may change it, and a hook that was made again around a copy would not see that. Who holds it cannot be asked: the
-collector does not know of what a program froze, nor of what C code holds. So references are counted, and one that the
-hook does not account for is another holder's.
+it may change it, and a hook that was made again around a copy would not see that. The garbage collector cannot say who
+holds an object: it does not know about objects that a program froze or that C code holds. So references are counted,
+and one that the hook does not account for is another holder's.
 """
 
 from __future__ import annotations

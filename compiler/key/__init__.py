@@ -1,1 +1,1 @@
-"""The key of a job: all that may change its code and is known before it compiles."""
+"""The key of a job: everything that may change its code and is known before it compiles."""

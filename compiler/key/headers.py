@@ -90,7 +90,7 @@ def _through_macros(scan: Includes, scans: Iterable[Includes]) -> Iterator[Inclu
 
 
 def expansions(computed: ComputedInclude, scans: Iterable[Includes]) -> tuple[str, ...] | None:
-    """Return the names, with their quotes, that the macro in computed may stand for; None if that cannot be told."""
+    """Return the names, with their quotes, that the macro in computed may stand for; None if that is unknown."""
     bodies = {body for scan in scans for name, body in scan.macros if name == computed.operand}
     return tuple(sorted(bodies)) if bodies and all(bodies) else None
 

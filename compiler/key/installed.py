@@ -255,7 +255,7 @@ def _stamp(path: str) -> tuple[int, int, int]:
 
 @cache
 def _began() -> int:
-    """Return when this process began, or when this module was imported if that cannot be told or was before it."""
+    """Return when this process began, or when this module was imported if that is unknown or was before it."""
     try:
         with open("/proc/self/stat", "rb") as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])

@@ -135,7 +135,7 @@ def dumps(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
 
 
 def is_on(name: str, attribute: str = "", *, default: int = 0, environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether a switch of numba's is on at this moment: its variable less "NUMBA_", its name in numba.config."""
+    """Return whether one of numba's switches is on now: its variable less "NUMBA_", its name in numba.config."""
     return _is_on(name, attribute or name, default, environ, _config_file())
 
 
@@ -145,7 +145,7 @@ def _is_on(name: str, attribute: str, default: int, environ: Mapping[str, str], 
 
 
 def is_asked_for(name: str, environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether the environment itself turns a switch of numba's on, whatever its default is."""
+    """Return whether the environment itself turns one of numba's switches on, whatever its default is."""
     return environ.get(f"NUMBA_{name}", "0") not in ("", "0")
 
 

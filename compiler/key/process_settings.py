@@ -1,8 +1,8 @@
 """Settings of a process or a thread that code reads without naming them; none where they are as Python starts.
 
-A division of decimals goes by the context of its thread, an overflow of NumPy's numbers by what errors are to do, a
-warning by the filters, a copy by how its class is to be reduced. Code that runs while kernels are compiled comes out
-differently for each, and no name in it says so.
+A division of decimals depends on its thread's context, an overflow of NumPy's numbers on the error settings, a
+warning on the filters, a copy on how its class is reduced. Each of these can change the result of code that runs while
+kernels are compiled, although the code does not name it.
 """
 
 from __future__ import annotations

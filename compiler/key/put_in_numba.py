@@ -1,7 +1,7 @@
 """What programs put into numba's modules and classes, as labelled key fields: any of it may make other kernels.
 
-A function or a class in place of numba's own, and other code in one of numba's functions. A process that has not
-imported numba has put nothing there. What was looked at is only looked at again where it changed.
+This covers a function or a class in place of numba's own, and other code in one of numba's functions. A process that
+has not imported numba has put nothing there. Later looks inspect only what has changed.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class _Numba:
         return [*found, *((f"code of {one.__module__}.{one.__qualname__}", one) for one in self._changed)]
 
     def _modules_of(self, modules: dict[str, Any]) -> None:
-        """Look for modules of numba's that were imported since, or have the place of others."""
+        """Look for numba's modules that were imported since, or have the place of others."""
         for name, module in [*modules.items()]:
             if name.startswith("numba") and self._modules.get(name) is not module and _is_of_numba(name, module):
                 self._modules[name] = module
@@ -137,7 +137,7 @@ class _Numba:
         return True
 
     def _is_own(self, value: object, module: ModuleType) -> bool:
-        """Return whether a value of a module of numba's is not a program's; what is numba's is looked into."""
+        """Return whether a value of one of numba's modules is not a program's; what is numba's is looked into."""
         if of_kind(value, type) and value.__module__ == module.__name__:
             if value not in self._classes:
                 self._classes.add(value)
@@ -149,7 +149,7 @@ class _Numba:
         return True
 
     def _watch(self, function: FunctionType) -> None:
-        """Watch the code of a function of numba's, and of those that it wraps, or that another library's wraps."""
+        """Watch the code of one of numba's functions, and of those that it wraps, or that another library's wraps."""
         if function in self._codes:
             return
         self._codes[function] = function.__code__
@@ -195,7 +195,7 @@ def _is_of_dataclass(function: FunctionType) -> bool:
 
 
 def _is_put(value: object, module: ModuleType) -> bool:
-    """Return whether something that is not numba's was put into a module of numba's, not imported by the module."""
+    """Return whether something that is not numba's was put into one of numba's modules, not imported by the module."""
     home = home_of(value if of_kind(value, type) or of_kind(value, FunctionType) else type(value))
     if is_library(home) or not _is_pythons(home, value):
         return False
@@ -210,7 +210,7 @@ def _is_pythons(home: str, value: object) -> bool:
 
 @functools.cache
 def _imports(module: ModuleType, top: str) -> bool:
-    """Return whether a module of numba's imports from a package by itself, as it does to colour its messages."""
+    """Return whether one of numba's modules imports from a package by itself, as it does to colour its messages."""
     try:
         text = Path(str(module.__file__)).read_text()
     except (OSError, ValueError):

@@ -289,13 +289,13 @@ def _template_parts(template: Any) -> tuple[object, ...]:
     key = getattr(template, "key", None)
     parts = [part for part in (*template.__bases__, *held) if _is_foreign(part)]
     if isinstance(key, type) and _is_foreign(key):
-        # make_attribute_wrapper: the names of the attribute and of the member are held by functions of numba's.
+        # make_attribute_wrapper: the names of the attribute and of the member are held by numba's functions.
         parts += [key, *(part for part in held if isinstance(part, str))]
     return tuple(parts)
 
 
 def _foreign_parts(value: object) -> tuple[object, ...]:
-    """Return value if it is an extension's, or what a function of numba's holds that is."""
+    """Return value if it is an extension's, or what one of numba's functions holds that is."""
     if _is_foreign(value):
         return (value,)
     if type(value) is FunctionType and value.__closure__:

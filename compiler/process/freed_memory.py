@@ -1,4 +1,4 @@
-"""freed_memory: what one compile gives back of memory is there for the next, and is not fetched from the system again.
+"""freed_memory: memory that one compile frees is kept for the next, and is not fetched from the system again.
 
 LLVM, NVVM and ptxas take megabytes for each compile and free them at its end. glibc returns such memory to the system,
 which clears each page before it hands it out again: a tenth of what ptxas takes for a small kernel. Once a program has

@@ -1,9 +1,9 @@
 """Stamps: a number for each of many dictionaries, functions or cells, another once it was changed; read all at once.
 
-Until 3.12, CPython gives a dictionary a new version with each change; a function's code, its defaults and what a
-closure holds are at addresses of their own. All stand in the objects' memory. To read the numbers of thousands of
-objects from there takes microseconds, to compare what is in them milliseconds. Whether they stand where they are
-expected is tried first; if not, there are no stamps.
+Until 3.12, CPython gives a dictionary a new version with each change; a function's code, its defaults and the contents
+of a closure have addresses of their own. All of these are in the objects' memory. Reading the numbers of thousands of
+objects from there takes microseconds; comparing their contents takes milliseconds. First a test shows whether they are
+where they are expected; if not, stamps are not used.
 """
 
 from __future__ import annotations

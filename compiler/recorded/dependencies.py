@@ -1,7 +1,7 @@
-"""dependencies: what a compile was found to depend on only while it ran, told when it ends and again at a look-up.
+"""dependencies: what a compile was found to depend on only while it ran, read when it ends and again at a look-up.
 
-A look-up imports nothing for it: what an extension implements is registered by whoever imported it, so in a process
-that did not, nothing holds.
+A look-up imports nothing for this: what an extension implements is registered by the code that imported it, so in a
+process without that import, the dependency does not hold.
 """
 
 from __future__ import annotations
@@ -150,12 +150,12 @@ def library_code_dependency(module: str, text: str, names: Sequence[str]) -> Dep
 
 
 def holds(dependency: Dependency, job: CompileJob) -> bool:
-    """Return whether a compile of job today would find the same; False if that cannot be told."""
+    """Return whether a compile of job today would find the same; False if that is unknown."""
     return current(dependency.kind, dependency.name, job) == dependency.parts
 
 
 def current(kind: str, name: str, job: CompileJob) -> Parts | None:
-    """Return the parts that a dependency of job would have if the compile were today; None if that cannot be told."""
+    """Return the parts that a dependency of job would have if the compile were today; None if that is unknown."""
     try:
         return _CURRENT[kind](name, job) or None
     except Exception as error:

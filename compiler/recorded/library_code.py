@@ -63,7 +63,7 @@ def name_text(module: str, name: str) -> str:
 
 
 def name_now(module: str, name: str) -> str | None:
-    """Return what a name of a module stands for today, or None if that cannot be told."""
+    """Return what a name of a module stands for today, or None if that is unknown."""
     try:
         return name_text(module, name)
     except OpaqueValue:

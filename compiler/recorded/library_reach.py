@@ -64,7 +64,7 @@ class Reach:
         return tuple(dict.fromkeys(reason for reason in reasons if reason))
 
     def code_texts(self) -> dict[Setting, str | None]:
-        """Return what each name of code stands for now, or None if that cannot be told."""
+        """Return what each name of code stands for now, or None if that is unknown."""
         return {named: name_now(*named) for named in self.code}
 
 

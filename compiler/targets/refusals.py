@@ -1,4 +1,4 @@
-"""Refusals: what users are told where LLVM, NVVM or the linker refuses the code that the compiler made."""
+"""Refusals: the errors for users if LLVM, NVVM or the linker refuses the code that the compiler made."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FLOATS: Final = {"half": "float16", "float": "float32", "double": "float64"}
 def of_code(words: str) -> str | None:
     """Return what is wrong with code that does not parse; None if the words say something else.
 
-    Some functions of numba's do not look at the types of their arguments: only the parser meets the wrong ones.
+    Some of numba's functions do not look at the types of their arguments: only the parser meets the wrong ones.
     """
     if (found := _CAST.search(words)) is None:
         return None

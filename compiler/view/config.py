@@ -1,7 +1,7 @@
 """ConfigView: what a compilation sees as "the launch configuration". It records every field that is read.
 
-A view belongs to one compilation. It is visible only in the compiling thread, and only while that compiles. Nothing of
-the launch is an attribute of it: whatever hands out a field, including a copy of the view, records that.
+A view belongs to one compilation. It is visible only in the compiling thread, and only while that compiles. It holds
+nothing of the launch in its attributes: whatever returns a field, including a copy of the view, records the read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ConfigView:
     Writing sharedmem raises the dynamic shared memory (bytes) of this launch and of every later one of the artifact.
     Appending to pre_launch_callbacks registers hooks called with (kernel, config) before each launch.
     A copy of it, or a pickle, is a LaunchConfig, and depends on all of that.
-    Kept beyond the compilation, by a hook or by what a hook holds, it says what the launch has whose hooks are called.
+    A hook may keep it after the compilation: it then describes the launch whose hooks are being called.
     """
 
     def __init__(

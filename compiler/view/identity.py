@@ -1,7 +1,7 @@
-"""Identity: one object, by identity and content. A fact about an object that a compilation was given compares it.
+"""Identity: one object, by identity and content; facts about an object that a compilation was given compare by it.
 
-It compares objects that are known to show all that they hold, and refuses others: memory that C code keeps for itself
-may change unseen. It does not keep the object alive, if that can be referred to weakly.
+It compares objects that are known to show everything they hold, and refuses others: memory that C code keeps for itself
+may change unseen. It does not keep the object alive if weak references to it are possible.
 """
 
 from __future__ import annotations

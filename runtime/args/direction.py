@@ -17,8 +17,8 @@ from gridjit.runtime.native.operation import Operation
 class In(Directed):
     """An array that the kernel only reads: it is copied to the device, and not back.
 
-    On the host, the kernel gets a copy, too, unless the array is read-only. For arrays that are on the device already,
-    it changes nothing.
+    On the host, the kernel gets a copy, too, unless the array is read-only. For arrays that are already on the device,
+    In makes no difference.
 
         scale[grid, block](gridjit.In(x), gridjit.Out(y))
     """
@@ -40,8 +40,8 @@ class _Back(Directed):
 class Out(_Back):
     """An array that the kernel only writes, every item of it: it is copied back from the device, but not to it.
 
-    asynchronous: the launch returns before the items are there. After it, `event` comes when they are; until then, the
-    array is the launch's: neither read it nor change it.
+    asynchronous: the launch returns before the items are copied back; `event`, set by the launch, says when they are.
+    Until then, neither read nor change the array.
     """
 
     __slots__ = ()
@@ -49,9 +49,10 @@ class Out(_Back):
 
 
 class InOut(_Back):
-    """An array that the kernel reads and writes, copied both ways; unlike for a bare array, there is no warning.
+    """An array that the kernel reads and writes, copied both ways; unlike a bare array, it does not cause a warning.
 
-    asynchronous: as for Out; what the kernel reads is taken before the launch returns on a GPU, and later on the host.
+    asynchronous: as for Out. A GPU's copy of what the kernel reads is made before the launch returns; the host reads
+    the array later.
     """
 
     __slots__ = ()

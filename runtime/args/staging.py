@@ -78,7 +78,7 @@ class Transfer:
         self._in_place = False
         self._handle: int | None = None
         self._placed: dict[int, _Placed] = {}
-        # What a launch that is still to run needs, and what is told of its end.
+        # What a launch that is still to run needs, and what is said of its end.
         self.kept: list[Any] = []
         self.later: list[Directed] = []
 

@@ -180,7 +180,7 @@ class Device(Protocol):
 
     @property
     def staging(self) -> Space | None:
-        """The memory that arrays of the host's are copied to for a launch; None: kernels use them where they are."""
+        """The memory that host arrays are copied to for a launch; None: kernels use them where they are."""
         ...
 
     @property

@@ -1,1 +1,1 @@
-"""Launch graphs: work that is recorded once and run as often as wanted, for less than giving it piece by piece."""
+"""Launch graphs: work that is recorded once and run any number of times, at a lower cost than launch by launch."""

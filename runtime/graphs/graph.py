@@ -1,4 +1,4 @@
-"""Graph: launches and copies that are recorded in a stream once, and then run as a whole, as often as wanted."""
+"""Graph: launches and copies that are recorded in a stream once, and then run as a whole, any number of times."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Graph:
     """Work recorded in a stream: made by gridjit.graph(), recorded in a with block, then launched.
 
-    stream: what to launch and copy in, to have it recorded. nodes: what was recorded. A graph keeps its arrays and its
+    stream: launches and copies in this stream are recorded. nodes: what was recorded. A graph keeps its arrays and its
     code alive until it is closed. It cannot be pickled.
     """
 
@@ -92,7 +92,10 @@ class Graph:
 
     @contextlib.contextmanager
     def name(self, name: str) -> Iterator[None]:
-        """Give the nodes that are recorded in the with block a name: for "halo" that, "halo 2" and so on."""
+        """Name the nodes that are recorded in the with block.
+
+        name: the first node has it; further ones are "halo 2", "halo 3" and so on.
+        """
         if self._recording is None:
             raise LaunchError(f"{self!r} is not being recorded: name nodes inside its with block")
         names = self._recording.names
@@ -112,9 +115,9 @@ class Graph:
         return self._nodes
 
     def launch(self, stream: StreamLike | None = None) -> None:
-        """Run all that was recorded, in stream, after what it was given before.
+        """Run the graph in stream, after the stream's earlier work.
 
-        None: the stream that graph() was given; if it was given none, the thread's current stream.
+        None: the stream that graph() was given, or else the thread's current stream.
         Raises LaunchError before it was recorded, DeviceError after it was closed.
         """
         runnable = self._runnable or self._live()
@@ -131,8 +134,8 @@ class Graph:
     def update(self, node: Node | int | str, args: Sequence[Any]) -> None:
         """Have a kernel's node launched with other arguments from the next launch of the graph on.
 
-        node: one of nodes, its number or its name. args: all arguments; others than the first ones may need other code,
-        which is compiled. The configuration stays. Raises ArgumentError for a node that is not a kernel's, and for
+        node: one of nodes, its number or its name. args: all arguments; if they have other types, code for them is
+        compiled. The configuration stays. Raises ArgumentError for a node that is not a kernel's, and for
         arguments that the kernel does not take.
         """
         runnable, step = self._live(), self._steps[self.nodes.find(node).index]
@@ -157,11 +160,11 @@ class Graph:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, or was not recorded as an error ended its with block."""
+        """Whether it was closed, or an error in its with block dropped it."""
         return self._closed
 
     def close(self) -> None:
-        """Let go of its arrays and code, once what was launched is done; more than once does no harm."""
+        """Release its arrays and code, once its launches are done; closing twice does no harm."""
         if self._recording is not None:
             raise LaunchError(f"{self!r} is being recorded: close it after its with block")
         self._runnable, self._closed = None, True
@@ -180,10 +183,10 @@ class Graph:
 
 
 def graph(stream: StreamLike | None = None) -> Graph:
-    """Return a graph to record: what is launched and copied in its stream within the with block is not done, but kept.
+    """Return a graph to record: launches and copies in its stream within the with block are recorded, not done.
 
-    stream: the stream to record in; None: a new one. Launch in graph.stream. What is recorded is compiled then, if need
-    be. Raises ArgumentError for the default stream, which cannot be recorded.
+    stream: the stream to record in; None: a new one. Launch in graph.stream. Recording compiles missing code. Raises
+    ArgumentError for the default stream, which cannot be recorded.
 
         with gridjit.graph() as g:
             scale[blocks, 256, g.stream](x, 2.0)

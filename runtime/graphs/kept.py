@@ -1,4 +1,4 @@
-"""kept: the memory of own arrays among what nodes keep, which must not be used for something else before they ran."""
+"""kept: the memory of gridjit's arrays that nodes keep, which must not be reused before the nodes have run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Node: one piece of a graph's work, as users see it; Nodes: all of a graph's, in the order they were recorded in."""
+"""Node: one piece of a graph's work, as users see it; Nodes: all nodes of a graph, in the order of recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recording: the work that a stream is given while a graph is recorded, node by node, with what each keeps alive."""
+"""Recording: the work added to a stream while a graph is recorded, node by node, with what each keeps alive."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The checker of hazards between streams: what GRIDJIT_CHECK_STREAMS turns on. Nothing of it is imported otherwise."""
+"""The checker of hazards between streams, which GRIDJIT_CHECK_STREAMS turns on. Otherwise none of this is imported."""

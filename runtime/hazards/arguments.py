@@ -1,7 +1,7 @@
 """arguments: which of a launch's arguments are arrays, where in its parameters, and which of them it may write.
 
-What a kernel may write is what its code is not proven to leave alone. The proof is made once for each of a kernel's
-specializations, from the code that the front end makes of it again. Arguments of read-only types are not written.
+A kernel may write to each array that its code is not proven to leave unchanged. The proof is made once for each
+specialization, from code that the front end generates again. Arguments of read-only types are not written.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""attached: the checker at the devices' streams and memory: what they are asked to do, it is told of.
+"""attached: connects the checker to the devices' streams and memory, so that it learns of all their work.
 
-Methods of the one object are replaced, so that all who call it are followed, and nobody pays where nothing is checked.
+Methods of these objects are replaced, so that all calls are seen, and unchecked programs pay nothing.
 """
 
 from __future__ import annotations
@@ -194,5 +194,5 @@ def _quietly(call: Callable[..., None], *given: Any) -> None:
 
 
 def _is_awaited(space: Any, values: Array, handle: int) -> bool:
-    """Return whether a copy into an array of the host's is there on return: unless it is page-locked, in a stream."""
+    """Return whether a copy into a host array is there on return: unless it is page-locked, in a stream."""
     return handle <= LEGACY or space.device is None or not space.whereabouts(address_of(values)).on_device

@@ -1,8 +1,8 @@
-"""Checker: follows all work that streams are given, and refuses what nothing orders after the work that it needs.
+"""Checker: tracks all work in streams, and refuses work that nothing orders after the work that it depends on.
 
 The rules are those of GPUs on both targets. A use of memory is a hazard if another stream's work wrote it, or reads
-what is now written, and no event, wait, synchronization or default stream puts one after the other. Work that is
-refused was not given to its stream.
+what is now written, and no event, wait, synchronization or default stream orders the two. Refused work was not added to
+its stream.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Checker:
         return made
 
     def returned(self, launcher: Launcher, ready: Ready) -> None:
-        """Note that a launch is done, as it has returned: it used memory of the host's in place."""
+        """Note that a launch is done, as it has returned: it used host memory in place."""
         self.seen(self.at(ready.loaded.device.timeline, stream_handle(launcher.stream)))
 
     def copy(self, timeline: Timeline, stream: int, what: str, written: Any, read: Any = None) -> None:

@@ -1,7 +1,7 @@
-"""Clocks: which work is known to be done before which, by vector clocks over a process's streams and the host.
+"""Clocks: which work is known to happen before which, by vector clocks over a process's streams and the host.
 
-All work of a stream has a time there, 1, 2 and so on. A clock says of each stream up to which time its work is known
-to be done. What the host has waited for is known to everybody: whatever is given later, by any thread, comes after it.
+All work of a stream has a time there, 1, 2 and so on. A clock says, for each stream, up to which time its work is known
+to be done. What the host has waited for is known everywhere: all later work, of any thread, comes after it.
 """
 
 from __future__ import annotations

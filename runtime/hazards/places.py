@@ -1,4 +1,4 @@
-"""places: which line of the user's program gives work to a stream; as little is done as lets an error say it."""
+"""places: which line of the user's program adds work to a stream, found with as little effort as an error needs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Ranges: the pieces of memory that were used, what used each last, and which of them share bytes.
 
-A piece is known by where its items are. Two that share bytes know each other, so that a look at one is a look at all
-that was done to its memory. Whether interleaved ones share any is found out where that is cheap; else they do.
+A piece is identified by where its items are. Pieces that share bytes are linked, so that a look at one shows everything
+that was done to its memory. If it is cheap to find out whether interleaved pieces share bytes, this is done; otherwise
+they count as sharing some.
 """
 
 from __future__ import annotations

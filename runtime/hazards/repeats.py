@@ -1,4 +1,4 @@
-"""repeats: launches that were made before, and that nothing has come between: noting them again would change nothing.
+"""repeats: launches that were made before, with nothing relevant in between: noting them again would change nothing.
 
 A launch is noted with the time of its stream. Until somebody looks at the stream's clock, all that it is given may bear
 the same time, as whatever comes before or after one of it does so of all. And until another stream uses its memory, a

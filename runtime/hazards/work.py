@@ -1,4 +1,4 @@
-"""Work: a launch or a copy, as an error tells of it, and the error of two that nothing orders."""
+"""Work: a launch or a copy, as errors describe it, and the error for two that nothing orders."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """beside: modules of numba-cuda that make arrays or launch by themselves, used by a program beside gridjit.cuda.
 
-Where the host stands in for a GPU that is not there, their arrays and kernels are gridjit's, also for a program that
-imports them itself. Where there is a GPU, they stay numba-cuda's own. Which it is, is told when one of them is called:
-to import them asks no driver.
+If the machine has no GPU, and the host stands in for one, their arrays and kernels are gridjit's, also for a program
+that imports them itself. If it has a GPU, they stay numba-cuda's own. This is decided when one of them is called:
+importing them does not ask the driver.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _LEFT_ALONE = ("numba.cuda.vectorizers", "numba.cuda.deviceufunc", "numba.cuda.m
 
 
 def replace_names(ours: Mapping[str, Any], launchconfig: Mapping[str, Any], *, device_functions: bool) -> Replaced:
-    """Put ours in the place of numba.cuda's, and launchconfig's in that of its module; returns what undoes it.
+    """Put ours in place of numba.cuda's, and launchconfig's in that of its module; returns what undoes it.
 
     device_functions: whether jit(device=True) is ours, too. Contexts and devices stay numba-cuda's own; on the host
     they are of the simulated driver. What numba-cuda launches by itself takes gridjit's streams.

@@ -1,4 +1,4 @@
-"""Replaced: attributes that were given other values, so that all of them can be given back."""
+"""Replaced: attributes that were given other values, so that all of them can be restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""taken: what programs took from numba.cuda before its names became gridjit's, found in this process."""
+"""taken: finds in this process what programs imported from numba.cuda before its names became gridjit's."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """ufuncs: numba-cuda's vectorize and guvectorize over gridjit's kernels and arrays, on either target.
 
-How arguments are broadcast and signatures are chosen is numba-cuda's: its modules are imported once more, under no
-name, and given what is here in the place of its own.
+numba-cuda's code broadcasts the arguments and chooses the signatures: its modules are imported once more, without a
+name, and use the kernels and arrays of this file in place of their own.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 def vectorize(
     ftylist_or_function: Any = (), target: str = "cuda", **kws: Any
 ) -> Callable[[Callable[..., Any]], BinaryUFunc]:
-    """Return what makes a ufunc of a function of numbers, as numba-cuda's vectorize does.
+    """Return a decorator that makes a ufunc from a function of numbers, as numba-cuda's vectorize does.
 
     ftylist_or_function: a signature, or a list of them. target: "cuda", also where kernels run on the host. kws:
-    numba-cuda's options. The ufunc takes arrays of the host or of the device, and the keywords out and stream.
+    numba-cuda's options. The ufunc takes host or device arrays, and the keywords out and stream.
 
         @cuda.vectorize(["float32(float32, float32)"])
         def hypot(x, y):
@@ -46,7 +46,7 @@ def vectorize(
 
 
 def guvectorize(ftylist: Any, signature: str, **kws: Any) -> Callable[[Callable[..., Any]], UFunc]:
-    """Return what makes a generalized ufunc of a function of arrays, as numba-cuda's guvectorize does.
+    """Return a decorator that makes a generalized ufunc from a function of arrays, as numba-cuda's guvectorize does.
 
     ftylist: a signature, or a list of them. signature: the layout of the axes, as "(n),(n)->()". kws: numba-cuda's
     options.

@@ -1,9 +1,9 @@
 """Objects that prepare a kernel's arguments before each launch, as numba-cuda's jit(extensions=...) has it.
 
-Each has prepare_args(ty, val, stream=, retr=) and returns (ty, val); the last given prepares first. They prepare once a
-launch, after its hooks; its code is found by the types of what was given. What they append to retr is called after the
-launch. A value of an extension's own type stays one to the kernel: only what is passed is new, and that is passed as
-the type that was returned with it.
+Each has prepare_args(ty, val, stream=, retr=) and returns (ty, val); the last in the list prepares first. They prepare
+once per launch, after its hooks; its code is found by the types of the original arguments. What they append to retr is
+called after the launch. A value of an extension's own type keeps its type for the kernel: only what is passed is new,
+and that is passed as the type that was returned with it.
 """
 
 from __future__ import annotations

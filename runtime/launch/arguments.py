@@ -1,6 +1,6 @@
 """arguments: a call's arguments as a kernel takes them: handlers, kinds, types, parameters.
 
-Whatever an argument raises while it is looked at becomes an ArgumentError that names it and its kernel.
+Whatever an argument raises while it is inspected becomes an ArgumentError that names it and its kernel.
 """
 
 from __future__ import annotations

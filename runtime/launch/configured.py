@@ -27,8 +27,8 @@ class ConfiguredKernel:
     """A kernel with the shape of its launch.
 
     Call it with the kernel's arguments. Each function in pre_launch_callbacks is called with (kernel, config) before
-    every launch made through this object; another object, even of an equal configuration, has its own. What it is
-    called with as the kernel is a LaunchedKernel, equal to the kernel.
+    every launch made through this object; another object, even of an equal configuration, has its own callbacks. The
+    kernel that a callback gets is a LaunchedKernel, which equals the kernel.
     """
 
     # _callbacks is empty until somebody asks for them: that is where machine code looks. Python looks at `watched`.
@@ -82,7 +82,8 @@ class ConfiguredKernel:
     def pre_launch_callbacks(self) -> MutableSequence[Callback]:
         """The functions called with (kernel, config) before every launch made through this object.
 
-        For the hooks of a launch, the hooks of its code are among them; one that is taken away is not called again.
+        While the hooks of a launch run, the hooks of its code are among them; a hook that is removed is not called
+        again.
         """
         from gridjit.runtime.launch.under_way import Callbacks, launch_of
 
@@ -143,7 +144,7 @@ class ConfiguredKernel:
 
     @property
     def stream(self) -> Any:
-        """Where it is launched."""
+        """The stream that it is launched in."""
         return self.launcher.stream
 
     @property
@@ -158,12 +159,12 @@ class ConfiguredKernel:
 
     @property
     def sharedmem(self) -> int:
-        """Dynamic shared memory of a block, in bytes: what was given, or what code launched so requires if more."""
+        """Dynamic shared memory of a block, in bytes: as given, or as its code requires, whichever is more."""
         return max(self.launcher.config.sharedmem, self.launcher.shape.required)
 
     @property
     def args(self) -> tuple[Any, ...] | None:
-        """The arguments of the launch that calls its hooks, as they were given; None outside of such a launch."""
+        """The arguments of the launch whose hooks are running, as they were given; None at other times."""
         from gridjit.runtime.launch.under_way import launch_of
 
         launch = launch_of(self)
@@ -174,7 +175,7 @@ class ConfiguredKernel:
         self.dispatcher.mark_launch_config_sensitive(*fields)
 
     def get_kernel_launch_config_sensitive(self) -> bool | None:
-        """Return whether the kernel depends on its configuration or was marked; None if nothing of it is compiled."""
+        """Return whether the kernel depends on its configuration or was marked; None if it is not compiled yet."""
         if self.dispatcher.marks:
             return True
         known = self.dispatcher.specializations

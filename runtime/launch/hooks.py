@@ -1,8 +1,8 @@
 """The functions that an artifact wants called: found by name, or made again, in the process that loads it.
 
-Nothing is unpickled. Code comes from the modules that a hook names; what a cache can add are plain values. And only
-modules of packages that the program has imported: what a kernel's libraries hook in is theirs, and what was read from
-a disk must not have anything else imported.
+Nothing is unpickled. Code comes from the modules that a hook names; a cache can add only plain values. Only modules of
+packages that the program has imported are used: the hooks of a kernel's libraries are in those libraries, and data from
+a disk must not cause any other import.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""LaunchedKernel: what hooks are called with, the code that is about to be launched, under numba-cuda's names.
+"""LaunchedKernel: the argument of hooks: the code that is about to be launched, under numba-cuda's names.
 
-In all other respects it behaves as its kernel, and it compares equal to it.
+In all other respects it behaves like its kernel, and compares equal to it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Launcher: a kernel with its configuration and stream; what all equal indexings share, and what machine code knows.
 
-Its `fast` is the native launch function where there is one. It knows the kinds of arguments it was told of; every other
-call is launched from Python, and told to the native function for the next time.
+Its `fast` is the native launch function, if there is one. That function launches the kinds of arguments that it has
+tables for; any other call is launched from Python, and gives the native function a table for the next time.
 """
 
 from __future__ import annotations

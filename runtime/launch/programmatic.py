@@ -1,4 +1,4 @@
-"""programmatic: what a launch that may begin before the previous grid has ended needs of the code: that it waits."""
+"""programmatic: a launch that may begin before the previous grid has ended needs code that waits for that grid."""
 
 from __future__ import annotations
 

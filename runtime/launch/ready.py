@@ -1,8 +1,8 @@
-"""ReadyTable: all that is ready for a kernel's launches, in one place, so that nothing that was dropped is launched.
+"""ReadyTable: everything that is ready for a kernel's launches, in one place, so that dropped code is never launched.
 
 A launch is known by how it is shaped and by its arguments, and is looked up in two steps. Its shape - the index as it
 was written, or configuration and stream - gives its Launcher; the Launcher's shape and the kinds of arguments give
-what is Ready. What machine code was told is ready here too, as long as it may be launched.
+what is Ready. What machine code has a table for is ready here too, as long as it may be launched.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class ArrayFacts:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of an item; a copy, if it has fields: assigning to its `names` renames nothing here."""
+        """The type of an item; if it has fields, a copy: assigning to its `names` does not change the array."""
         return copy_of(self._ghost.dtype)
 
     @property
@@ -87,12 +87,12 @@ class ArrayFacts:
 
     @property
     def space(self) -> Space:
-        """The memory that it is in."""
+        """The memory that the array is in."""
         return self._memory.space
 
     @property
     def gpu_data(self) -> Memory:
-        """The memory that it is in, which its views share."""
+        """The memory that the array is in, which its views share."""
         return self._memory
 
     @property
@@ -102,7 +102,7 @@ class ArrayFacts:
 
     @property
     def alloc_size(self) -> int:
-        """Bytes of the memory that it is in, which may hold more than its items."""
+        """Bytes of the memory that the array is in, which may hold more than its items."""
         return self._memory.size
 
     @property

@@ -1,6 +1,6 @@
 """Buffer: bytes in a device's memory or the host's, allocated here or owned by someone else, until it is closed.
 
-Views and exports of a buffer keep its memory, so what was made of it stays right after the buffer itself is closed.
+Views and exports of a buffer keep its memory, so they stay valid after the buffer itself is closed.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Buffer:
     ) -> Buffer:
         """Return a new buffer of size bytes, its bytes not set, on the current device.
 
-        stream: the order of the work that it is for; it is freed after that. kind: "device"; "pinned", of the host's,
-        which the device copies from and to by itself; "managed", which both use in place. Raises ArgumentError for a
-        negative size or another kind, DriverError if there is not so much memory.
+        stream: the stream that uses it; it is allocated and freed in that stream's order. kind: "device"; "pinned",
+        host memory that the device copies by itself; "managed", which both use in place. Raises ArgumentError for a
+        negative size or another kind, DriverError if there is not enough memory.
 
             with Buffer.allocate(1024) as buffer:
                 buffer.fill(0)
@@ -66,11 +66,11 @@ class Buffer:
     def from_handle(
         cls, ptr: int, size: int, owner: Any = None, *, stream: StreamLike = 0, space: Space | None = None
     ) -> Buffer:
-        """Return a buffer over size bytes at the address ptr, which are never freed here.
+        """Return a buffer over size bytes at the address ptr, which gridjit never frees.
 
-        owner: what is kept alive until the buffer is closed and what was made of it is gone. stream: where the work
-        with the memory is. The driver, where there is one, says which device the memory is on. Raises ArgumentError for
-        a negative size, and for bytes at address 0 or that no address space has.
+        owner: kept alive until the buffer is closed and all its views and exports are gone. stream: the stream that
+        uses the memory. The driver, if there is one, says which device the memory is on. Raises ArgumentError for a
+        negative size, and for bytes at address 0 or outside any address space.
         """
         address, count, here = _whole(ptr, "address"), _size(size), space or current_space()
         if not 0 <= address <= (1 << 64) - count or (count and not address):
@@ -88,7 +88,7 @@ class Buffer:
     def array(self) -> DeviceArray:
         """Its bytes as an array of uint8; raises DeviceError if the buffer was closed."""
         if self._array is None:
-            raise DeviceError(f"this buffer of {self.size} bytes was closed; its memory is not its own any more")
+            raise DeviceError(f"this buffer of {self.size} bytes was closed; its memory no longer belongs to it")
         return self._array
 
     @property
@@ -113,7 +113,7 @@ class Buffer:
 
     @property
     def is_device_accessible(self) -> bool:
-        """Whether kernels of the current target can."""
+        """Whether kernels of the current target can read and write the bytes in place."""
         return self._where.on_device
 
     @property
@@ -133,10 +133,10 @@ class Buffer:
     # -- its end -----------------------------------------------------------------------------------------------------
 
     def close(self, stream: StreamLike = None) -> None:
-        """Give the memory up; more than once does no harm.
+        """Give up the memory; closing twice does no harm.
 
-        stream: what it was given so far is done before the memory is freed or used for something else. The buffer
-        stays open if that is not a stream, or was closed.
+        stream: its earlier work is done before the memory is freed or reused. If this is not a stream, or a closed one,
+        the buffer stays open.
         """
         array = self._array
         if array is not None and stream is not None:
@@ -157,8 +157,8 @@ class Buffer:
     def copy_to(self, destination: Buffer | None = None, *, stream: StreamLike = None) -> Buffer:
         """Copy the bytes into another buffer of equal size, from any memory to any; returns it.
 
-        destination: None makes a new one beside this. stream: the order to copy in, None: the destination's own.
-        Raises ShapeError for another size, ArgumentError for what is not a buffer.
+        destination: None makes a new one in the same memory. stream: the stream to copy in; None: the destination's
+        own. Raises ShapeError for another size, ArgumentError for anything but a buffer.
         """
         if destination is None:
             destination = Buffer.allocate(self.size, self.array.stream, space=self.array.space)
@@ -168,7 +168,7 @@ class Buffer:
     def copy_from(self, source: Buffer, *, stream: StreamLike = None) -> None:
         """Copy source's bytes into this buffer.
 
-        source: a buffer of equal size, else ShapeError. stream: the order to copy in, as for copy_to.
+        source: a buffer of equal size, else ShapeError. stream: the stream to copy in, as for copy_to.
         """
         if _buffer(source, "copy_from").size != self.size:
             raise ShapeError(f"copy_from: the buffer here has {self.size} bytes, the other {source.size}")
@@ -177,8 +177,8 @@ class Buffer:
     def fill(self, value: int | bytes, *, stream: StreamLike = None) -> None:
         """Set every byte to value, 0 to 255; or repeat a pattern of 1, 2 or 4 bytes, which the size is a multiple of.
 
-        value: an int is a byte; anything else is the bytes that it has: those of bytes, or of a NumPy number. stream:
-        the order to do it in, as for copy_to. Raises ArgumentError for another value or pattern.
+        value: an int is one byte; bytes and NumPy numbers stand for the bytes that they hold. stream:
+        the stream to do it in, as for copy_to. Raises ArgumentError for another value or pattern.
         """
         pattern = _pattern(value)
         if self.size % len(pattern):

@@ -34,9 +34,9 @@ Shape = int | Sequence[int]
 def to_device(
     obj: Any, stream: StreamLike = 0, copy: bool = True, to: DeviceArray | None = None, *, space: Space | None = None
 ) -> DeviceArray:
-    """Return a copy of obj on the device: an array of any library's, or anything that NumPy makes one of.
+    """Return a copy of obj on the device: an array of any library, or anything that NumPy can make an array of.
 
-    stream: the order to copy in. copy: whether to copy the items, or only take shape and dtype. to: the array to copy
+    stream: the stream to copy in. copy: whether to copy the items, or only take shape and dtype. to: the array to copy
     into, instead of a new one. Raises ArgumentError for items that are Python objects.
 
         x = cuda.to_device(np.arange(1000))
@@ -63,11 +63,11 @@ def device_array(
     *,
     space: Space | None = None,
 ) -> DeviceArray:
-    """Return a new array on the device, its items not set.
+    """Return a new array on the device, without setting its items.
 
     shape: items along each axis, or a number for one axis. dtype: their type, as NumPy takes it. strides: bytes between
-    items, one for each axis, instead of order ("C" or "F"). stream: the order of the work that it is for: it is usable
-    by what comes later in stream, and freed after what came before.
+    items, one for each axis, instead of order ("C" or "F"). stream: the stream that uses it: later work in stream may
+    use it, and it is freed after earlier work.
 
         out = cuda.device_array((480, 640), np.float32)
     """
@@ -76,7 +76,7 @@ def device_array(
 
 
 def device_array_like(ary: Any, stream: StreamLike = 0, *, space: Space | None = None) -> DeviceArray:
-    """Return a new array on the device with the shape, dtype and order of axes of ary, its items not set and dense.
+    """Return a new, dense array on the device with ary's shape, dtype and order of axes, without setting its items.
 
     stream: as for device_array.
     """
@@ -89,7 +89,7 @@ def device_array_like(ary: Any, stream: StreamLike = 0, *, space: Space | None =
 def pinned_array(
     shape: Shape, dtype: Any = np.float64, strides: Shape | None = None, order: str = "C", *, space: Space | None = None
 ) -> Array:
-    """Return a NumPy array in page-locked host memory, which the device copies from and to by itself.
+    """Return a NumPy array in page-locked host memory, which the device copies without the processor.
 
     shape, dtype, strides, order: as for device_array.
     """
@@ -107,11 +107,11 @@ def mapped_array(
     *,
     space: Space | None = None,
 ) -> Array:
-    """Return a NumPy array that kernels use in place: in page-locked memory on a GPU, in any on the host.
+    """Return a NumPy array that kernels use in place: in page-locked memory on a GPU, in any memory on the host.
 
-    shape, dtype, strides, order: as for device_array. stream: where its work is: other libraries that take the array
-    wait for it. portable and wc are numba-cuda's and change nothing: the memory is for every context, and is not
-    written around the cache.
+    shape, dtype, strides, order: as for device_array. stream: the stream that uses it; other libraries that take the
+    array wait for this stream. portable and wc are numba-cuda's and change nothing: the memory is for every context,
+    and is not write-combined.
     """
     here = space or current_space()
     made, memory = _host_array(functools.partial(here.pinned, mapped=True), shape, dtype, strides, order)
@@ -135,9 +135,9 @@ def managed_array(
     """Return a NumPy array that kernels use in place and whose memory moves to where it is used; plain on the host.
 
     shape, dtype, strides, order: as for device_array. Read on the host what a kernel wrote after synchronizing with it.
-    attach_global: any stream of any device may use it; else, on devices that cannot page, only the host until it is
-    attached. stream: where its work is: other libraries that take the array wait for it. Raises DeviceError on a device
-    without managed memory.
+    attach_global: any stream of any device may use it; otherwise, on devices that cannot page, only the host until it
+    is attached. stream: the stream that uses it; other libraries that take the array wait for this stream. Raises
+    DeviceError on a device without managed memory.
     """
     here = space or current_space()
     manage = functools.partial(here.managed, attach_global=attach_global)
@@ -164,7 +164,7 @@ def pinned_array_like(ary: Any, *, space: Space | None = None) -> Array:
 
 @contextmanager
 def pinned(*arrays: Array, space: Space | None = None) -> Iterator[None]:
-    """Page-lock NumPy arrays for the time of the with block, so that copies in a stream are asynchronous."""
+    """Page-lock NumPy arrays during the with block, so that copies in a stream are asynchronous."""
     here = space or current_space()
     from gridjit.runtime.memory.copies import address_of
 
@@ -179,8 +179,8 @@ def pinned(*arrays: Array, space: Space | None = None) -> Iterator[None]:
 def as_device_array(obj: Any, sync: bool = True, *, space: Space | None = None) -> DeviceArray:
     """Return obj, which has __cuda_array_interface__ or __dlpack__, as a DeviceArray over the same memory.
 
-    obj is kept alive. sync: wait until what was in obj's stream is done; if False, the caller has ordered it. Raises
-    ArgumentError for an array that is not on the device, and for what kernels cannot use.
+    obj is kept alive. sync: wait until the work in obj's stream is done; if False, the caller has ordered it. Raises
+    ArgumentError for an array that is not on the device, and for one that kernels cannot use.
     """
     if isinstance(obj, _arrays()):
         return obj

@@ -51,8 +51,8 @@ class DeviceArray(ArrayFacts):
     def copy_to_host(self, ary: Array | None = None, stream: StreamLike = None) -> Array:
         """Return the items as a NumPy array: ary if it is given (same shape and dtype), else a new one.
 
-        stream: the order to copy in (default: the array's own). A copy into a page-locked ary in a stream is only
-        there after the stream was synchronized; any other is there on return.
+        stream: the stream to copy in (default: the array's own). A copy into a page-locked ary in a stream is complete
+        only after the stream was synchronized; any other is complete on return.
         """
         if not isinstance(ary, np.ndarray | None):
             raise ArgumentError(
@@ -73,7 +73,7 @@ class DeviceArray(ArrayFacts):
     def copy_to_device(self, ary: Any, stream: StreamLike = None) -> None:
         """Copy ary (a NumPy array, anything NumPy makes one of, or a DeviceArray) into this array.
 
-        stream: the order to copy in (default: the array's own). Raises ArgumentError for another shape or dtype.
+        stream: the stream to copy in (default: the array's own). Raises ArgumentError for another shape or dtype.
         """
         self._check_writable("copy_to_device")
         if isinstance(ary, DeviceArray):
@@ -91,7 +91,7 @@ class DeviceArray(ArrayFacts):
             write()
 
     def _copy_from(self, source: DeviceArray, given: Any) -> None:
-        """Copy an array from any memory into this one, through the host only where there is no other way."""
+        """Copy an array from any memory into this one, through the host only if nothing else works."""
         stream = self._in(given)
         if source.space is self.space:
             self.space.copy(self._ghost, source._ghost, stream, (self._memory, source._memory))
@@ -118,7 +118,7 @@ class DeviceArray(ArrayFacts):
         return True
 
     def copied(self) -> DeviceArray:
-        """Return the items in memory of their own on the same device: dense, their axes in the same order."""
+        """Return a copy of the items on the same device: dense, with the axes in the same order."""
         layout = StridedLayout.of(self._ghost).to_dense()
         memory = self.space.allocate(self.nbytes, self.stream)
         made = DeviceArray(memory, layout.over(memory.address, self.dtype), self.stream)
@@ -179,7 +179,7 @@ class DeviceArray(ArrayFacts):
         self.setitem(key, value)
 
     def getitem(self, item: Any, stream: StreamLike = None) -> Any:
-        """Return what a[item] is; a number is read, and a view copies, in stream (default: the array's own)."""
+        """Return a[item]: a number, read in stream, or a view, which copies in it (default: the array's own)."""
         return self._ordered(stream)[item]
 
     def setitem(self, key: Any, value: Any, stream: StreamLike = None) -> None:
@@ -211,14 +211,14 @@ class DeviceArray(ArrayFacts):
         return self._ordered(stream)._viewed(self._ghost.squeeze(axis))
 
     def view(self, dtype: Any) -> DeviceArray:
-        """Return the same bytes as items of another type, dtype: along the last axis where the sizes differ."""
+        """Return the same bytes as items of another dtype; if their sizes differ, the last axis changes."""
         return self._viewed(self._ghost.view(dtype))
 
     def reshape(self, *shape: Any, order: str = "C") -> DeviceArray:
         """Return the view with another shape; raises CopyNeededError, a ValueError, if there is none.
 
         shape: items along each axis, or a tuple of them; one may be -1. order: "C" (last axis fastest), "F", or "A": F
-        if the array lies so. Raises LayoutError, a ValueError too, for another number of items.
+        if the array is in F order. Raises LayoutError, which is a ValueError, for another number of items.
         """
         from gridjit.runtime.memory.indices import reshaped
 
@@ -234,7 +234,7 @@ class DeviceArray(ArrayFacts):
     def ravel(self, order: str = "C", stream: StreamLike = None) -> DeviceArray:
         """Return the view with one axis; order: as for reshape. Raises CopyNeededError if there is none.
 
-        stream: the order of the view's copies (default: the array's own).
+        stream: the stream of the view's copies (default: the array's own).
         """
         return self._ordered(stream).reshape(-1, order=order)
 
@@ -259,9 +259,9 @@ class DeviceArray(ArrayFacts):
         return DeviceArray(self._memory, ghost, self.stream)
 
     def settle(self) -> None:
-        """Wait for the work in its stream, before anyone uses its memory in place who knows of no streams.
+        """Wait for the work in its stream, before code that does not know about streams uses its memory in place.
 
-        Raises HazardError, where hazards are looked for, if work in another stream may still write it.
+        If hazards are checked for, raises HazardError if work in another stream may still write it.
         """
         self.space.timeline.synchronize(stream_handle(self.stream))
         for watcher in watchers:

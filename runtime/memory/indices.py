@@ -1,4 +1,4 @@
-"""indices: what an index, an assignment or a new shape of a device array means, told of its ghost without a copy."""
+"""indices: the meaning of an index, an assignment or a new shape of a device array, from its ghost, without a copy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""StridedLayout: how an array's items lie in memory: shape, strides, item size, offset. A frozen value.
+"""StridedLayout: where an array's items are in memory: shape, strides, item size, offset. A frozen value.
 
-It knows no memory and no device. It says of strides what NumPy says of them, and makes the views that NumPy makes.
-Strides are kept in bytes, as those of some arrays are not whole items.
+It refers to no memory and no device. Its strides mean what NumPy's mean, and it makes the views that NumPy makes.
+Strides are kept in bytes, because those of some arrays are not whole numbers of items.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Order: TypeAlias = "str | Sequence[SupportsIndex]"
 class StridedLayout(LayoutViews):
     """Items along each axis, where each is, and bytes of an item.
 
-    shape: items along each axis, up to 64 axes. strides: items from one index to the next, for each axis, 0 or negative
-    ones too; None: dense, in C order. strides_in_bytes: the same in bytes, instead. itemsize: bytes of an item, 1 or
+    shape: items along each axis, up to 64 axes. strides: items from one index to the next, for each axis; they may be 0
+    or negative; None: dense, in C order. strides_in_bytes: the same in bytes, instead. itemsize: bytes of an item, 1 or
     more. slice_offset_in_bytes: from offset 0, where the memory begins, to the first item.
 
-    Layouts are equal, and hash alike, if all of these are. All methods return other layouts; none looks at memory.
-    Raises LayoutError, a ValueError, for what cannot be a layout; LayoutOverflowError, an OverflowError too, for counts
-    and offsets beyond 64 bits.
+    Layouts are equal, and hash alike, if all of these are equal. All methods return other layouts; none looks at
+    memory. Raises LayoutError, a ValueError, for an impossible layout; LayoutOverflowError, also an OverflowError, for
+    counts and offsets beyond 64 bits.
 
         layout = StridedLayout((5, 4), (4, 1), itemsize=8)
         layout[::2, 1].strides == (8,)
@@ -79,20 +79,20 @@ class StridedLayout(LayoutViews):
         else:
             given = steps = self._packed(dims, size, range(len(dims))).strides_in_bytes
         if len(given) != len(dims):
-            raise LayoutError(f"strides {given} do not go with shape {dims}: give one for each axis")
+            raise LayoutError(f"strides {given} do not fit shape {dims}: give one for each axis")
         self._set(dims, steps, size, _number(slice_offset_in_bytes, "slice_offset_in_bytes"))
         self._check()
 
     @classmethod
     def of(cls, array: Any) -> StridedLayout:
-        """Return the layout of a NumPy array, or of what has its shape, strides in bytes and itemsize.
+        """Return the layout of a NumPy array, or of anything with a shape, strides in bytes and an itemsize.
 
-        Raises LayoutError for what does not have them.
+        Raises LayoutError for an object without them.
         """
         try:
             return cls._made(array.shape, array.strides, array.itemsize)
         except AttributeError as error:
-            raise LayoutError(f"{a_class(type(array))} does not say how its items lie: {error}") from None
+            raise LayoutError(f"{a_class(type(array))} does not describe its layout: {error}") from None
 
     @classmethod
     def dense(cls, shape: Numbers, itemsize: SupportsIndex, order: Order = "C") -> StridedLayout:
@@ -114,10 +114,10 @@ class StridedLayout(LayoutViews):
         return (other if isinstance(other, StridedLayout) else cls.of(other)).to_dense(order)
 
     def to_dense(self, order: Order = "K") -> StridedLayout:
-        """Return the layout without gaps, not sliced, of the same shape and item size, as a copy of the items has it.
+        """Return the layout of a copy: the same shape and item size, without gaps, not sliced.
 
-        order: "C", "F", axes from slowest to fastest, or "K": C or F order where the items lie so, else that of the
-        strides, whatever their signs. Where there are no items, or no bytes in them, "K" keeps the strides.
+        order: "C", "F", axes from slowest to fastest, or "K": C or F order if the items have it, else that of the
+        strides, whatever their signs. If there are no items, or no bytes in them, "K" keeps the strides.
 
             StridedLayout((3, 4), (1, -9), itemsize=8).to_dense().strides == (1, 3)
         """
@@ -131,9 +131,9 @@ class StridedLayout(LayoutViews):
         return self._packed(self.shape, self.itemsize, axes)
 
     def over(self, address: int, dtype: np.dtype[Any], owner: object = None) -> Array:
-        """Return a NumPy array over memory, offset 0 at an address, which need not be this process's to read.
+        """Return a NumPy array over memory, offset 0 at an address, even one that this process cannot read.
 
-        dtype: the type of its items. owner: what the array keeps alive.
+        dtype: the type of its items. owner: kept alive by the array.
         """
         low, high = self.extent
         if low == high:

@@ -33,7 +33,7 @@ class LayoutFacts:
 
     @property
     def volume(self) -> int:
-        """The number of items; 1 if there are no axes."""
+        """The number of items; 1 without axes."""
         return math.prod(self.shape)
 
     size = volume
@@ -82,9 +82,9 @@ class LayoutFacts:
 
     @property
     def is_unique(self) -> bool:
-        """Whether each item surely has memory of its own.
+        """Whether each item is sure to have its own memory.
 
-        True is certain. False is certain where an axis has stride 0; where strides interleave, as only hand-made ones
+        True is certain. False is certain if an axis has stride 0; if strides interleave, as only hand-made ones
         do, it may be False although no items overlap.
         """
         reach = self.itemsize
@@ -111,7 +111,7 @@ class LayoutFacts:
 
     @property
     def offset_bounds(self) -> tuple[int, int]:
-        """The lowest and the highest offset of an item, in items, both included; (0, -1) if there are no items.
+        """The lowest and the highest offset of an item, in items, both included; (0, -1) without items.
 
         Raises LayoutError if they are not whole items: extent has bytes.
         """
@@ -122,12 +122,12 @@ class LayoutFacts:
 
     @property
     def min_offset(self) -> int:
-        """The lowest offset of an item, in items; 0 if there are no items."""
+        """The lowest offset of an item, in items; 0 without items."""
         return self.offset_bounds[0]
 
     @property
     def max_offset(self) -> int:
-        """The highest offset of an item, in items; -1 if there are no items."""
+        """The highest offset of an item, in items; -1 without items."""
         return self.offset_bounds[1]
 
     @property
@@ -146,12 +146,12 @@ class LayoutFacts:
         return high
 
     def has_steps_of(self, alignment: int) -> bool:
-        """Return whether all items are aligned, to `alignment` bytes, where the first one is."""
+        """Return whether all items are aligned to `alignment` bytes if the first one is."""
         steps = zip(self.shape, self.strides_in_bytes, strict=True)
         return 0 in self.shape or all(step % alignment == 0 for count, step in steps if count > 1)
 
     def parameters(self, address: int) -> tuple[int, ...]:
-        """Return the launch parameters of an array so laid out, offset 0 at an address."""
+        """Return the launch parameters of an array with this layout, offset 0 at an address."""
         first = address + self.slice_offset_in_bytes
         return array_struct(first, self.volume, self.itemsize, self.shape, self.strides_in_bytes)
 

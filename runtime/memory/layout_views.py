@@ -1,6 +1,6 @@
 """LayoutViews: the layouts of the views of an array, each as NumPy makes it; none looks at memory.
 
-What they compute with is imported when it is first asked for: programs that only launch have no use for it.
+The modules that compute them are imported on first use: programs that only launch do not need them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class LayoutViews(LayoutFacts):
     __slots__ = ()
 
     def __getitem__(self: Layout, index: Index) -> Layout:
-        """Return the layout of the part that x[index] takes: whole numbers, slices of any step, ... and None.
+        """Return the layout of x[index]: whole numbers, slices of any step, ... and None.
 
-        Raises LayoutIndexError, an IndexError, for an index out of range, one too many, and what only a copy takes.
+        Raises LayoutIndexError, an IndexError, for an index out of range, too many indices, and those that need a copy.
 
             StridedLayout.dense((5, 4), 8)[1:, ::-1] == StridedLayout((4, 4), (4, -1), 8, slice_offset_in_bytes=56)
         """
@@ -38,7 +38,7 @@ class LayoutViews(LayoutFacts):
     sliced = __getitem__
 
     def permuted(self: Layout, axes: Sequence[SupportsIndex]) -> Layout:
-        """Return the layout whose axis i is axis axes[i] of this one; raises LayoutError unless each is there once.
+        """Return the layout whose axis i is axis axes[i] of this one; raises LayoutError unless each is given once.
 
         StridedLayout.dense((5, 3, 4), 1).permuted((2, 0, 1)).shape == (4, 5, 3)
         """
@@ -50,11 +50,11 @@ class LayoutViews(LayoutFacts):
         return self._view(tuple(self.shape[i] for i in order), tuple(self.strides_in_bytes[i] for i in order))
 
     def reshaped(self: Layout, shape: Numbers, order: str = "C") -> Layout:
-        """Return the layout of the same items, gone through in an order, in another shape.
+        """Return the layout of the same items, taken in an order, in another shape.
 
         shape: one count may be -1, to be computed. order: "C" (last index fastest) or "F". Raises LayoutError for a
-        shape of other size, and CopyNeededError where no strides give that shape: a copy, as to_dense(order) lays it
-        out, has it.
+        shape of another size, and CopyNeededError if no strides give that shape: a copy in the layout of
+        to_dense(order) can have it.
 
             StridedLayout.dense((5, 3, 4), 1).reshaped((20, -1)).strides == (3, 1)
         """
@@ -72,11 +72,11 @@ class LayoutViews(LayoutFacts):
         return self._view(wanted, steps[::turn])
 
     def flattened(self: Layout, start_axis: int = 0, end_axis: int = -1, mask: int | None = None) -> Layout:
-        """Return the layout with axes joined to the ones before them, wherever one stride then does for both.
+        """Return the layout with axes joined to the ones before them, wherever one stride then serves for both.
 
-        Of the axes from start_axis to end_axis, the latter included. mask: bit i is set if axis i may be joined to axis
-        i - 1; flattened_axis_mask() of several layouts, combined by &, gives them all one shape. A layout without axes
-        gets one. Raises LayoutIndexError for an axis that it does not have.
+        Only the axes from start_axis to end_axis, inclusive, are joined. mask: bit i is set if axis i may be joined to
+        axis i - 1; flattened_axis_mask() of several layouts, combined with &, gives them all one shape. A layout
+        without axes gets one. Raises LayoutIndexError for an axis that it does not have.
 
             StridedLayout((4, 5, 3), (30, 6, 1), itemsize=4).flattened() == StridedLayout((20, 3), (6, 1), itemsize=4)
         """
@@ -117,9 +117,9 @@ class LayoutViews(LayoutFacts):
         return self._view(tuple(self.shape[i] for i in left), tuple(self.strides_in_bytes[i] for i in left))
 
     def unsqueezed(self: Layout, axis: Numbers) -> Layout:
-        """Return the layout with new axes of one item; axis: where they are in it, one or several, as a number or more.
+        """Return the layout with new axes of one item; axis: their positions in the result, one or several.
 
-        Raises LayoutIndexError for a place out of range, and LayoutError for one that is given twice.
+        Raises LayoutIndexError for a position out of range, and LayoutError for one that is given twice.
 
             StridedLayout.dense((5, 4), 8).unsqueezed((0, 2)).shape == (1, 5, 1, 4)
         """
@@ -133,7 +133,7 @@ class LayoutViews(LayoutFacts):
     def broadcast_to(self: Layout, shape: Numbers) -> Layout:
         """Return the layout repeated to a shape: strides are 0 along new axes and along those that had one item.
 
-        Raises LayoutError if an axis, counted from the last, has neither one item nor as many as there.
+        Raises LayoutError if an axis, counted from the last, has neither one item nor as many as the shape there.
 
             StridedLayout.dense((5, 1), 8).broadcast_to((3, 5, 4)).strides == (0, 1, 0)
         """
@@ -154,9 +154,9 @@ class LayoutViews(LayoutFacts):
     ) -> Layout:
         """Return the layout of the same bytes as items of another size, as ndarray.view(dtype) has it.
 
-        itemsize: bytes of the new items. axis: along which their number changes; its items follow each other. data_ptr:
+        itemsize: bytes of the new items. axis: the axis whose length changes; its items must be contiguous. data_ptr:
         the address of offset 0. keep_dim: whether an axis that is left with one larger item stays. aligned: whether
-        larger items have to lie at multiples of their size. Raises LayoutError where they do not, and where bytes would
+        larger items must be at multiples of their size. Raises LayoutError if they are not, and if bytes would
         be left over; CopyNeededError if there are gaps along the axis.
 
             StridedLayout.dense((5, 4), 4).repacked(8) == StridedLayout.dense((5, 2), 8)
@@ -177,10 +177,10 @@ class LayoutViews(LayoutFacts):
     def max_compatible_itemsize(
         self, max_itemsize: SupportsIndex = 16, data_ptr: int = 0, axis: SupportsIndex = -1
     ) -> int:
-        """Return the largest item size, of those that max_itemsize is a multiple of, that repacked(...) can view it as.
+        """Return the largest item size that repacked(...) accepts and that divides max_itemsize.
 
         max_itemsize: in bytes; 16 is the widest that a GPU loads at once. data_ptr and axis: as for repacked. Raises
-        LayoutError if items are larger already.
+        LayoutError if items are already larger.
 
             StridedLayout.dense((5, 12), 2).max_compatible_itemsize() == 8
         """

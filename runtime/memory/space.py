@@ -121,7 +121,7 @@ class Space(Protocol):
         ...
 
     def pin(self, address: int, size: int) -> Callable[[], None]:
-        """Page-lock memory of the host's that exists already; returns what undoes it."""
+        """Page-lock host memory that exists already; returns what undoes it."""
         ...
 
     def fill(self, ghost: Array, value: int, stream: Any, keep: Owners = ()) -> None:

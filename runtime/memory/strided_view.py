@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 class StridedMemoryView:
     """A view of memory: pass it to kernels, copy from and to any other, take views of it, export it.
 
-    obj: what has the memory: a DeviceArray, a Buffer, another view, a NumPy array, or an object with
-    __cuda_array_interface__, __dlpack__, __array_interface__ or the buffer protocol, the first of which is read.
-    stream: the order of the work with the view, which the producer's comes before; -1: without waiting.
-    Raises ArgumentError for what has no memory, or items that are not whole bytes.
+    obj: the owner of the memory: a DeviceArray, a Buffer, another view, a NumPy array, or an object with
+    __cuda_array_interface__, __dlpack__, __array_interface__ or the buffer protocol; the first of these is read.
+    stream: the stream that uses the view, after the producer's work; -1: without waiting.
+    Raises ArgumentError for an object without memory, or with items that are not whole bytes.
 
         view = StridedMemoryView(np.zeros((4, 6)))
         view.view(view.layout[1:, ::2]).copy_from(np.ones((3, 3)))
@@ -117,7 +117,7 @@ class StridedMemoryView:
 
     @classmethod
     def from_dlpack(cls, obj: Any, stream: StreamLike = 0) -> StridedMemoryView:
-        """Return a view of what obj exports by DLPack, version 0 or 1; stream as for from_cuda_array_interface."""
+        """Return a view of what obj exports through DLPack 0 or 1; stream: as for from_cuda_array_interface."""
         _check_has(obj, "__dlpack_device__")
         return cls._over(over_dlpack(obj, current_space(), stream), obj)
 
@@ -125,7 +125,7 @@ class StridedMemoryView:
     def from_cuda_array_interface(cls, obj: Any, stream: StreamLike = 0) -> StridedMemoryView:
         """Return a view of what obj's CUDA array interface describes, version 2 or newer.
 
-        stream: what reads the view there comes after obj's own work; -1: without waiting.
+        stream: work that uses the view in this stream comes after obj's own work; -1: without waiting.
         """
         _check_has(obj, "__cuda_array_interface__")
         return cls._over(over_interface(obj, obj.__cuda_array_interface__, current_space(), stream), obj)
@@ -141,10 +141,10 @@ class StridedMemoryView:
     def from_buffer(
         cls, buffer: Buffer, layout: StridedLayout, dtype: Any, *, is_readonly: bool = False
     ) -> StridedMemoryView:
-        """Return a view of a buffer: items of dtype, where layout says, whose offset 0 is the buffer's first byte.
+        """Return a view of a buffer: items of dtype in a layout whose offset 0 is the buffer's first byte.
 
-        is_readonly: refuse to write to it. Raises LayoutError for items that are not all in the buffer, or of another
-        size than layout's; ArgumentError for what is not a buffer, a layout and a dtype.
+        is_readonly: refuse to write to it. Raises LayoutError if items are outside the buffer, or have another
+        size than layout's; ArgumentError for anything but a buffer, a layout and a dtype.
         """
         if not isinstance(buffer, Buffer):
             raise ArgumentError(
@@ -155,8 +155,8 @@ class StridedMemoryView:
     def view(self, layout: StridedLayout | None = None, dtype: Any = None) -> StridedMemoryView:
         """Return another view of the same memory.
 
-        layout: offset 0 is where that of this view's own layout is, so view(x.layout[1:]) is a slice. None: this one's;
-        with a dtype of another size, repacked. dtype: None: this one's. Raises LayoutError as from_buffer does.
+        layout: its offset 0 is that of this view's own layout, so view(x.layout[1:]) is a slice. None: this view's
+        layout, repacked for a dtype of another size. dtype: None: this view's. Raises LayoutError as from_buffer does.
         """
         item = self.dtype if dtype is None else _item(dtype)
         if layout is None:
@@ -252,7 +252,7 @@ class StridedMemoryView:
 
     @property
     def readonly(self) -> bool:
-        """Whether neither copies nor kernels may write it."""
+        """Whether copies and kernels may not write to it."""
         return not self._array.flags["WRITEABLE"]
 
     @property
@@ -262,7 +262,7 @@ class StridedMemoryView:
 
     @property
     def stream(self) -> Any:
-        """Where the work with it is: what copies are made in, and exports are ordered after."""
+        """The stream that copies use, and that exports are ordered after."""
         return self._array.stream
 
     def __repr__(self) -> str:
@@ -272,11 +272,11 @@ class StridedMemoryView:
     # -- copies ------------------------------------------------------------------------------------------------------
 
     def copy_from(self, source: Any, stream: StreamLike = None) -> None:
-        """Copy all items of source, a view or what a view can be of, into this view: any layout and memory to any.
+        """Copy all items of source, a view or anything that can be viewed, into this view; any layouts, any memory.
 
-        stream: the order to copy in; None: the view's own (where only one of both is on a GPU, that one's). What is on
-        the GPU is there when stream has got there. Raises ShapeError for another shape or dtype, ArgumentError if this
-        view is read-only or its items share memory.
+        stream: the stream to copy in; None: the view's own (if only one of both is on a GPU, that one's). Items on the
+        GPU are complete when stream has reached the copy. Raises ShapeError for another shape or dtype, ArgumentError
+        if this view is read-only or its items share memory.
         """
         other = source if isinstance(source, StridedMemoryView) else StridedMemoryView(source)
         if (other.shape, other.dtype) != (self.shape, self.dtype):
@@ -289,7 +289,7 @@ class StridedMemoryView:
         self._array.copy_to_device(other._array, stream)
 
     def copy_to(self, destination: Any, stream: StreamLike = None) -> None:
-        """Copy all items into destination, a view or what a view can be of, in stream; as copy_from from there."""
+        """Copy all items into destination, a view or anything that can be viewed, in stream, as its copy_from does."""
         other = destination if isinstance(destination, StridedMemoryView) else StridedMemoryView(destination)
         other.copy_from(self, stream)
 

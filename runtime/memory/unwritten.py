@@ -1,9 +1,9 @@
-"""unwritten: which bytes of device arrays on the host nobody has written yet, for debug kernels to look at.
+"""unwritten: which bytes of device arrays on the host are still unwritten, for the checks of debug kernels.
 
-A new array is filled with a pattern. Whoever writes, and in whatever way, writes something else: what still has the
-pattern is unwritten. It is judged by whole words of 8 bytes, so that what happens to equal the pattern is not taken
-for unwritten; what debug kernels write is known by the byte. Arrays made before the process's first debug kernel count
-as written.
+A new array is filled with a pattern. Any write replaces it: what still has the
+pattern is unwritten. This is judged by whole words of 8 bytes, so that data that happens to equal the pattern is not
+taken for unwritten; writes of debug kernels are known by the byte. Arrays made before the process's first debug kernel
+count as written.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _followed: dict[int, Unwritten] = {}
 
 
 def note(memory: Memory) -> None:
-    """Fill new memory of the host's with the pattern, and follow it."""
+    """Fill new host memory with the pattern, and follow it."""
     if memory.space.device is not None or not memory.size:
         return
     import ctypes

@@ -1,4 +1,4 @@
-"""FieldNames: where a record's dtype keeps the names of its fields, and what must be there for it to be what it was."""
+"""FieldNames: where a record's dtype keeps the names of its fields, and what must be there if it is unchanged."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """LastLaunches: what was launched last in each stream, by any caller, for errors that are only found later.
 
-Machine code only leaves the number of a launch in its table; whoever asks looks through the tables. A best effort.
+Machine code only leaves the number of a launch in its table; a query looks through the tables. This is a best effort.
 """
 
 from __future__ import annotations

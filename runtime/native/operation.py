@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """How an array of the host's is copied for a launch. reads: to the device. writes: back from it."""
+    """How a host array is copied for a launch. reads: to the device. writes: back from it."""
 
     reads: bool
     writes: bool

@@ -147,7 +147,7 @@ def word_at(address: int) -> int:
 
 
 def peek(address: int, size: int) -> bytes | None:
-    """Return size bytes at an address that may be no address at all; None if it is none."""
+    """Return size bytes at what may not be an address at all; None if it is not."""
     try:
         with open("/proc/self/mem", "rb", buffering=0) as memory:
             memory.seek(address)

@@ -23,7 +23,7 @@ def is_full(recent: tuple[Any, ...]) -> bool:
 
 
 def added(recent: tuple[Any, ...], configured: object, index: object, misses: int) -> tuple[Any, ...]:
-    """Return recent with one more pair, in the place of another if it is full; misses: how many there were."""
+    """Return recent with one more pair, in place of another if it is full; misses: how many there were."""
     place = 1 + misses // PATIENCE % PAIRS * 2 if is_full(recent) else len(recent)
     return (*recent[:place], configured, index, *recent[place + 2 :])
 

@@ -54,7 +54,7 @@ REPORT_BYTES = 40
 REPORT_HANDLE = 32
 # What such a function returns once a Python error is set.
 INTERRUPTED = -1000
-# Arrays of the host's are copied for the launch, as the record at `staging` says.
+# Host arrays are copied for the launch, as the record at `staging` says.
 STAGED = 8
 # Nothing is launched: the answer is the object at `handle`, and the parameters.
 DESCRIBED = 16

@@ -31,7 +31,7 @@ class KernelHandle:
     ask: address of a function like cuCtxGetId, which must tell the number `context` for the calling thread's context.
     fail: on the host, where launches report what kernels did wrong: it raises that, given the configuration and the
     report. None: the function to launch by is like cuLaunchKernel.
-    rooms: returns what arrays of the host's are copied through in that context; None: only Python copies them.
+    rooms: returns what host arrays are copied through in that context; None: only Python copies them.
     """
 
     handle: int

@@ -1,1 +1,1 @@
-"""A kernel under numba-cuda's names: its types, code and pickles."""
+"""What numba-cuda's names mean for a kernel: its types, code and pickles."""

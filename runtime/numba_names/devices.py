@@ -1,6 +1,6 @@
 """numba.cuda's names about devices and contexts, for either target: a GPU's, or those that the host stands in for.
 
-As a module it is what numba.cuda has as `devices`.
+As a module, it stands for numba.cuda's `devices`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def get_current_device() -> CudaDevice | SimulatedDevice:
 def select_device(device_id: int) -> CudaDevice | SimulatedDevice:
     """Make a device the calling thread's, by its number, and return it.
 
-    device_id: the number, from 0. Raises DeviceError if there is no such device.
+    device_id: the number, from 0. Raises DeviceError if the device does not exist.
     """
     try:
         device_id = operator.index(device_id)
@@ -171,7 +171,7 @@ def is_fp8_supported() -> bool:
 
 
 def is_supported_version() -> bool:
-    """Return True: there is no runtime library that could be of another version."""
+    """Return True: gridjit does not use a runtime library, whose version could differ."""
     return True
 
 

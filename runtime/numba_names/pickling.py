@@ -3,8 +3,8 @@
 Those of the program's own file (`__main__`) hold both: a process that runs the same file finds them there, any other
 makes them.
 
-The second needs numba's serializer, which takes functions apart; it is imported for them alone. The cache reads no
-pickles, neither of these nor of any other kind.
+The second form needs numba's serializer, which takes functions apart; it is imported only for that. The cache does not
+read pickles, neither these nor any others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SpecializedSignature: a signature with all else that tells one specialization of a kernel from another.
+"""SpecializedSignature: a signature with everything else that distinguishes a kernel's specializations.
 
 A kernel may have several specializations of one signature: for other targets, and for launches that differ in facts
 that the compiles read. Where each is to be shown, the one that launches here use has its Signature as the key, and

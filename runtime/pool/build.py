@@ -1,4 +1,4 @@
-"""build: what a worker does with an order. It gets the kernel, and has it compiled or found on the usual cold path."""
+"""build: what a worker does with an order: it gets the kernel, and compiles or finds it on the usual cold path."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Ahead: a signature that a kernel declares, on its way through another process into the cache; waited for when used.
 
 The job is made when the signature is declared, as it is if it is compiled at once: a global counts as it is then.
-Nothing that another process says is believed: its code is found in the cache, by that job's key or by today's, and
-checked as ever. What did not get there is compiled in this process, which also raises what there is to be raised.
+Nothing that another process says is trusted: its code is found in the cache, by that job's key or by today's, and
+checked as always. Code that is not there is compiled in this process, which also raises any error.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Ahead:
     def is_of_no_use(self, reason: str) -> None:
         """Take in that this process has compiled it too, for a reason: what another one made was not what it needs."""
         if self.outcome is not None and self.outcome.origin:
-            self.why = f"what another process made of it is not for this one: {reason}"
+            self.why = f"the code that another process compiled does not fit this one: {reason}"
 
     def told(self) -> str:
         """Return what people are told of it; nothing where it was there already."""
@@ -140,12 +140,12 @@ def hand_over(kernel: Kernel, here: Session, signature: Signature, launch: Launc
 
 
 def why_not(kernel: Kernel, here: Session, processes: int) -> str:
-    """Return why nothing of a kernel is handed over to so many processes; empty if there is no reason."""
+    """Return why nothing of a kernel is handed over to so many processes; empty without a reason."""
     wanted = here.settings
     reasons = (
         (not processes, "GRIDJIT_COMPILE_PROCESSES is 0"),
-        (not kernel.cached, "it is made with jit(cache=False), and other processes hand over through the cache"),
-        (not wanted.cache, "GRIDJIT_CACHE turns the cache off, through which other processes hand over"),
+        (not kernel.cached, "it is made with jit(cache=False), and other processes hand over code through the cache"),
+        (not wanted.cache, "GRIDJIT_CACHE turns off the cache, through which other processes hand over code"),
         (wanted.assert_no_compile, "GRIDJIT_ASSERT_NO_COMPILE forbids any compile"),
         (not kernel.may_compile, "its disable_compile() was called"),
         (bool(dumps()), "numba is set to print what it compiles"),

@@ -1,6 +1,6 @@
-"""Order: what a program hands over to have compiled: a signature of a kernel, and how another process gets the kernel.
+"""Order: what a program hands over to be compiled: a signature of a kernel, and how another process gets the kernel.
 
-A kernel goes by its module and name if another process can import the same, else with its code and what that refers to.
+A kernel is sent as module and name if another process can import the same, else as its code and what that refers to.
 """
 
 from __future__ import annotations

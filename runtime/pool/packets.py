@@ -1,7 +1,7 @@
 """Packets: how a program and the processes that compile for it talk. Each is sent and received whole, or not at all.
 
 An interrupt can come between a system call and knowing that it was made, so a packet may be sent twice, the second time
-right after the first: whoever receives packets puts them in places, where the second makes no difference.
+right after the first: a receiver puts packets where the second one makes no difference.
 """
 
 from __future__ import annotations

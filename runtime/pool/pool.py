@@ -1,7 +1,7 @@
 """Pool: processes that do tasks for this one. It starts with the first task, and ends with this process at the latest.
 
-A pool has no thread here: a task's end is noticed when somebody waits for it. A task may be *lost*, with a reason, for
-whatever goes wrong; whoever handed it over then does without. Forked children have no part in their parent's pool.
+A pool has no thread here: the end of a task is noticed when somebody waits for it. If anything goes wrong, a task is
+*lost*, with a reason, and the one who handed it over does without it. Forked children do not share their parent's pool.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Pool:
             if news:
                 self._take_in(server)
             elif time.monotonic() - self._heard > PATIENCE_S:
-                self._give_up("the processes that compile say nothing any more")
+                self._give_up("the processes that compile no longer respond")
 
     def end(self) -> None:
         """End the processes, whatever they do; tasks that are not over are lost."""
@@ -175,7 +175,7 @@ class Pool:
     def _note(self, packet: Packet) -> None:
         self._heard = time.monotonic()
         if packet.kind == packets.BROKEN:
-            self._give_up(f"the processes that compile cannot begin: {packet.data.decode()}")
+            self._give_up(f"the processes that compile cannot start: {packet.data.decode()}")
             return
         self._speaks = True
         if (task := self._open.get(packet.number)) is None:

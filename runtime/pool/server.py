@@ -1,7 +1,7 @@
 """The server: a process that imports the compiler once, and forks from itself the workers that do a program's tasks.
 
-It is started for one program and is alone in its process: no thread but this one forks or waits. It ends, and its
-workers with it, when the program's end of the socket is closed, which the system does for a program that is killed.
+It is started for one program and is alone in its process: only this thread forks or waits. It and its workers end when
+the program's end of the socket is closed, which the system does for a program that is killed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Surroundings: what a process that compiles for another has to share with it, so that both mean the same job."""
+"""Surroundings: what a process that compiles for another must share with it, so that both mean the same job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker: a forked process that does tasks, one after the other, until nobody is there to give it any."""
+"""A worker: a forked process that does tasks, one after the other, until its server is gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""callbacks: what nobody could catch, a stream's callback's exception for one, is reported to sys.unraisablehook."""
+"""callbacks: exceptions that no caller could catch, such as those of a stream's callback, go to sys.unraisablehook."""
 
 from __future__ import annotations
 

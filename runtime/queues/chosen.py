@@ -1,6 +1,6 @@
 """chosen: the stream that a thread, or a task of an event loop, has chosen with `with stream:`; each has its own.
 
-A task that begins inside the block begins with its stream, as Python's context variables do.
+A task that begins inside the block begins with the block's stream, as with Python's context variables.
 """
 
 from __future__ import annotations

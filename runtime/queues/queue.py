@@ -1,7 +1,7 @@
 """Queues: work in the order of streams, on threads of this process. A queue does one thing at a time.
 
-A queue has no thread of its own: one that has work is served by a thread that is free, or by a new one, and one that
-waits for another is laid aside until it may go on. So any number of streams is served, and none waits for a thread.
+A queue has no thread of its own: a free thread, or a new one, serves a queue that has work. A queue that waits for
+another is set aside until it may continue. So any number of streams is served, and none waits for a thread.
 """
 
 from __future__ import annotations

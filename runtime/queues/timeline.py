@@ -1,7 +1,7 @@
 """HostTimeline: the host's streams and events, as runtime/streams.py uses them.
 
-Work in the default stream is done by the thread that gives it, before the call returns: it begins when all that the
-blocking streams were given before is done. Work in any other stream is done in its order, by threads of its own.
+Work in the default stream is done by the calling thread, before the call returns; it begins when the blocking streams'
+earlier work is done. Work in any other stream is done in order, by other threads.
 """
 
 from __future__ import annotations

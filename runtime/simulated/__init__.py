@@ -1,1 +1,1 @@
-"""The GPU that the host stands in for: what a real one answers, contexts, memory that is counted, limits."""
+"""The GPU that the host stands in for: a real one's answers, contexts, counted memory, limits."""

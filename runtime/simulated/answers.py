@@ -1,7 +1,7 @@
-"""What the driver answers of real devices, by its own names of the attributes.
+"""What the driver reports about real devices, by its own names of the attributes.
 
-An H100 (SXM, 80 GB) and an H200 were asked, by cuDeviceGetAttribute of a driver for CUDA 13.0. Of other devices only
-what is documented, or was seen elsewhere, is here (models.py says where); what is not here is not answered.
+The values of an H100 (SXM, 80 GB) and an H200 come from cuDeviceGetAttribute of a driver for CUDA 13.0. Those of other
+devices are documented, or were seen elsewhere (models.py says where). An attribute that is not here is not answered.
 """
 
 from __future__ import annotations

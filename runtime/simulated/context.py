@@ -1,7 +1,7 @@
-"""Context: the one context of a simulated device, under the names of numba-cuda's.
+"""Context: the one context of a simulated device, under numba-cuda's names.
 
-What programs ask most is answered here, without importing numba; for the rest (raw allocations, memory managers) there
-is numba-cuda's own context of the same device, over the simulated driver.
+The most common questions are answered here, without importing numba. For the rest (raw allocations, memory managers),
+numba-cuda's own context of the same device is used, over the simulated driver.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """SimulatedDevice: a GPU that the host stands in for, under the names that numba-cuda's devices have.
 
-All of them are this processor and its memory. Which one is current decides what is answered and whose memory counts.
+All of them are this processor and its memory. The current one decides the answers, and whose memory is counted.
 """
 
 from __future__ import annotations

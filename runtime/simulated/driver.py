@@ -1,6 +1,6 @@
 """SimulatedDriver: the CUDA driver's functions, by its names, where the host stands in for the devices.
 
-What numba-cuda's contexts, devices, memory, streams and events call, over this process's memory. What only a real
+numba-cuda's contexts, devices, memory, streams and events call these, over this process's memory. What only a real
 driver can do (load code, share memory with other processes) is refused with an error that says so.
 """
 
@@ -28,7 +28,7 @@ _CONTEXT = 0x6A690000
 _ATTRIBUTE = "CU_DEVICE_ATTRIBUTE_"
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 
-# Makes the exception for an error of the driver's: its name, and what to say.
+# Makes the exception for a driver error: its name, and what to say.
 Failing = Callable[[str, str], Exception]
 
 

@@ -1,6 +1,6 @@
-"""Ledger: the bytes that arrays on each simulated device hold, so that the device's free memory can be told.
+"""Ledger: the bytes that arrays on each simulated device hold, from which the device's free memory follows.
 
-Memory is given back by the garbage collector, at any time in any thread, so that takes no lock.
+The garbage collector gives memory back, at any time and in any thread, so that does not take a lock.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """limits: what a GPU would refuse to launch, refused on the host too, with the errors that a GPU's launch raises.
 
-The shape of a launch is checked where it is made (LaunchConfig): its limits are those of every device.
+The shape of a launch is checked when its LaunchConfig is made: those limits are the same for every device.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gridjit.runtime.simulated.models import DeviceModel, model
 
 # Of those with clusters: eight anywhere, and more where a kernel asks for it, as launches here do.
 _MOST_OF_A_CLUSTER = 16
-_SWITCH = "GRIDJIT_HOST_LIMITS=0 lets the host run it all the same"
+_SWITCH = "GRIDJIT_HOST_LIMITS=0 lets the host run it anyway"
 
 
 def check_static(artifact: Artifact) -> None:

@@ -1,6 +1,6 @@
 """DeviceModel: a real GPU as the host reports it - its name, memory and attributes - from a table or a JSON file.
 
-An attribute that is not known of a model is not made up: asking for it is an error that says how to give it.
+Unknown attributes of a model are not made up: asking for one is an error that says how to supply it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""peers: which simulated devices may use each other's memory; any two may once one of them asked for it."""
+"""peers: which simulated devices may use each other's memory: any two, once one of them has asked for it."""
 
 from __future__ import annotations
 

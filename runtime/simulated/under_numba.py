@@ -1,6 +1,6 @@
-"""under_numba: the simulated driver in the place of the real one, below all of numba-cuda's contexts and memory.
+"""under_numba: puts the simulated driver in place of the real one, below all of numba-cuda's contexts and memory.
 
-There is one place where numba-cuda reaches the driver; what is above it stays numba-cuda's own.
+numba-cuda reaches the driver in one place; everything above it stays numba-cuda's own.
 """
 
 from __future__ import annotations

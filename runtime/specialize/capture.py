@@ -36,7 +36,7 @@ class CapturedConfig(LaunchConfig):
 
 
 class _Captures(threading.local):
-    """The captures that a thread has open: each kernel with what is told of its compiles."""
+    """The captures that a thread has open: each kernel with what is said of its compiles."""
 
     def __init__(self) -> None:
         self.active: list[tuple[Kernel, Capture]] = []
@@ -48,7 +48,7 @@ _captures = _Captures()
 def current_launch_config() -> ConfigView | None:
     """Return the configuration of the launch that this thread is compiling a kernel for, or None.
 
-    What is read of it becomes part of the compiled kernel's dependence.
+    The compiled kernel depends on the fields that are read.
     """
     from gridjit.compiler.view.config import visible_config
 

@@ -1,6 +1,7 @@
 """specialize: the cold path. From a job and a launch to the code that is right for it: found, or compiled once.
 
-The order is the guarantee: look, lock, look again; and an artifact is put before the manifest that names its shape.
+The guarantee is in the order: look, lock, look again; and an artifact is stored before the manifest that names its
+shape.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ def _check_stack(job: CompileJob) -> None:
     if size is not None and size < _LEAST_STACK:
         raise CompileError(
             f"{job.kernel}{job.signature} for {job.target} is not compiled yet, and this thread's stack of "
-            f"{size >> 10} KB has no room for the compiler: launch it from another thread first, or give threads at "
+            f"{size >> 10} KB is too small for the compiler: launch it from another thread first, or give threads at "
             "least 256 KB (threading.stack_size)"
         )
 

@@ -1,4 +1,4 @@
-"""Compilation: the part of a kernel that has it compiled - ahead of a launch, for one, or anew - and loaded."""
+"""Compilation: the part of a kernel that compiles and loads it: ahead of a launch, for a launch, or again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Compilation:
         """Compile ahead of any launch and return the artifact; it goes through the same cache.
 
         sig: argument types, as numba.cuda.jit takes them ("void(float32[::1], int64)").
-        config: the launch to compile for, (griddim, blockdim[, sharedmem]); None if the kernel reads none.
+        config: the launch to compile for, (griddim, blockdim[, sharedmem]); None if the compile does not read it.
         target: "host", an architecture like "sm_90", or None for this machine's own.
         Raises ConfigError or CompileError.
 
@@ -64,7 +64,7 @@ class Compilation:
         return self._specialized(session(), _signature(sig), self.target_for(target), launch).artifact
 
     def form_for(self, config: object) -> Kernel:
-        """Return what is compiled for a configuration, or without one (None)."""
+        """Return the specialization for a configuration, or that without one (None)."""
         return cast("Kernel", self)
 
     def form_of(self, found: Specialization) -> Kernel:
@@ -74,9 +74,9 @@ class Compilation:
     def declare(self, signature: SignatureLike, config: LaunchConfig | LaunchShape | None = None) -> None:
         """Compile for a signature, and convert the arguments of launches to it or to another declared one.
 
-        It is compiled now; of a kernel made with jit(background=True), in another process until it is used.
+        It is compiled now; with jit(background=True), another process compiles it until it is used.
         signature: as for compile. config: the launch to compile for, (griddim, blockdim[, sharedmem]); without it, code
-        that depends on its launch is compiled when there is one.
+        that depends on its launch is compiled at a launch.
         """
         wanted = _signature(signature)
         launch = Launch(config=as_launch_config(self.py_func.__qualname__, config))
@@ -140,7 +140,7 @@ class Compilation:
 
     @property
     def target_here(self) -> Target | None:
-        """The target of the kernel's launches here; None if there is no device for them."""
+        """The target of the kernel's launches here; None without a device for them."""
         with contextlib.suppress(GridjitError):
             return self.target_for(None)
         return None

@@ -1,4 +1,4 @@
-"""keep: a new artifact into the store, then its shape into the manifest, so that what a manifest names was there."""
+"""keep: stores a new artifact, then its shape in the manifest, so that what a manifest names was stored before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KernelCode: what a kernel has in memory: its specializations, at most so many, each loaded where it is launched."""
+"""KernelCode: a kernel's specializations in memory: a limited number, each loaded on the devices that launch it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""KernelView: what a compilation sees as its kernel. It is the kernel, without what would show the launch unrecorded.
+"""KernelView: what a compilation sees as its kernel: all of it but what would reveal the launch without a record.
 
-How a kernel was launched, the launch at hand among it, is in what the kernel keeps for itself: that is refused. What
-else was compiled of it differs by process, and what a program hung on it is in no key: code that looked at those is not
-stored, however it got at them.
+The kernel's private attributes reveal how it was launched, the current launch included, so they are refused. Its other
+specializations differ between processes, and attributes that a program set on it are not in any key: code that looked
+at these, in whatever way, is not stored.
 """
 
 from __future__ import annotations

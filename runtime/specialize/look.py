@@ -1,6 +1,6 @@
 """Look: one look at what is stored for a job. Its manifest is read once, and so is whatever a compile may have read.
 
-An artifact's name is made here alone, from facts and dependencies: of a compile that is stored, or of a launch today.
+Only this file makes an artifact's name, from facts and dependencies: of a compile that is stored, or of today's launch.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Look:
         return None if any(fact.about_argument and fact.value is None for fact in facts) else facts
 
     def _used(self, shape: Shape) -> tuple[Dependency, ...] | None:
-        """Return the things that a shape names as they are today, or None if that cannot be told of one."""
+        """Return the things that a shape names as they are today, or None if one is unknown."""
         found = []
         for kind, name in shape.used:
             if (parts := self._current((kind, name))) is None:

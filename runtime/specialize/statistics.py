@@ -13,8 +13,8 @@ class Statistics:
     """Counts of one kernel in this process.
 
     compiles: how often code was made. cache_hits, cache_misses: how often the cache had it, or not, by signature.
-    generic_launches: how many launches of a kernel made with jit(tiered=True) had generic code, while the specialized
-    was made. swaps: how often specialized code took the place of generic code.
+    generic_launches: how many launches of a kernel made with jit(tiered=True) used generic code, while specialized code
+    was compiled. swaps: how often specialized code replaced generic code.
     """
 
     __slots__ = ("_lock", "cache_hits", "cache_misses", "compiles", "generic_launches", "swaps")

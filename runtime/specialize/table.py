@@ -27,10 +27,10 @@ class Specialization:
     """One compiled form of a kernel.
 
     signature: the argument types. config: the launch that asked for it (None: compiled ahead of a launch).
-    artifact: the code and all that is known of it. origin: "compiled", "disk" or "memory".
-    milliseconds: what it took to get it; phases: how many of them each part of that took. reason: why it was needed.
-    hooks: called before each of its launches; they may take themselves away.
-    module: what is called with the module that it becomes.
+    artifact: the code and everything known about it. origin: "compiled", "disk" or "memory".
+    milliseconds: how long it took to get it; phases: how many of them each part took. reason: why it was needed.
+    hooks: called before each of its launches; they may remove themselves.
+    module: callbacks for the module that it is loaded as.
     """
 
     signature: Signature
@@ -71,7 +71,7 @@ class Specialization:
 
     @property
     def tier(self) -> str:
-        """Of a kernel made with jit(tiered=True): "generic" or "specialized"; of others, nothing."""
+        """The tier of a kernel made with jit(tiered=True), "generic" or "specialized"; empty for other kernels."""
         return str(self.metadata.get("tier", ""))
 
     def serves(self, target: Target, config: LaunchConfig | None, args: Sequence[Any] | None) -> bool:
@@ -103,7 +103,7 @@ class Displaced:
 
 
 class SpecializationWarning(UserWarning):
-    """A kernel has more specializations than it may keep; the message names what varies, and the cure."""
+    """A kernel has more specializations than it may keep; the message names what varies, and says what to do."""
 
 
 class Specializations:

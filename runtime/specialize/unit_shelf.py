@@ -1,6 +1,6 @@
 """UnitShelf: the store as compiles see it, where they find and leave what the front end made of device functions.
 
-What a compile leaves is put into the store once the compile has gone well.
+What a compile leaves is put into the store once the compile has succeeded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Atomics: cuda.atomic in a kernel that is stepped through, where no other thread comes in between anyway."""
+"""Atomics: cuda.atomic in a kernel that is stepped through, where other threads cannot interfere anyway."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Block: the threads of one block as threads of Python. One runs at a time, until it waits or ends.
+"""Block: the threads of one block as Python threads. One runs at a time, until it waits or ends.
 
-They take turns in the order of their numbers, so each run is like the last.
+They take turns in the order of their numbers, so all runs are alike.
 """
 
 from __future__ import annotations
@@ -129,12 +129,12 @@ class Block:
         if not groups:
             return (
                 f"tid={list(last.position)} ctaid={list(self.position)}: threads of the block wait at different "
-                "barriers, so none can go on; call the barrier where all of them reach it"
+                "barriers, so none can continue; call the barrier where all of them reach it"
             )
         first = groups[0][0]
         return (
             f"tid={list(first.position)} ctaid={list(self.position)}: the thread waits for lanes of its warp which its "
-            "mask names and which wait elsewhere, so none can go on; name in the mask the lanes that come to the call"
+            "mask names and which wait elsewhere, so none can continue; name in the mask the lanes that reach the call"
         )
 
 

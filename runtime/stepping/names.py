@@ -109,7 +109,7 @@ def _plain(given: Any) -> Any:
 
 
 def array_of(value: Any) -> Any:
-    """Return a device array of the host's as a NumPy array over the same memory; anything else as it is."""
+    """Return a device array in host memory as a NumPy array over the same memory; anything else as it is."""
     from gridjit.runtime.memory.device_array import DeviceArray
 
     return operations.items(value._ghost) if isinstance(value, DeviceArray) else value

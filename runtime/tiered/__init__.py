@@ -1,1 +1,1 @@
-"""jit(tiered=True): generic code serves launches while the code that is specialized for them is compiled elsewhere."""
+"""jit(tiered=True): generic code serves launches while another process compiles the specialized code."""

@@ -1,6 +1,6 @@
 """TieredKernel: a kernel whose launches never wait for specialized code; Generic: its form with nothing folded into it.
 
-Both are one kernel to programs, to libraries that look on while they are compiled, and to its statistics.
+Both are one kernel to programs, to libraries that take part in their compiles, and to its statistics.
 """
 
 from __future__ import annotations

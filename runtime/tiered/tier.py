@@ -1,6 +1,6 @@
-"""Tier: what serves the launches of one shape that fields of jit(specialize=...) tell apart, and since when.
+"""Tier: which code serves launches with the same values in the fields of jit(specialize=...), and since when.
 
-It begins with generic code and ends with specialized code, or stays with what it has and says why.
+It begins with generic code and ends with specialized code, or keeps what it has and says why.
 """
 
 from __future__ import annotations

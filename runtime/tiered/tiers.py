@@ -1,8 +1,8 @@
-"""Tiers: decides for each new launch of a tiered kernel whether generic code serves it, and has the rest made.
+"""Tiers: decides for each new launch of a tiered kernel whether generic code serves it, and has the rest compiled.
 
-A launch is served by the specialized code if that is here, in memory or in the cache. Else generic code serves, which
-is compiled now if the cache has none, and the specialized code is handed over to another process. Where generic code
-would not be right, or not for sure, or no process could make the rest, the specialized code is compiled now.
+Specialized code serves a launch if it is in memory or in the cache. Otherwise generic code serves, which is compiled
+now if the cache has none, and the specialized code is handed over to another process. If generic code would be wrong,
+or might be, or if no process could compile the rest, the specialized code is compiled now.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class Tiers:
         if self._taken(ahead, wanted):
             tier.swap(self._specialized.stats)
             return True
-        tier.stay(ahead.why or "what another process made of it is not for this one")
+        tier.stay(ahead.why or "the code that another process compiled does not fit this one")
         return False
 
     def _taken(self, ahead: Ahead, wanted: Wanted) -> bool:

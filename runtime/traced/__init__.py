@@ -1,1 +1,1 @@
-"""What a process tells of its compiles and launches, in a file that trace viewers open: GRIDJIT_TRACE."""
+"""GRIDJIT_TRACE: a process's compiles and launches, in a file that trace viewers open."""

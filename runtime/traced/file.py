@@ -2,8 +2,8 @@
 
 The format is Chrome's "Trace Event Format" (an array of objects), which ui.perfetto.dev and chrome://tracing open. Each
 addition replaces the end of the array with one write under the file's lock, which dies with its holder: a process that
-is killed leaves what it wrote before, and nothing else. Anything else that is there is left as it is. That a file
-cannot be written is said once, and costs no launch.
+is killed leaves what it wrote before, and nothing else. A file that holds anything else is left as it is. If a file
+cannot be written, one warning says so, and no launch fails.
 """
 
 from __future__ import annotations

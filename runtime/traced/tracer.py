@@ -1,4 +1,4 @@
-"""Tracer: tells a trace of what this process compiles and finds, by phase, and of launches that Python makes, with why.
+"""Tracer: writes to a trace what this process compiles and finds, by phase, and why Python makes a launch.
 
 Times are microseconds of the system's monotonic clock, which all processes of a machine share.
 """
@@ -148,7 +148,7 @@ class _TracedPhases(Phases):
 
 
 class Told:
-    """What is told of a launch from Python: why Python makes it, and when it ended, if not with what is timed."""
+    """What is said of a launch from Python: why Python makes it, and when it ended, if not with what is timed."""
 
     __slots__ = ("ended", "why")
 

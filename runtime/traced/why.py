@@ -1,4 +1,4 @@
-"""why: launches from Python with what keeps them from machine code, as a trace tells it."""
+"""why: the reasons why launches are made from Python instead of machine code, in the words of a trace."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def first(found: Specialization, *, again: bool) -> str:
     if each:
         return f"its code depends on {', '.join(each)}, which is compared in each launch"
     if again:
-        return "it has generic code until the specialized is there"
+        return "it runs generic code until its specialized code is ready"
     return f"first launch of its shape with arguments of these kinds: {found.origin}, {found.reason}"
 
 
@@ -85,7 +85,7 @@ def _unusual(config: LaunchConfig, ready: Ready) -> str | None:
     if config.cluster is not None or config.cooperative or config.programmatic or artifact.cooperative:
         return "it is cooperative, programmatic, or has clusters"
     if artifact.metadata.get("checks") or artifact.exceptions:
-        return "what it raises is looked for after each launch (debug=True)"
+        return "Python checks for exceptions after each launch (debug=True)"
     if ready.loaded.address is None:
-        return "its code cannot be launched by an address, or not yet"
+        return "its code cannot be launched through an address, or not yet"
     return None

@@ -40,7 +40,7 @@ def _gridjit_compiler(target: str) -> Callable[[Any, str], dict[str, Any]]:
     from gridjit.compiler import phases
     from gridjit.compiler.frontend.bootstrap import numba_cuda
 
-    phases.clock = time.process_time  # other programs' work is no phase of ours
+    phases.clock = time.process_time  # leaves out the work of other programs
 
     numba_cuda()
     for module in ("compile", "frontend.lower", f"targets.{'host' if target == 'host' else 'ptx'}.generate"):

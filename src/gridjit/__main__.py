@@ -1,4 +1,4 @@
-"""The command `gridjit`; see `gridjit --help`. An interrupt ends it with status 130 and without a word."""
+"""The command `gridjit`; see `gridjit --help`. An interrupt ends it silently, with status 130."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """numba.cuda's vocabulary under gridjit's compiler: `from gridjit import cuda` for `from numba import cuda`.
 
 jit, device arrays, streams and events are gridjit's own and work on either target; every other name is looked up in
-numba.cuda on first use. Importing this module imports no compiler. Type checkers know all that is gridjit's own, and
-numba's types.
+numba.cuda on first use. Importing this module does not import a compiler. Type checkers know the types of all names
+that are gridjit's own, and numba's types.
 """
 
 from __future__ import annotations

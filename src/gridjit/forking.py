@@ -1,10 +1,10 @@
 """forking: what a fork of this process waits for, and locks that a forked child finds free.
 
-A forked child has only the thread that forked. Work that other threads had begun is never finished there: locks
-stay held, tables half changed, and the hidden locks of LLVM and SQLite cannot be freed by anyone. So a fork waits until
-no other thread is in a `section`, for PATIENCE_S at most; and a `lock` that another thread holds all the same is free
-in the child. It waits for imports too, anyone's, for a second. Python frees their locks in no child; here, what another
-thread was importing all the same is imported anew by the child.
+A forked child has only the thread that forked. Work that other threads had begun is never finished there: locks stay
+held, tables half changed, and nobody can free the hidden locks of LLVM and SQLite. So a fork waits until no other
+thread is in a `section`, for PATIENCE_S at most. If another thread still holds a `lock` then, the child finds it free.
+A fork also waits for imports of any thread, for a second. Python does not free import locks in a child; here, the child
+imports anew what another thread was still importing.
 
 Two rules keep such waits short. A lock that is held for moments is taken inside a section:
 `with section(), self._lock:`. One that is held while others compile is taken outside: `with compile_lock, section():`.

@@ -1,4 +1,4 @@
-"""install: numba.cuda's names are gridjit's from then on, for programs and packages that import it themselves."""
+"""install: makes numba.cuda's names gridjit's, for programs and packages that import numba.cuda themselves."""
 
 from __future__ import annotations
 
@@ -100,23 +100,23 @@ class Installed:
 
 
 def install() -> Installed:
-    """Have numba.cuda's names be gridjit's in this process: jit, arrays, streams, events, launch configurations.
+    """Make numba.cuda's names gridjit's in this process: jit, arrays, streams, events, launch configurations.
 
     Programs and packages that import numba.cuda, before or after, then run on gridjit unchanged, on a GPU or the host.
-    What their modules took from numba.cuda before is replaced there; kernels that numba-cuda's jit made before stay
-    its own, and a warning names them. Calling it again does nothing.
+    Names that their modules imported from numba.cuda before are replaced there. Kernels that numba-cuda's jit made
+    before stay its own, and a warning names them. Calling install again does nothing.
 
         import gridjit
         gridjit.install()
         import a_package_that_imports_numba_cuda
 
-    Returns what a `with` statement takes, to give the names back at the end of the block; uninstall() does so, too.
+    Returns a context manager that restores the names at the end of a `with` block; uninstall() does so, too.
     """
     return _install(Installed())
 
 
 def uninstall() -> None:
-    """Give numba.cuda its own names back; what was imported or made meanwhile stays gridjit's."""
+    """Restore numba.cuda's own names; what was imported or made in between stays gridjit's."""
     with section(), _changing:
         if _installed:
             _installed.pop().end()
@@ -144,6 +144,6 @@ def _install(wanted: Installed) -> Installed:
 
 def _late(kernels: list[str]) -> str:
     return (
-        f"gridjit.install() came too late for these kernels, which numba-cuda has made: {', '.join(kernels[:5])}"
+        f"gridjit.install() was called too late for these kernels, which numba-cuda made: {', '.join(kernels[:5])}"
         f"{' and more' * (len(kernels) > 5)}; call it before the modules that define them are imported"
     )

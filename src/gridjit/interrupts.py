@@ -1,10 +1,10 @@
-"""interrupts: work that one of the calling thread waits for, restoring that always completes, and errors that are one.
+"""interrupts: work that ends before an interrupt is raised, clean-up that always completes, exceptions of handlers.
 
 Ctrl-C, a signal's handler or PyThreadState_SetAsyncExc raise an exception at any call of the thread that they are for.
 They come at calls and at the start of functions, not between plain assignments.
 
-What a handler raises may be an Exception, and TimeoutError is an OSError, too. A cache that takes it for a fault of the
-disk, or a walk that takes it for one of a value's own code, would let a program run on whose time is up.
+What a handler raises may be an Exception; TimeoutError is even an OSError. If a cache took it for a fault of the disk,
+or a walk over a value took it for an error of that value's code, a program would run on after its time is up.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """messages: warnings, and lines that the user asked for. A message may be lost; a launch may not.
 
-Warnings name the user's line. Other messages go to the logger `gridjit` where the program listens to it; `logging` is
+Warnings name the user's line. Other messages go to the logger `gridjit` if the program listens to it; `logging` is
 imported here only for a warning that would otherwise be lost.
 
-Standard error can be closed, a broken pipe, or None (daemons, pythonw), and what shows warnings can be the user's own.
+Standard error can be closed, a broken pipe, or None (daemons, pythonw), and the program may have its own way to show
+warnings.
 """
 
 from __future__ import annotations

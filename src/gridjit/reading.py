@@ -44,7 +44,7 @@ def parse(data: bytes) -> Any:
 def text(value: Any) -> str:
     """Return value, a text."""
     if type(value) is not str:
-        raise Unreadable(f"a text is expected, not a {type(value).__name__}")
+        raise Unreadable(f"a string is expected, not a {type(value).__name__}")
     return value
 
 

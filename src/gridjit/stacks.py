@@ -1,4 +1,4 @@
-"""stacks: how large this thread's stack is, and new threads that surely begin, with room for libraries."""
+"""stacks: how large this thread's stack is, and new threads that are sure to begin, with enough stack for libraries."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def test_a_picture_is_well_formed_and_names_its_lines(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["nothing", "=path", "name=", "name=/nonexistent"])
-def test_what_is_no_named_checkout_is_refused(text):
+def test_what_is_not_a_named_checkout_is_refused(text):
     with pytest.raises(ValueError, match=r"name=path|not a checkout of gridjit"):
         Repository.of(text)
 

@@ -160,7 +160,7 @@ def resealed(entries: bytes, count: int) -> bytes:
 
 
 @pytest.mark.parametrize("name", [b"../../etc/passwd", b"ab/ab/../x.o", b"zz/zzzzzzzz.o", b"ab/abababab.py", b"\xff"])
-def test_a_name_that_is_no_entrys_is_refused(name: bytes, tmp_path: Path) -> None:
+def test_a_name_that_is_not_an_entrys_is_refused(name: bytes, tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(resealed(HEAD.pack(len(name), 4) + name + b"data", 1))
     with pytest.raises(CacheError, match="does not name an entry"):
         import_bundle(tmp_path / "b", MemoryStore(), Locks(), None)

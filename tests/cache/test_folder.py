@@ -55,7 +55,9 @@ def test_a_relative_folder_stays_where_it_is_when_the_process_changes_its_own(tm
     assert list((tmp_path / "there").iterdir()) == []
 
 
-def test_a_relative_folder_in_a_current_folder_that_is_gone_is_no_cache_and_one_warning(tmp_path, monkeypatch, key_of):
+def test_a_relative_folder_in_a_current_folder_that_is_gone_is_not_a_cache_and_gives_one_warning(
+    tmp_path, monkeypatch, key_of
+):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()

@@ -164,7 +164,7 @@ def broken(**changes: object) -> bytes:
         broken(shapes=[{"facts": [str(number)], "used": []} for number in range(20_000)]),
     ],
 )
-def test_what_is_no_manifest_of_this_schema_is_empty(data):
+def test_what_is_not_a_manifest_of_this_schema_is_empty(data):
     assert Manifest.from_bytes(broken()).shapes == (BLOCK,)
     assert Manifest.from_bytes(data) == Manifest()
 

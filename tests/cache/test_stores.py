@@ -58,7 +58,7 @@ def test_a_closed_store_can_be_used_again(store, key_of):
 
 
 @pytest.mark.parametrize("key", ["", "ABCDEF0123", "../../../etc/passwd", "abcdef0123\n", "abcdef/0123", "x" * 64])
-def test_a_name_that_is_no_digest_is_refused(store, key):
+def test_a_name_that_is_not_a_digest_is_refused(store, key):
     for act in (store.get, store.find, store.remove, lambda key: store.put(key, b"", suffix=".o")):
         with pytest.raises(CacheError, match="hexadecimal"):
             act(key)

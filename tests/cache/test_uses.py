@@ -36,7 +36,7 @@ def test_uses_are_read_as_they_were_noted(store: DiskStore, key_of: Callable[[ob
     assert tally.since is not None and tally.last is not None and tally.since <= tally.last
 
 
-def test_no_uses_are_no_rate() -> None:
+def test_no_uses_give_no_rate() -> None:
     assert (Tally.of([]).rate, Tally.of([]).last) == (None, None)
 
 

@@ -64,7 +64,7 @@ def test_ls_gives_scripts_the_same_as_values(listed: Any) -> None:
     assert listed("--kernel", "opstats:scale") == listed("--kernel", "scale") == listed("--kernel", "opstats.scale")
 
 
-def test_an_empty_cache_is_no_problem(run: Any) -> None:
+def test_an_empty_cache_is_not_a_problem(run: Any) -> None:
     assert run("ls")[:2] == (0, "nothing in the cache\n")
     assert run("verify")[:2] == (0, "0 good, 0 bad\n")
     assert run("gc")[0] == run("clear")[0] == run("du")[0] == 0

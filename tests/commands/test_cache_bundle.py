@@ -96,7 +96,7 @@ def test_a_signed_export_is_refused_elsewhere(
 
 
 @pytest.mark.parametrize(("name", "reason"), [("missing", "cannot be read"), ("opstats.py", "is not a gridjit bundle")])
-def test_what_is_no_bundle_is_one_line_and_status_1(
+def test_what_is_not_a_bundle_is_one_line_and_status_1(
     name: str, reason: str, kernels: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["cache", "import", name]) == 1

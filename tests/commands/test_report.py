@@ -329,7 +329,7 @@ def test_a_trace_whose_end_is_missing_is_read(run: Run, tmp_path: Path, end: str
     "text",
     ["", "notes", "{}", "7", '{"traceEvents": 3}', "[" * 100_000, '[{"ph": "X", "ts": NaN', b"\xff\xfe\0"],
 )
-def test_what_is_no_trace_is_an_error_in_one_line(run: Run, tmp_path: Path, text: str | bytes) -> None:
+def test_what_is_not_a_trace_is_an_error_in_one_line(run: Run, tmp_path: Path, text: str | bytes) -> None:
     path = tmp_path / "it.json"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     status, out, err = run(str(path))
@@ -361,7 +361,7 @@ def test_the_bar_of_a_kernel_holds_all_its_phases_also_where_look_ups_are_not_pa
     assert "long: 160 ms" in bars[1]
 
 
-def test_a_damaged_record_of_phases_is_no_reason_to_fail() -> None:
+def test_a_damaged_record_of_phases_is_not_a_reason_to_fail() -> None:
     from types import SimpleNamespace
 
     from gridjit.commands.reports.cached import report_of

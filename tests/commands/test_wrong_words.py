@@ -38,7 +38,11 @@ FLOATS = "void(float32[::1])"
         ("report --kernel sizd", 1, "holds no entry of sizd; did you mean opstats.sized?"),
         ("cache ls --kernle sized", 2, "cache ls has no option --kernle; did you mean --kernel?"),
         ("report --nosuch", 2, "report has no option --nosuch; `gridjit report --help` lists its options"),
-        ("cache ls sized", 2, "cache ls takes no further word 'sized'; `gridjit cache ls --help` shows what it takes"),
+        (
+            "cache ls sized",
+            2,
+            "cache ls takes no further argument 'sized'; `gridjit cache ls --help` shows what it takes",
+        ),
         ("cache export b --target sm_80", 1, "holds no entry for sm_80; `gridjit cache ls` lists what is there"),
         ("cache export b --target hopper", 2, "--target hopper: give 'host' or an architecture such as 'sm_90'"),
         ("cache import nowhere", 1, "nowhere cannot be read: No such file or directory"),
@@ -68,7 +72,7 @@ def test_explain_without_a_launch_says_how_to_give_one(capsys: pytest.CaptureFix
 @pytest.mark.some(1)
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize("words", ["cache ls", "cache ls --json", "cache verify", "info"])
-def test_a_reader_that_goes_away_is_no_error(words: str) -> None:
+def test_a_reader_that_goes_away_is_not_an_error(words: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "gridjit", *words.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

@@ -49,7 +49,7 @@ def test_a_product_is_fused_with_the_sum_or_difference_that_it_is_part_of(
         ('%"r" = fadd double %"a", %"b"',),
     ],
 )
-def test_what_is_no_such_product_stays_as_it_is(lines: tuple[str, ...]) -> None:
+def test_what_is_not_such_a_product_stays_as_it_is(lines: tuple[str, ...]) -> None:
     assert contracted(body(*lines)) == body(*lines)
 
 

@@ -76,7 +76,7 @@ def test_shared_memory_beyond_what_a_launch_can_say_is_refused_where_it_is_given
 
 
 @pytest.mark.parametrize(("grid", "sharedmem"), [(2.0, 0), (2, 1.5)])
-def test_what_is_no_whole_number_is_of_the_wrong_type_too(grid: Any, sharedmem: Any) -> None:
+def test_what_is_not_a_whole_number_is_of_the_wrong_type_too(grid: Any, sharedmem: Any) -> None:
     with pytest.raises(TypeError):
         LaunchConfig.of(grid, 32, sharedmem)
 

@@ -104,7 +104,7 @@ def test_items_that_are_added_to_are_each_threads_own_and_written_before():
     assert (x == 1).all()
     with pytest.raises(gridjit.RaceError):
         checked(all_add)[2, 32](x)
-    with pytest.raises(gridjit.UninitializedError, match="reads an item of array 'x' that nobody wrote"):
+    with pytest.raises(gridjit.UninitializedError, match="reads an item of array 'x' that nothing has written"):
         checked(each_adds)[2, 32](cuda.device_array(64))
 
 
@@ -133,7 +133,7 @@ def reads_and_races(x, out):
 def test_a_read_of_unwritten_memory_is_named_before_races_that_may_follow_from_what_it_read():
     kernel = checked(reads_and_races)
     with pytest.raises(
-        gridjit.UninitializedError, match=r"'tile' that nobody wrote; .* array 'x' .* nothing orders the two"
+        gridjit.UninitializedError, match=r"'tile' that nothing has written; .* array 'x' .* nothing orders the two"
     ):
         kernel[1, 32](np.zeros(1), np.zeros(32))
 

@@ -56,7 +56,7 @@ def test_a_missing_barrier_is_an_error_that_names_both_lines_threads_and_the_arr
 def test_what_is_found_comes_with_what_to_do_about_it():
     with pytest.raises(gridjit.RaceError, match=r"nothing orders the two; order them with cuda\.syncthreads\(\)"):
         checked(without_barrier)[1, 32](np.ones(32, np.float32))
-    with pytest.raises(gridjit.UninitializedError, match="that nobody wrote; write it first"):
+    with pytest.raises(gridjit.UninitializedError, match="that nothing has written; write it first"):
         checked(adds_up)[1, 32](cuda.device_array(32, np.float32))
 
 
@@ -100,7 +100,7 @@ def only_atomic(x):
 
 
 def test_an_atomic_operation_races_with_a_plain_read():
-    with pytest.raises(gridjit.RaceError, match=r"changes atomically an item of array 'x' that .* reads"):
+    with pytest.raises(gridjit.RaceError, match=r"atomically changes an item of array 'x' that .* reads"):
         checked(plain_and_atomic)[1, 4](np.zeros(1, np.int32), np.zeros(4))
 
 
@@ -146,7 +146,7 @@ def nothing_changed_by_any(x, out):
 @pytest.mark.parametrize("grid", [(1, 4), (4, 1)], ids=["threads", "blocks"])
 @pytest.mark.parametrize("kernel", [failed_and_read, nothing_added_and_read, failed_and_written])
 def test_an_atomic_operation_that_changes_nothing_races_as_one_that_does(kernel, grid):
-    with pytest.raises(gridjit.RaceError, match=r"an item of array .x. that .* changes atomically"):
+    with pytest.raises(gridjit.RaceError, match=r"an item of array .x. that .* atomically changes"):
         checked(kernel)[grid](np.zeros(1, np.int32), np.zeros(4, np.int32))
 
 
@@ -282,7 +282,9 @@ def adds_up(x):
 
 def test_adding_to_memory_that_was_never_cleared_names_line_and_array():
     kernel, x = checked(adds_up), cuda.device_array(32, np.float32)
-    with pytest.raises(gridjit.UninitializedError, match=rf"{at(adds_up, 'atomic.add')}.* array 'x' that nobody wrote"):
+    with pytest.raises(
+        gridjit.UninitializedError, match=rf"{at(adds_up, 'atomic.add')}.* array 'x' that nothing has written"
+    ):
         kernel[1, 32](x)
 
 
@@ -329,12 +331,14 @@ def half_of_shared(out):
 
 def test_local_memory_that_a_thread_did_not_write_is_unwritten_in_each_thread():
     kernel = checked(half_of_local)
-    with pytest.raises(gridjit.UninitializedError, match="local array 'own' that nobody wrote"):
+    with pytest.raises(gridjit.UninitializedError, match="local array 'own' that nothing has written"):
         kernel[1, 32](np.zeros(32))
 
 
 def test_shared_memory_that_another_block_wrote_is_unwritten():
-    with pytest.raises(gridjit.UninitializedError, match=r"thread \(16, 0, 0\) .* shared array 'tile' that nobody"):
+    with pytest.raises(
+        gridjit.UninitializedError, match=r"thread \(16, 0, 0\) .* shared array 'tile' that nothing has written"
+    ):
         checked(half_of_shared)[2, 32](np.zeros(64, np.int64))
 
 
@@ -376,7 +380,7 @@ def test_an_index_out_of_bounds_names_index_axis_size_and_array_wherever_it_is(
     function, array, axis, size, name, index
 ):
     whose = rf" of array '{name}'" if name else ".*"
-    words = rf"index {index} of axis {axis}{whose}, whose size there is {size}"
+    words = rf"index {index} of axis {axis}{whose}, whose size is {size}"
     with pytest.raises(IndexError, match=rf"{function.__name__}.*line \d+.*tid=\[0, 0, 0\].*{words}"):
         checked(function)[1, 1](array, index)
 

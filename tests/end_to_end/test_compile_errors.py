@@ -271,7 +271,7 @@ class Colour(enum.IntEnum):
 
 GIVEN = {
     "read-only": (np.broadcast_to(np.float32(1), 4), "'out' is a read-only array, and an item of it is assigned"),
-    "texts": (np.array(["abc"]), "1 cannot be stored as <U3\n.*Assign a text"),
+    "texts": (np.array(["abc"]), "1 cannot be stored as <U3\n.*Assign a string"),
     "enum": (Colour.RED, "'out' is one enum Colour, not an array, and cannot be indexed"),
     "dtype": (np.dtype(np.float32), "'out' is one dtype\\(float32\\), not an array"),
 }

@@ -94,7 +94,7 @@ REFUSED = "scale[1, 99999](np.ones(4))"
     ("cell", "said"),
     [
         (COMPILES_NOT, "'FACTR' is not defined"),
-        (RAISES, "index 4 of axis 0 of array 'x', whose size there is 4"),
+        (RAISES, "index 4 of axis 0 of array 'x', whose size is 4"),
         (REFUSED, "blockdim.x is 99999; it must be from 1 to 1024"),
     ],
 )

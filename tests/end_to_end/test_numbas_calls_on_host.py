@@ -168,7 +168,7 @@ def test_a_call_that_needs_a_real_gpu_is_refused_with_the_reason(call: str) -> N
 
 
 @pytest.mark.parametrize(("given", "what"), [("'a', 0", "threads"), ("32, 'a'", "bytes")])
-def test_occupancy_of_a_block_that_is_no_number_is_refused_with_it(given: str, what: str) -> None:
+def test_occupancy_of_a_block_that_is_not_a_number_is_refused_with_it(given: str, what: str) -> None:
     with pytest.raises(ArgumentError, match=f"='a'.*: give a whole number of {what}"):
         asked(f"cuda.current_context().get_active_blocks_per_multiprocessor(None, {given})")
 

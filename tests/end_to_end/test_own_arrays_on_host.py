@@ -194,7 +194,7 @@ def _is_racing(function, launch, x):
 
 
 @pytest.mark.parametrize("strides", [(8, 8), (16, 8), (0, 8), (24, 8)])
-def test_items_of_an_array_that_overlap_are_no_threads_own(strides):
+def test_items_of_an_array_that_overlap_are_not_owned_by_a_thread(strides):
     x = np.lib.stride_tricks.as_strided(np.zeros(64), (4, 3), strides)
     expected = _races(_places, ((4, 3, 1), (1, 1, 1)), (4, 3), lambda i, j: i * strides[0] + j * strides[1])
     assert _is_racing(by_place, ((4, 3), 1), x) == expected

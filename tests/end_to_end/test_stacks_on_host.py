@@ -77,7 +77,7 @@ def test_recursion_that_is_too_deep_is_an_error_that_names_the_thread(kernel, pl
         kernel[2, 64](out, 5)
     with pytest.raises(gridjit.LaunchError, match=f"{place}.*recursion too deep") as caught:
         kernel[2, 64](out, 10**12)
-    said = r"it takes ([\d,]+) bytes of ([\d,]+) that there are for it, and the next call may take ([\d,]+) more"
+    said = r"it takes ([\d,]+) of the ([\d,]+) bytes available, and the next call may take ([\d,]+) more"
     taken, limit, more = (int(word.replace(",", "")) for word in re.search(said, str(caught.value)).groups())
     assert 0 < taken <= limit < taken + more
     assert 2**20 < limit <= 2**26

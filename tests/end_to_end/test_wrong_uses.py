@@ -78,7 +78,7 @@ USES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "strides": (
         lambda: cuda.device_array((3, 4), strides=(8,)),
         LayoutError,
-        "strides (8,) do not go with shape (3, 4)",
+        "strides (8,) do not fit shape (3, 4)",
     ),
     "like": (lambda: cuda.device_array_like(5), ArgumentError, "device_array_like: an int has no dtype"),
     "to host": (lambda: array().copy_to_host("a"), ArgumentError, "copy_to_host: a str cannot be copied into"),  # type: ignore[arg-type]
@@ -210,7 +210,11 @@ USES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ConfigError,
         "item 1 is a numpy.ndarray and not its type: give cuda.float32[:, :]",
     ),
-    "text in a tuple": (lambda: touched.compile(("int64",)), ConfigError, "item 1 is a text: give one text for the"),
+    "text in a tuple": (
+        lambda: touched.compile(("int64",)),
+        ConfigError,
+        "item 1 is a string: give one string for the",
+    ),
     "nothing for a type": (lambda: gridjit.jit((None,))(adds), ConfigError, "item 1 is None, not a type of kernels"),
     "stream of a stream": (
         lambda: cuda.current_stream("x"),  # type: ignore[arg-type]
@@ -229,7 +233,7 @@ USES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ArgumentError,
         "max_cooperative_grid_blocks('32', 0): give a block's threads as whole numbers",
     ),
-    "signature": (lambda: touched.compile(5), ConfigError, 'give a text, such as "void(float32[::1], int64)"'),  # type: ignore[arg-type]
+    "signature": (lambda: touched.compile(5), ConfigError, 'give a string, such as "void(float32[::1], int64)"'),  # type: ignore[arg-type]
 }
 
 

@@ -98,7 +98,7 @@ def test_a_folder_that_may_only_be_read_answers_and_keeps_nothing_new(open_folde
     assert sorted(folder.rglob("*")) == before
 
 
-def test_a_folder_under_one_that_may_not_be_entered_is_no_cache(open_folder: Path) -> None:
+def test_a_folder_under_one_that_may_not_be_entered_is_not_a_cache(open_folder: Path) -> None:
     (open_folder / "closed").mkdir(mode=0o700)
     (open_folder / "closed" / "cache").mkdir(mode=0o700)
     if os.geteuid() != 0:
@@ -110,20 +110,20 @@ def test_a_folder_under_one_that_may_not_be_entered_is_no_cache(open_folder: Pat
     assert list((open_folder / "closed" / "cache").iterdir()) == []
 
 
-def test_a_folder_that_may_not_be_made_is_no_cache(open_folder: Path) -> None:
+def test_a_folder_that_may_not_be_made_is_not_a_cache(open_folder: Path) -> None:
     open_folder.chmod(0o555)
     compiles, message = run_unprivileged(open_folder / "deep" / "cache")
     assert compiles == [1, 1, 1, 1]
     assert f"cache folder {open_folder}/deep/cache cannot be written" in message
 
 
-def test_without_a_home_there_is_no_cache_and_one_warning() -> None:
+def test_without_a_home_the_cache_is_off_and_gives_one_warning() -> None:
     compiles, message = run_unprivileged(None, HOME=None, XDG_CACHE_HOME=None)
     assert compiles == [1, 1, 1, 1]
     assert "Set GRIDJIT_CACHE_DIR to a folder of your own" in message
 
 
-def test_with_a_home_that_is_not_there_there_is_no_cache_and_one_warning(open_folder: Path) -> None:
+def test_with_a_home_that_does_not_exist_the_cache_is_off_and_gives_one_warning(open_folder: Path) -> None:
     open_folder.chmod(0o555)
     compiles, message = run_unprivileged(None, HOME=str(open_folder / "gone"), XDG_CACHE_HOME=None)
     assert compiles == [1, 1, 1, 1]

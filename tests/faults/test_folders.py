@@ -47,7 +47,7 @@ def use_quietly(store: DiskStore, key: str) -> list[str]:
     return [str(warning.message) for warning in caught]
 
 
-def test_a_folder_that_cannot_be_made_is_no_cache_and_one_warning(tmp_path, key_of):
+def test_a_folder_that_cannot_be_made_is_not_a_cache_and_gives_one_warning(tmp_path, key_of):
     (tmp_path / "file").write_text("")
     folder = tmp_path / "file" / "cache"
     (message,) = use_quietly(DiskStore(folder), key_of(1))
@@ -55,7 +55,7 @@ def test_a_folder_that_cannot_be_made_is_no_cache_and_one_warning(tmp_path, key_
     assert message.endswith("Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to run without a cache.")
 
 
-def test_a_disk_that_fails_for_every_name_is_no_cache_and_one_warning(tmp_path, key_of, monkeypatch):
+def test_a_disk_that_fails_for_every_name_is_not_a_cache_and_gives_one_warning(tmp_path, key_of, monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
@@ -65,14 +65,14 @@ def test_a_disk_that_fails_for_every_name_is_no_cache_and_one_warning(tmp_path, 
     assert "Input/output error" in message
 
 
-def test_a_file_in_the_folders_place_is_no_cache_and_one_warning(tmp_path, key_of):
+def test_a_file_in_the_folders_place_is_not_a_cache_and_gives_one_warning(tmp_path, key_of):
     (tmp_path / "cache").write_text("precious")
     (message,) = use_quietly(DiskStore(tmp_path / "cache"), key_of(1))
     assert str(tmp_path / "cache") in message
     assert (tmp_path / "cache").read_text() == "precious"
 
 
-def test_a_folder_that_this_user_may_not_make_is_no_cache_and_one_warning(open_folder, unprivileged, key_of):
+def test_a_folder_that_this_user_may_not_make_is_not_a_cache_and_gives_one_warning(open_folder, unprivileged, key_of):
     open_folder.chmod(0o555)
     *answers, said = unprivileged(USE, open_folder / "cache", key_of(1), key_of(2)).splitlines()
     assert set(answers) == {"None"}
@@ -94,7 +94,9 @@ def test_a_folder_that_this_user_may_only_read_answers_and_warns_once(open_folde
     read_only_answers(unprivileged(USE, folder, key_of(1), key_of(2)).splitlines(), folder)
 
 
-def test_a_folder_that_this_user_may_not_even_read_is_no_cache_and_one_warning(open_folder, unprivileged, key_of):
+def test_a_folder_that_this_user_may_not_even_read_is_not_a_cache_and_gives_one_warning(
+    open_folder, unprivileged, key_of
+):
     folder = open_folder / "cache"
     DiskStore(folder).put(key_of(1), b"known", suffix=".o")
     folder.chmod(0o000)
@@ -125,7 +127,9 @@ def test_a_python_without_sqlite_reads_and_drops_writes_with_one_warning(tmp_pat
     assert lines[-1].startswith(f"1 CacheWarning cache folder {tmp_path} cannot be written: ")
 
 
-def test_a_folder_whose_name_holds_a_variable_is_no_other_folder_and_one_warning(tmp_path, key_of, monkeypatch):
+def test_a_folder_whose_name_holds_a_variable_is_not_another_folder_and_gives_one_warning(
+    tmp_path, key_of, monkeypatch
+):
     monkeypatch.setenv("ELSEWHERE", "elsewhere")
     (message,) = use_quietly(DiskStore(tmp_path / "$ELSEWHERE" / "cache"), key_of(1))
     assert "write it out" in message

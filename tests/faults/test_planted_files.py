@@ -297,7 +297,7 @@ def test_a_file_elsewhere_is_not_locked_in_a_locks_place(folder, keys, victim, p
 
 
 @as_root
-def test_a_link_that_another_user_made_is_no_cache_folder(tmp_path, folder, keys):
+def test_a_link_that_another_user_made_is_not_a_cache_folder(tmp_path, folder, keys):
     (tmp_path / "mine").mkdir(mode=0o700)
     folder.symlink_to(tmp_path / "mine")
     os.lchown(folder, NOBODY, NOBODY)
@@ -388,7 +388,7 @@ def test_a_file_of_no_use_does_not_hide_the_keys_other_files(folder, keys):
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, make_socket, make_device], ids=["pipe", "socket", "device"])
-def test_a_database_that_is_no_file_is_made_anew(folder, keys, make):
+def test_a_database_that_is_not_a_file_is_made_anew(folder, keys, make):
     DiskStore(folder).put(keys[0], b"put", suffix=".o")
     (folder / "cache.db").unlink()
     make(folder / "cache.db")

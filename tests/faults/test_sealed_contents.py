@@ -138,7 +138,7 @@ QUICK = settings(max_examples=4 * settings().max_examples)  # they take moments
 
 @QUICK
 @given(mutated(description()))
-def test_an_altered_description_is_no_artifact_or_one_that_says_the_same_of_itself(changed: Any) -> None:
+def test_an_altered_description_is_not_an_artifact_or_says_the_same_of_itself(changed: Any) -> None:
     found = Artifact.from_bytes(described(changed))
     assert found is None or Artifact.from_bytes(found.to_bytes()) == found
 
@@ -409,7 +409,7 @@ def section_of(image: bytes, number: int) -> tuple[int, ...]:
     return struct.unpack_from("<IIQQQQIIQQ", image, start + 64 * number)
 
 
-def test_symbols_and_relocations_of_things_that_are_not_there_are_no_code() -> None:
+def test_symbols_and_relocations_of_things_that_are_not_there_are_not_code() -> None:
     image, entry = an_object()
     headers = read_sections(image)
     symbols, relocations = (next(h for h in headers if h.type == kind and h.size) for kind in (2, 4))

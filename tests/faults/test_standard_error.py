@@ -63,7 +63,7 @@ def test_launches_go_on_without_standard_error(tmp_path: Path, broken: str) -> N
     assert run(tmp_path, BROKEN[broken], new=broken == "a descriptor that is gone") == "True 3\n"
 
 
-def test_a_cache_that_cannot_be_used_is_no_reason_to_fail_where_nobody_hears_of_it(tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_used_is_not_a_reason_to_fail_where_nobody_hears_of_it(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
     assert run(tmp_path, BROKEN["closed"]) == "True 3\n"
 

@@ -148,7 +148,7 @@ def test_an_import_counts_however_it_is_written(tmp_path: Path, text: str) -> No
     assert ["house.a", "house.b"] in circles(inside(modules({"house": tmp_path})))
 
 
-def test_what_only_type_checkers_read_is_no_import(tmp_path: Path) -> None:
+def test_what_only_type_checkers_read_is_not_an_import(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from house import b")
     (tmp_path / "b.py").write_text("from house import a")
     assert inside(modules({"house": tmp_path})) == {"house.a": set(), "house.b": {"house.a"}}

@@ -35,7 +35,7 @@ def test_a_switch_that_is_neither_on_nor_off_is_an_error() -> None:
         Settings.of({"GRIDJIT_CACHE": "maybe"})
 
 
-def test_compiling_for_what_is_no_launch_says_what_is() -> None:
+def test_compiling_for_what_is_not_a_launch_says_what_is() -> None:
     def kernel(x):
         x[0] = 1
 

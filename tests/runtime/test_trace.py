@@ -245,7 +245,7 @@ def test_threads_are_told_apart_by_number_and_name(trace: Trace) -> None:
 
 
 @pytest.mark.parametrize("what", ["folder", "other", "pipe", "missing"])
-def test_what_is_no_trace_is_left_alone_and_said_once(tmp_path: Path, what: str) -> None:
+def test_what_is_not_a_trace_is_left_alone_and_said_once(tmp_path: Path, what: str) -> None:
     path = tmp_path / "it"
     if what == "folder":
         path.mkdir()

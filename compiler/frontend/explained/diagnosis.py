@@ -1,4 +1,4 @@
-"""Diagnosis: why a kernel does not compile, as a value: who, where, what is wrong, and the way on. At most a screen."""
+"""Diagnosis: why a kernel does not compile, as a value: who, where, what is wrong, and what to do. At most a screen."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.interrupts import let_through
 
-# The first that knows the failure tells of it: what is told of one name or value before what is told of a whole line.
+# The first that knows the failure tells of it: what is said of one name or value before what is said of a whole line.
 _RULES: Final[tuple[Callable[[Failure], Finding | None], ...]] = (
     names.undefined,
     *libraries.RULES,

@@ -1,4 +1,4 @@
-"""Plain words: whether a text speaks to the user of a kernel, or of the insides of the compiler."""
+"""Plain words: whether a text is meant for the user of a kernel, or is about the internals of the compiler."""
 
 from __future__ import annotations
 

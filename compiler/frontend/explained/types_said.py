@@ -1,4 +1,4 @@
-"""Texts of numba with types and functions as users write them: `float32[:]` for `array(float32, 1d, C)`."""
+"""numba's messages with types and functions as users write them: `float32[:]` for `array(float32, 1d, C)`."""
 
 from __future__ import annotations
 

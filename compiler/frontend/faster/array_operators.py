@@ -1,7 +1,7 @@
 """array_operators: NumPy's rules for operators are asked about arrays only.
 
-For each operator, numba-cuda first looks for NumPy's loop that fits the operands, and refuses what it found if none of
-them is an array. Between numbers nothing else can come of it, so that is said at once.
+For each operator, numba-cuda first looks for the NumPy loop that fits the operands, and rejects it if none of
+them is an array. For numbers, that is always the outcome, so it is returned at once.
 """
 
 from __future__ import annotations

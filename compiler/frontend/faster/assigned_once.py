@@ -1,6 +1,6 @@
 """assigned_once: variables that need no memory are found by one walk over each block.
 
-numba-cuda keeps a variable out of memory if one block alone defines and uses it, and assigns it once. To count that, it
+numba-cuda keeps a variable out of memory if only one block defines and uses it, and assigns it once. To count that, it
 goes through the block's whole body for each of its variables: a straight kernel of some hundred lines is one block of
 thousands of both. Here assignments are counted by name, block by block.
 """

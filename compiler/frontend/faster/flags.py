@@ -1,4 +1,4 @@
-"""flags: those of a compile are compared by what was set of them.
+"""flags: the flags of a compile are compared by those that were set.
 
 Flags are part of the keys by which numba-cuda finds what it compiled. For their hash and for each comparison it asks
 each of their forty properties; the hash is of the properties' names, and so the same for all flags of a class.

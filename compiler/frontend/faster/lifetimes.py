@@ -1,8 +1,8 @@
-"""lifetimes: how long variables live is worked out when something asks, not after each pass.
+"""lifetimes: the lifetimes of variables are computed on demand, not after each pass.
 
-numba-cuda works it out a dozen times for every function, and looks at the last result only: each pass begins anew.
-Generators and literal_unroll alone read what an earlier pass left, so for these it is done as ever. Where an extension
-has rewrites, which may look at anything, it is done as ever for all functions.
+numba-cuda computes them a dozen times for every function, and uses only the last result: each pass starts over. Only
+generators and literal_unroll read what an earlier pass left, so for these numba's own code runs. If an extension
+has rewrites, which may look at anything, it runs for all functions.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class Replace(Protocol):
 class Piece:
     """A faster way, and what it stands on.
 
-    written_for: the functions of numba's that it replaces, and those whose ways it relies on, by module:qualified.name,
+    written_for: numba's functions that it replaces, and those whose ways it relies on, by module:qualified.name,
         each with the records of the sources that it was written for. install: puts it there.
     """
 

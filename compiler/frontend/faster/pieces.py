@@ -1,4 +1,4 @@
-"""pieces: all that is done faster, put in place for the duration of a compile."""
+"""pieces: everything that is done faster, put in place for the duration of a compile."""
 
 from __future__ import annotations
 

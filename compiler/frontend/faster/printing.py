@@ -1,8 +1,8 @@
 """printing: llvmlite's instructions as text, those of the kinds that kernels are full of each in one step.
 
 llvmlite calls a dozen functions for each instruction, and formats by the names of fields: a fifth of a long kernel's
-compile. What is made here is the same text, from the same texts of types and operands. llvmlite keeps each text with
-its object, and goes on with what it kept; so does this. Instructions with metadata, and other kinds, are llvmlite's.
+compile. This file makes the same text, from the same texts of types and operands. llvmlite keeps each text with its
+object and reuses it; so does this file. Instructions with metadata, and other kinds, are left to llvmlite.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""unread: texts that nobody reads take less time: those of assignments, and the colours of errors.
+"""unread: texts that nobody reads are made in less time: those of assignments, and the colours of errors.
 
 numba-cuda makes the text of each statement that it lowers, and prints it only if DEBUG_JIT is set. An assignment's has
 those of all parts of its expression in it. Here it is empty for the function that lowers it, and whole for others, as

@@ -1,4 +1,4 @@
-"""variables: those that a statement uses are listed by the classes of its parts, which are looked at once.
+"""variables: the variables that a statement uses are listed by the classes of its parts, which are inspected once.
 
 numba-cuda lists them for each statement in a dozen passes. It asks of each part whether it is a variable, an
 instruction, a list and so on, of two libraries' classes each; for abstract ones of them that takes long. The answer is

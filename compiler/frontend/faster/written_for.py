@@ -69,7 +69,7 @@ def _indentation(line: str) -> int:
 
 @functools.lru_cache(maxsize=8)
 def _lines(path: str) -> tuple[str, ...]:
-    """Return the lines of a file of numba's, none if there is no such file."""
+    """Return the lines of one of numba's files, none if it does not exist."""
     try:
         with open(path, encoding="utf-8") as file:
             return tuple(file.read().split("\n"))

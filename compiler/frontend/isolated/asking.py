@@ -1,7 +1,7 @@
 """asking: notes when code that runs in a compile asks numba for the kernel's function, or for its lines.
 
-A rewrite or an overload is handed numba's view of a function. In it are the Python function itself, with its
-attributes, texts, annotations and globals, and the lines of its code. The key does not hold these, except lines where
+A rewrite or an overload gets numba's view of a function. It contains the Python function itself, with its
+attributes, texts, annotations and globals, and the lines of its code. The key does not hold these, except lines if
 it is asked to. Numba reads them all the time, and its code does not depend on them. If anybody else reads them, the
 result stays in this process.
 """

@@ -1,7 +1,7 @@
-"""c_parser: numba imports cffi without the parser of C that cffi has, which is imported when it parses something.
+"""c_parser: numba imports cffi without cffi's C parser, which is imported only when it parses something.
 
-numba-cuda's contexts bring numba's support of cffi along, whether a kernel has to do with it or not. Most of what cffi
-takes to import is pycparser, whose lexer compiles regular expressions: a twentieth of a small kernel's first compile.
+numba-cuda's contexts load numba's support of cffi, whether a kernel uses it or not. Most of the time to import cffi
+goes into pycparser, whose lexer compiles regular expressions: a twentieth of a small kernel's first compile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""passes: has the time of numba-cuda's passes count for phases of the kernel's compile, grouped as people know them."""
+"""passes: counts the time of numba-cuda's passes as phases of the kernel's compile, in familiar groups."""
 
 from __future__ import annotations
 

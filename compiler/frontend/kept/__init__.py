@@ -1,1 +1,1 @@
-"""What the front end made of callees, kept for later compiles as long as it is what would be made again."""
+"""What the front end made of callees, kept for later compiles as long as compiling again would give the same."""

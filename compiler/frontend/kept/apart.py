@@ -1,7 +1,7 @@
-"""apart: registrations that no callee can meet of which a unit is made, as they are for an extension's own objects.
+"""apart: registrations for an extension's own objects, which cannot affect the callees of which units are made.
 
-A unit is of code that takes nothing of an extension's, and of plain types. What is for a function or a type of the
-extension's own is met by other code only.
+Units are made only of code that uses plain types and nothing of an extension. What is registered for a function or a
+type of the extension's own affects other code only.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ class Called:
 
     @classmethod
     def of(cls, dispatcher: Any) -> Called | None:
-        """Return the question with today's answer, None if that cannot be told."""
+        """Return the question with today's answer, None if that is unknown."""
         function, marks = dispatcher.py_func, _parameter_marks(dispatcher.py_func)
         if marks is None or type(function) is not FunctionType:
             return None

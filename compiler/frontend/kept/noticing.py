@@ -1,4 +1,4 @@
-"""noticing: what happens in a compile after which no unit can be made of the callees that are being compiled."""
+"""noticing: the events in a compile after which the callees that are being compiled cannot become units."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Patches: whether numba's code is what it was when it was first looked at, as programs change it in every way.
+"""Patches: whether numba's code is what it was at the first look: programs change it in every way.
 
-What the names of its modules and classes stand for, what is within that, and which modules go by numba's names.
+It compares what the names of its modules and classes refer to, what is inside that, and which modules have numba's
+names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""places: where numba looks for what a callee was compiled to, until the compile ends."""
+"""places: where numba looks for a callee's compiled code, until the compile ends."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""plain: which numba types and which values that code takes are known completely, and what tells one from another.
+"""plain: which numba types, and which values that code takes, are known completely, and what distinguishes them.
 
-Whatever is not known here has no mark, and what was made with it is not kept.
+Anything not known here has no mark, and code made with it is not kept.
 """
 
 from __future__ import annotations

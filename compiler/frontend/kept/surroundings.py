@@ -1,4 +1,4 @@
-"""Surroundings: all that a compile depends on which no question of the front end asks for, as one object to compare.
+"""Surroundings: everything that a compile depends on without the front end asking for it, as one object to compare.
 
 The target, numba's settings, what extensions registered, and numba's own code, which programs patch.
 """
@@ -80,7 +80,7 @@ def _registered_marks(registered: tuple[Registration, ...]) -> Mark:
 
 
 def _config() -> Mark:
-    """Return every setting of numba's that may affect code, as it stands, besides those of the environment."""
+    """Return every one of numba's settings that may affect code, as it stands, besides those of the environment."""
     return tuple(
         (module, name, repr(value))
         for module in SETTINGS

@@ -19,7 +19,7 @@ class Place(Protocol):
 
     @property
     def told(self) -> str | None:
-        """What tells one of numba-cuda's own from others in any process; None if nothing does, or it is another's."""
+        """What distinguishes one of numba-cuda's own in any process; None if nothing does, or it is another's."""
 
     def found(self, empty: Callable[[Any], None]) -> Any:
         """Return the result that is there in the compile that runs, None if there is none yet.

@@ -8,7 +8,7 @@ import numpy as np
 
 from gridjit.compiler.errors import ConfigError, a_class, shown
 
-_WAY_ON = 'give a text, such as "void(float32[::1], int64)", or a tuple of types: (cuda.float32[::1], cuda.int64)'
+_WAY_ON = 'give a string, such as "void(float32[::1], int64)", or a tuple of types: (cuda.float32[::1], cuda.int64)'
 
 _NUMBERS = (np.number, np.bool_, int, float, complex)
 
@@ -35,7 +35,7 @@ def _said(item: Any) -> str:
     if (name := _number(item)) is not None:
         return f"{what}, not a type of kernels: give cuda.{name}"
     if isinstance(item, str):
-        return f"a text: give one text for the whole signature, or types such as cuda.{_plain(item)}"
+        return f"a string: give one string for the whole signature, or types such as cuda.{_plain(item)}"
     return f"{what}, not a type of kernels: {_WAY_ON}"
 
 

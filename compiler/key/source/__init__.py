@@ -1,1 +1,1 @@
-"""The source of a kernel: its code, the values it refers to and all that it can call, as labelled texts."""
+"""The source of a kernel: its code, the values it refers to and everything it can call, as labelled texts."""

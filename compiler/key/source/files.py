@@ -1,4 +1,4 @@
-"""Files that code is made of, read without waiting; and their digests, computed again only when files may differ."""
+"""Files from which code is made, read without waiting, and their digests, computed again only if a file may differ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _digests: dict[str, tuple[tuple[int, int, int], str]] = {}
 
 
 def file_digest(path: str) -> str | None:
-    """Return the digest of the file's bytes, or None if there is no such file."""
+    """Return the digest of the file's bytes, or None if the file does not exist."""
     try:
         status = os.stat(path)
         stamp = (status.st_mtime_ns, status.st_size, status.st_ino)

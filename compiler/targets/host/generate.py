@@ -179,7 +179,7 @@ def _regions(
     own: Mapping[str, ValueType],
     asked: Plain | None,
 ) -> Regions:
-    """Return body cut into regions. own: the types of the values that checks added; empty if there are no checks."""
+    """Return body cut into regions. own: the types of the values that checks added; empty without checks."""
     arrays = local_arrays(body, target)
     types = value_types(module.get_function(BODY), target) | dict(own) if count_barriers(body) else {}
     return cut(body, added.types(types) if added else types, arrays, staying if own else tuple, asked)

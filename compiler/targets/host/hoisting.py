@@ -1,7 +1,7 @@
-"""hoisting: a function's own memory is set aside where the function begins, once, as LLVM and later stages expect.
+"""hoisting: a function's local memory is allocated once, at its beginning, as LLVM and later stages expect.
 
-numba-cuda's bindings to C++ set it aside where they call. There it would be new on the stack at each pass, and out of
-reach of a thread that goes on behind a barrier.
+numba-cuda's bindings to C++ allocate it where they call. There, each pass would allocate it on the stack again, and a
+thread that continues after a barrier could not reach it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Sharing: code that many regions go through, as functions that they share.
 
-A region goes on from its cut to the next cuts, whichever way. Where a kernel has many cuts behind conditions, each of
+A region runs from its cut to the next cuts, on every path. If a kernel has many cuts behind conditions, each of
 them can be the next one of many others, and regions would be copies of most of the kernel: twice as many conditions
-would make four times as much code. Then blocks at which ways meet become starts of functions of their own. A region
-that comes to one keeps there what is needed from then on, as at a cut, and ends with a call of it: nobody waits.
+would make four times as much code. Then blocks at which paths meet become functions of their own. A region
+that reaches one stores what is needed from then on, as at a cut, and ends with a call of it: no thread waits.
 """
 
 from __future__ import annotations

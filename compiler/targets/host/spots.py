@@ -1,4 +1,4 @@
-"""Spots: which lines of Python the instructions come from by which threads wait for each other.
+"""Spots: the lines of Python from which the instructions come that make threads wait for each other.
 
 The front end names a block of code after the place of its bytecode. Each such instruction carries the function and the
 bytecode that its block stands for, from the text that the front end makes until the kernel is cut.

@@ -1,8 +1,8 @@
 """Stack: a recursion that is too deep for its thread's stack ends its kernel with a code, instead of the process.
 
-Before a function that can reach itself is entered, the way there asks how much of the stack is left, and returns
-STACK_ENDS if that is little for the function's own frame: its local arrays may be larger than all that is kept free.
-Whoever called it passes the code on, as it does with an exception. The entry notes where the stack of its thread ends.
+Before a function that can reach itself is entered, its caller checks how much of the stack is left, and returns
+STACK_ENDS if that is too little for the function's own frame: its local arrays may be larger than all that is kept
+free. Callers pass the code on, as they do with an exception. The entry notes where the stack of its thread ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""whole: a kernel as one function: its modules retargeted, linked with what they call, inlined, and read as text."""
+"""whole: a kernel as one function: modules are retargeted, linked with what they call, inlined, and read as text."""
 
 from __future__ import annotations
 

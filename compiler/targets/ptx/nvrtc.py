@@ -122,7 +122,7 @@ def _listing() -> Iterator[str]:
 
 
 def _entered(listing: str) -> tuple[str, ...]:
-    """Return the names of the files that a listing says were read; none if there is no listing."""
+    """Return the names of the files that a listing says were read; none without a listing."""
     try:
         text = read_regular(listing)
     except OSError:

@@ -1,8 +1,8 @@
 """Program: what NVRTC is given of a CUDA C++ file - the bytes that were read, without access to the user's other files.
 
-NVRTC looks beside the file that includes, in the current folder, and wherever a path points. So the file and its
-headers live where nothing can be, under /dev/null, each include names its header there, and of the folders to search
-NVRTC knows only the toolkit's.
+NVRTC looks beside the including file, in the current folder, and wherever a path points. So the file and its headers
+get names under /dev/null, where no file can exist, each include names its header there, and the only folders that NVRTC
+searches are the toolkit's.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from gridjit.compiler.errors import ConfigError
 
 
 def disassembled(image: bytes, *flags: str) -> str:
-    """Return a cubin's machine code as text; raises ConfigError where there is no nvdisasm, or it is refused."""
+    """Return a cubin's machine code as text; raises ConfigError if nvdisasm is missing, or refuses it."""
     tool = _nvdisasm()
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(image)

@@ -1,7 +1,8 @@
 """The CUDA toolkit's compile-time parts, found without a driver: NVVM, nvJitLink, NVRTC, libdevice, cudadevrt, headers.
 
-Guarantees: nothing is imported or read before it is asked for, and what cannot be found is a CompileError that names
-it and the package that brings it. The bindings are untyped: their modules are handed out as Any, and only from here.
+Guarantees: nothing is imported or read before it is needed, and a part that cannot be found is a CompileError that
+names it and the package that contains it. The bindings are untyped: their modules are handed out as Any, and only from
+here.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Arrays as arguments: who owns their memory, how it is laid out, and where it must be."""
+"""Arrays as arguments: who owns their memory, what its layout is, and where it must be."""

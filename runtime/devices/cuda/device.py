@@ -203,7 +203,7 @@ class Devices:
 
 @functools.cache
 def devices() -> Devices:
-    """Return the process's devices; raises DeviceError if there is no driver or none of them."""
+    """Return the process's devices; raises DeviceError without a driver or a device."""
     return Devices(driver())
 
 

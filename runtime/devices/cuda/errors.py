@@ -96,7 +96,7 @@ class LostDeviceError(KernelError):
 
 
 def driver_error(call: str, name: str, text: str, about: str = "", code: int = 0) -> DriverError:
-    """Return the exception for an error of the driver's that call reported; about: what was being done."""
+    """Return the exception for a driver error that call reported; about: what was being done."""
     words = [f"{about}: " if about else "", f"{name} from {call}"]
     if text:
         words.append(f" ({text})")

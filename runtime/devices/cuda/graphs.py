@@ -1,4 +1,4 @@
-"""CudaCapture, CudaRunnable: a graph of the driver's, captured from what a stream is given, and instantiated once.
+"""CudaCapture, CudaRunnable: a driver graph, captured from what a stream is given, and instantiated once.
 
 What the stream is given by others - torch, cuBLAS - is captured too, also in streams that wait for it.
 """

@@ -1,4 +1,4 @@
-"""in_callbacks: what the garbage collector frees in a callback of the driver's, which may not call it, goes later."""
+"""in_callbacks: what the garbage collector frees in a driver callback, which may not call it, goes later."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class _Here(threading.local):
-    """Whether the calling thread is in a callback of the driver's."""
+    """Whether the calling thread is in a driver callback."""
 
     called: bool = False
 

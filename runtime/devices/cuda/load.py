@@ -122,7 +122,9 @@ class CudaKernel:
 
     def _refuse_capture(self, stream: int) -> None:
         if self.device.timeline.capturing(stream):
-            raise LaunchError(f"{self.artifact.kernel}: a debug kernel is waited for, so it cannot be captured")
+            raise LaunchError(
+                f"{self.artifact.kernel}: the launch of a debug kernel waits for it, so it cannot be captured"
+            )
 
     def _launch(self, config: LaunchConfig, stream: int, sharedmem: int, parameters: bytes) -> None:
         launch = self.device.driver.launch

@@ -1,7 +1,7 @@
-"""Arguments: what the accesses of a checked launch to the memory of its arguments have to be looked at for.
+"""Arguments: which mistakes a checked launch's accesses to the memory of its arguments can make.
 
-A kernel's accesses to an array race only if it writes to that memory, through this argument or another; and read
-unwritten memory only if some of it is. What cannot happen is not looked for.
+A kernel's accesses to an array race only if it writes to that memory, through this argument or another; they read
+unwritten memory only if some of it is unwritten. Mistakes that cannot happen are not looked for.
 """
 
 from __future__ import annotations

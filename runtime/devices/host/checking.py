@@ -24,7 +24,7 @@ from gridjit.runtime.memory.unwritten import Unwritten, unwritten
 
 # What the code has for Python: where it finds the state of a launch, and what frees what a launch took.
 SYMBOLS = (record.STATE, "gridjit.checks.end")
-_WORDS = {record.READ: "reads", record.WRITE: "writes", record.ATOMIC: "changes atomically"}
+_WORDS = {record.READ: "reads", record.WRITE: "writes", record.ATOMIC: "atomically changes"}
 _SPACES = {record.GLOBAL: "", record.SHARED: "shared ", record.LOCAL: "local "}
 _CURES = {
     RaceError: "order them with cuda.syncthreads() in a block, or with atomic operations",
@@ -116,7 +116,7 @@ class Checking:
         whose = _SPACES[kinds >> 16 & 255] + (f"array '{array}'" if array else "memory")
         first = self._access(mine, kinds & 255, config)
         if what == record.UNWRITTEN:
-            return f"{first} an item of {whose} that nobody wrote"
+            return f"{first} an item of {whose} that nothing has written"
         second = self._access(other, kinds >> 8 & 255, config)
         return f"{first} an item of {whose} that {second}, and nothing orders the two"
 

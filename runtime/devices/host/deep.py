@@ -1,4 +1,4 @@
-"""deep: what is said of a recursion that was too deep for the stack of the thread that ran it."""
+"""deep: the error message for a recursion that was too deep for the stack of its thread."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from gridjit.runtime.devices.host.load import HostFunction
 def too_deep(function: HostFunction) -> str:
     """Return what happened, and what to do about it, with the numbers if the code tells them."""
     return (
-        "recursion too deep: a device function calls itself until the stack of the thread that runs it, where its "
-        f"local arrays are, has no room left{_numbers(function)}; call it less often, declare smaller arrays, "
+        "recursion too deep: a device function calls itself until the stack of its thread, which also holds its "
+        f"local arrays, is full{_numbers(function)}; recurse less deeply, declare smaller arrays, "
         "write it as a loop, or launch from a thread with a larger stack (threading.stack_size, ulimit -s)"
     )
 
@@ -20,4 +20,4 @@ def _numbers(function: HostFunction) -> str:
     if not function.told:
         return ""
     taken, more, limit = (ctypes.c_int64 * 3).from_address(function.told)
-    return f" (it takes {taken:,} bytes of {limit:,} that there are for it, and the next call may take {more:,} more)"
+    return f" (it takes {taken:,} of the {limit:,} bytes available, and the next call may take {more:,} more)"

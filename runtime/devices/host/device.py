@@ -98,7 +98,7 @@ class HostKernel:
 
     @property
     def context(self) -> int:
-        """0: there are no contexts."""
+        """0: the host does not have contexts."""
         return 0
 
     def entry(self, context: int) -> KernelHandle:

@@ -44,7 +44,7 @@ class Launch:
 
     @property
     def is_plain(self) -> bool:
-        """Whether machine code may make it: there are no limits to look up."""
+        """Whether machine code may make it, which it does without looking up limits."""
         config, artifact = self.config, self.loaded.artifact
         alone = config.cluster is None and not (config.cooperative or config.programmatic or artifact.cooperative)
         return alone and self.sharedmem + self.loaded.attributes().shared_bytes <= _PLAIN_SHARED_BYTES

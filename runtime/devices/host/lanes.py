@@ -15,14 +15,14 @@ def lane_trouble(code: int, block: Dim3, found: Dim3, blockdim: Dim3) -> str:
     if code == MISSING:
         return (
             f"{who} waits at {words} for {_lanes(bits)} of its warp, which its mask names and which wait elsewhere or "
-            "with another mask, so none can go on; name the lanes that reach it"
+            "with another mask, so none can continue; name the lanes that reach it"
         )
     if code == OUTSIDE:
         mask = f"the mask 0x{bits % 2**32:08x}"
         return f"{who} calls {words} with {mask}, which does not name its own lane, {lane}; add it to the mask"
     if code == ABSENT:
         return (
-            f"{who}, lane {lane} of its warp, reads by {words} from a lane that does not take part; "
+            f"{who}, lane {lane} of its warp, uses {words} to read from a lane that does not take part; "
             f"{_lanes(bits)} do, and CUDA leaves the value of others undefined; read from one of these"
         )
     raise ValueError(f"a kernel has no code {code}")

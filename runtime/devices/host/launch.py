@@ -1,9 +1,9 @@
 """launch: run a grid on the host from Python. The blocks are dealt out in chunks to a thread and its helpers.
 
-Where machine code runs grids (grids.py), this runs the first launch of a process, before that code is there. The first
-block is run alone, and help is called for only if what is left is worth waking a thread for, so small grids cost two
-calls. Where a block that does not end can be stopped, the main thread runs none: it waits for the thread that does, so
-that signals reach it.
+If machine code runs grids (grids.py), this runs only the first launch of a process, before that code is ready. The
+first block is run alone, and helpers are woken only if the rest is worth it, so small grids cost two calls. If a block
+that does not end can be stopped, the main thread runs none: it waits for the thread that does, so that signals reach
+it.
 """
 
 from __future__ import annotations
@@ -287,8 +287,8 @@ def judge(report: bytes, function: HostFunction, config: LaunchConfig) -> Status
     if code == _STRANDED:
         raise LaunchError(
             f"{name} [{config}]: block {_dim3(block)} waits for the grid at this_grid().sync() (thread "
-            f"{_dim3(thread)} is one of those there), but other blocks have ended, so it never goes on; call it where "
-            "all blocks of the grid reach it"
+            f"{_dim3(thread)} is one of those there), but other blocks have ended, so it would wait for ever; call it "
+            "where all blocks of the grid reach it"
         )
     if code == _DIVERGENT:
         raise LaunchError(

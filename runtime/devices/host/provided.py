@@ -1,4 +1,4 @@
-"""provided: what this process has for the host's code: the symbols that artifacts' resources name, with addresses."""
+"""provided: what this process offers the host's code: the symbols that artifacts' resources name, with addresses."""
 
 from __future__ import annotations
 

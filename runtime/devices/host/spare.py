@@ -1,6 +1,6 @@
-"""spare: memory that checked launches used, kept for the next one: to get it from the system again takes far longer.
+"""spare: memory that checked launches used, kept for the next one: getting it from the system again takes far longer.
 
-At most 128 MB are kept. What is kept is zero, but for where a list of it goes on (record.py).
+At most 128 MB are kept. The memory is zero, except for the links of its list (record.py).
 """
 
 from __future__ import annotations

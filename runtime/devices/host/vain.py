@@ -1,4 +1,4 @@
-"""vain: the error for threads that wait in loops for each other, so that none of them ever goes on."""
+"""vain: the error for threads that wait in loops for each other, so that none of them ever continues."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def vain_wait(artifact: Artifact, cut: int, where: Status, patience: int) -> Lau
     line = f", at {place}" if place else ""
     return LaunchError(
         f"{artifact.kernel}, tid={list(where.thread)} ctaid={list(where.block)}: the thread waits in a loop{line}, and "
-        f"no thread of the grid has gone on for {patience / 1e9:g} s: what it waits for is never written, or only by a "
-        "thread that waits too; GRIDJIT_HOST_PATIENCE=SECONDS sets how long that may last; 0 sets no limit"
+        f"no thread of the grid has made progress for {patience / 1e9:g} s: what it waits for is never written, or "
+        "only by a thread that waits too; GRIDJIT_HOST_PATIENCE=SECONDS sets how long that may last; 0 sets no limit"
     )

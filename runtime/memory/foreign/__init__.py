@@ -1,1 +1,1 @@
-"""Arrays that others own: how each protocol is read, and arrays of ours over such memory."""
+"""Arrays that others own: how each protocol is read, and gridjit's arrays over such memory."""

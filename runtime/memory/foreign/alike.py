@@ -1,6 +1,6 @@
-"""alike: what a launch is given for an array, known from an earlier array of that layout and dtype.
+"""alike: an array's launch parameters, known from an earlier array of the same layout and dtype.
 
-What is found is what a DeviceArray over the same memory would have: keys hold all that it depends on but the address.
+They are those that a DeviceArray over the same memory would have: keys hold everything they depend on but the address.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""by_attributes: torch's tensors and CuPy's arrays, read by attributes of theirs: in a tenth of their interfaces' time.
+"""by_attributes: torch's tensors and CuPy's arrays, read by their attributes, in a tenth of their interfaces' time.
 
-An interface says once what an array is. Of another with equal attributes, only the address differs.
+An interface describes an array once. Another array with equal attributes differs only in its address.
 """
 
 from __future__ import annotations

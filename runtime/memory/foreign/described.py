@@ -1,6 +1,6 @@
 """described: torch's tensors and CuPy's arrays, read by the machine code that reads them for launches.
 
-It returns what a launch would be given, which is what a view keeps, if an array of that kind was seen before.
+If an array of that kind was seen before, it returns the parameters of a launch, which are what a view keeps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """dlpack: what a DLPack capsule describes, of version 0 or 1, and how an object is asked for one.
 
-A capsule is not consumed: whoever keeps it keeps the memory, and its own destructor calls the producer's deleter.
-Protocol: https://dmlc.github.io/dlpack/latest/python_spec.html
+A capsule is not consumed: it keeps the memory as long as it is kept, and its own destructor calls the producer's
+deleter. Protocol: https://dmlc.github.io/dlpack/latest/python_spec.html
 """
 
 from __future__ import annotations

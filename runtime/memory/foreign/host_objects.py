@@ -1,4 +1,4 @@
-"""host_objects: memory of the host's that NumPy can see, as a NumPy array: the array interface, the buffer protocol.
+"""host_objects: host memory that NumPy can see, as a NumPy array: the array interface, the buffer protocol.
 
 Protocols: numpy.org, "The array interface protocol"; docs.python.org, "Buffer Protocol" (PEP 3118).
 """

@@ -1,6 +1,6 @@
-"""over: one way to look at arrays that others own: where each is, what keeps it, and a DeviceArray over it.
+"""over: one way to read arrays that others own: where each is, what keeps it, and a DeviceArray over it.
 
-An object that speaks several protocols is read by the first of these: gridjit's own arrays, NumPy's, the CUDA array
+If an object supports several protocols, the first of these is used: gridjit's own arrays, NumPy's, the CUDA array
 interface, DLPack, the array interface, the buffer protocol. A launch reads them in the same order.
 """
 
@@ -45,7 +45,7 @@ class Seen:
 
 
 def host_memory(obj: Any) -> np.ndarray[Any, Any]:
-    """Return a NumPy array over memory of the host's; raises ArgumentError for what has no memory at all."""
+    """Return a NumPy array over host memory; raises ArgumentError for what has no memory at all."""
     if (array := host_array(obj)) is None:
         raise ArgumentError(
             f"{a_class(type(obj))} has no memory to look at: it has neither __cuda_array_interface__, __dlpack__ or "
@@ -96,7 +96,7 @@ def over_dlpack(obj: Any, here: Space, stream: Any = 0) -> DeviceArray:
 def _seen_by_dlpack(obj: Any, here: Space, stream: Any) -> Seen:
     device_type, device_id = device_of(obj)
     space = _space(obj, device_type, device_id, here)
-    array, capsule = exported(obj, NO_ORDER if _is_no_order(stream) else stream_handle(stream))
+    array, capsule = exported(obj, NO_ORDER if _without_order(stream) else stream_handle(stream))
     return _seen(array, space, capsule, stream)
 
 
@@ -119,7 +119,7 @@ def _refuse_objects(dtype: np.dtype[Any]) -> None:
 
 def _order(space: Space, theirs: int, stream: Any) -> None:
     """Have what comes next in stream wait for what their stream has been given; None: wait here."""
-    if _is_no_order(stream):
+    if _without_order(stream):
         return
     if stream is None:
         space.timeline.synchronize(theirs)
@@ -132,13 +132,13 @@ def _order(space: Space, theirs: int, stream: Any) -> None:
             event.wait(Stream(timeline, mine, None))
 
 
-def _is_no_order(stream: Any) -> bool:
+def _without_order(stream: Any) -> bool:
     return isinstance(stream, int) and stream == NO_ORDER
 
 
 def _own(stream: Any) -> Any:
     """Return the stream that copies are made in later."""
-    return 0 if stream is None or _is_no_order(stream) else stream
+    return 0 if stream is None or _without_order(stream) else stream
 
 
 def _space(obj: Any, device_type: int, device_id: int, here: Space) -> Space:

@@ -1,1 +1,1 @@
-"""What becomes of shapes and strides when an array is viewed another way: functions over tuples, as NumPy has them."""
+"""The shapes and strides of an array's views: functions over tuples, with the results that NumPy gives."""

@@ -1,4 +1,4 @@
-"""index: what x[...] takes of an array - numbers, slices of any step, Ellipsis, None - without looking at items."""
+"""index: the part of an array that x[...] takes: numbers, slices of any step, Ellipsis, None; items are not read."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def repacked(shape: Numbers, steps: Numbers, itemsize: int, size: int, axis: int
 def check_aligned(offsets: Numbers, size: int) -> None:
     """Raise LayoutError unless offsets in bytes - strides, the slice offset, an address - are whole items of a size."""
     if wrong := [offset for offset in offsets if offset % size]:
-        also = "aligned=False views them all the same"
+        also = "aligned=False views them anyway"
         raise LayoutError(f"items of {size} bytes would be misaligned: {wrong[0]} is not a multiple of {size}; {also}")
 
 

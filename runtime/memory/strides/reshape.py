@@ -1,4 +1,4 @@
-"""reshape: which axes lie so that they can be one, and the strides of another shape where a view of it exists."""
+"""reshape: which axes can be joined into one, and the strides of another shape if a view of it exists."""
 
 from __future__ import annotations
 

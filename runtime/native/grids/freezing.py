@@ -1,4 +1,4 @@
-"""freezing: threads that are stopped for ever where they are, in a kernel's own code."""
+"""freezing: stops threads for ever where they are, in a kernel's own code."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ end:
   ret i32 %answer
 }}
 
-; Store in the place of a status from which to before which block a kernel's blocks do anything; return the first.
+; Store in place of a status from which to before which block a kernel's blocks do anything; return the first.
 define internal i64 @ends_of(ptr %kernel, ptr %launch, ptr %params, i64 %all, ptr %status) #1 {{
 entry:
 {load("kernel", "Kernel", "entry:ptr")}

@@ -1,4 +1,4 @@
-"""Sharing as LLVM IR: a launch takes a slot, has workers look there, works on it too, and waits for them."""
+"""Sharing as LLVM IR: a launch takes a slot, calls workers to it, does part of the work, and waits for them."""
 
 from __future__ import annotations
 

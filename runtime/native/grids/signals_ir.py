@@ -1,7 +1,7 @@
 """The engine's signal as LLVM IR: which one it is, so that it takes none that the program uses, and none is held back.
 
-A program may come to handle a signal, or to block it in its main thread, at any time. So
-who is about to rely on the engine's signal looks whether that still holds, and moves to another one if it does not. The
+A program may begin to handle a signal, or to block it in its main thread, at any time. So
+code that is about to rely on the engine's signal checks that it is still free, and otherwise moves to another one. The
 ticker, which cannot see what the main thread blocks, also moves on from a signal that does not arrive.
 """
 

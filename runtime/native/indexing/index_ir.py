@@ -3,8 +3,8 @@
     PyObject *index(PyObject *kernel, PyObject *key)
 
 The kernel's slot `_hot` holds a tuple: bytes with the address of the environment, then pairs of a configured kernel and
-the index that it was made for. A configured kernel is given out again if the index is the same, and nobody has it any
-more or has looked for its callbacks: then it cannot be told from a new one. Anything else asks Python.
+the index that it was made for. A configured kernel is returned again if the index is the same, and nobody still holds
+it or has looked for its callbacks: then it cannot be distinguished from a new one. Anything else asks Python.
 
 Indexes are the same if they are tuples of as many items, and those are the same objects, equal ints, or tuples of such.
 """

@@ -1,4 +1,4 @@
-"""install: have a class of kernels be indexed through machine code; `uninstall` ends that."""
+"""install: makes a class of kernels indexed through machine code; `uninstall` ends that."""
 
 from __future__ import annotations
 

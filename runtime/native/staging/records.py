@@ -1,6 +1,6 @@
-"""The records of launches that copy arrays of the host's: what one launch copies, and the rooms to copy through.
+"""The records of launches that copy host arrays: what one launch copies, and the rooms to copy through.
 
-A room is memory of the host's and as much of the device's. A launch takes a free one, and gives it back when the
+A room is host memory and as much of the device's. A launch takes a free one, and gives it back when the
 device is done with it; so no launch ever waits for another's. The host's is not page-locked: to get such memory, the
 driver may wait for everybody's work, and it copies so few bytes as part of the command.
 """

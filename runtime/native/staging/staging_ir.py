@@ -1,4 +1,4 @@
-"""Launches of arrays of the host's, as LLVM IR.
+"""Launches of host arrays, as LLVM IR.
 
     i32 launch_staged(ptr env, ptr table, ptr buffer)
 
@@ -185,7 +185,7 @@ go:
   %failed = icmp ne i32 %code, 0
   br i1 %failed, label %abandon, label %copy.out
 abandon:
-  ; The room is free once the device has read it; if that cannot be told, never.
+  ; The room is free once the device has read it; if that is unknown, never.
   %abandon.code = call i32 %rooms.synchronize(ptr %table.stream)
   %abandon.lost = icmp ne i32 %abandon.code, 0
   br i1 %abandon.lost, label %end, label %give.back

@@ -1,6 +1,6 @@
-"""The command line: `words` declares what may be written; each command has a file with what runs it.
+"""The command line: `words` declares the commands and their arguments; each command has a file that runs it.
 
-That is imported when it is run: nothing else is before all words are right.
+A command's file is imported only once all its arguments are valid.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def run_ls(given: argparse.Namespace) -> int:
     if shown:
         tables.show(table)
     else:
-        printing.say(f"no code in the cache of {given.kernel}" if given.kernel else "nothing in the cache")
+        printing.say(f"no code in the cache for {given.kernel}" if given.kernel else "nothing in the cache")
     return 0
 
 

@@ -1,6 +1,6 @@
 """`gridjit cache verify`, `gc` and `clear`: check every entry, enforce the bounds, remove entries.
 
-What they say was removed is gone: a folder that is read-only keeps its files, and then they say so.
+They report only what is really gone: if a read-only folder keeps its files, they say so.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The kernels that names on the command line mean: of modules, and of scripts."""
+"""The kernels of modules and of scripts that the command line names."""
 
 from __future__ import annotations
 

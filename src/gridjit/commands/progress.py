@@ -1,4 +1,4 @@
-"""How far a long command is: on a terminal, a line on standard error with names, counts and the time left."""
+"""The progress of a long command: on a terminal, a line on standard error with names, counts and the time left."""
 
 from __future__ import annotations
 

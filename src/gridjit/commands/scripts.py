@@ -1,7 +1,7 @@
-"""Scripts: a script's module as `python script.py` would have it, without running what it does as the main program.
+"""Scripts: a script's module as `python script.py` would make it, without what the script does as the main program.
 
-Functions get the names, files and lines that they have when the script is run, so that what is compiled for them is
-what the script finds in the cache. As in a process that `multiprocessing` starts, all that is outside of
+Functions get the names, files and lines that they have when the script is run, so that the script finds in the cache
+what is compiled here. As in a process that `multiprocessing` starts, everything outside
 `if __name__ == "__main__":` runs.
 """
 

@@ -1,4 +1,4 @@
-"""Freezing: what PyInstaller asks an installed gridjit for, so that a frozen program has all that compiles kernels."""
+"""Freezing: hooks for PyInstaller, so that a frozen program contains everything that compiles kernels."""
 
 from __future__ import annotations
 

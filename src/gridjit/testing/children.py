@@ -1,7 +1,7 @@
-"""Hands the plugin on: what the tests start in a Python process of its own runs on gridjit there too.
+"""Hands on the plugin: Python processes that the tests start run on gridjit, too.
 
-Processes that are started while it is handed on find a sitecustomize that asks for it, first on their PYTHONPATH.
-numba-cuda gets gridjit's names when it is imported there, and nothing is imported before.
+Processes that are started meanwhile find a sitecustomize that asks for the plugin, first on their PYTHONPATH.
+numba-cuda gets gridjit's names when it is imported there, and nothing is imported earlier.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A pytest plugin that compares a run with a list of the tests that fail, and why: `-p gridjit.testing.listed`.
 
-The list (--listed FILE) has a cause on a line that begins with "#", and below it the tests that fail for it, one a
-line, as `test_file.py::Class::test`. The run fails if a test fails that is not listed; one that is listed and passes is
-reported. With --write-list FILE, what fails is written in that form, under the causes that are known.
+The list (--listed FILE) has a cause on a line that begins with "#", and below it the tests that fail for that cause,
+one a line, as `test_file.py::Class::test`. If a test fails that is not listed, the run fails. Listed tests that pass
+are reported. With --write-list FILE, the failing tests are written in that form, under the known causes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Under which names test modules are imported: as Python finds them in a package that --pyargs names.
+"""The names under which test modules are imported: those by which Python finds them in a package that --pyargs names.
 
-pytest makes a name of the folders that have an __init__.py, which is not a package's name if it is installed apart from
-the package above it (numba.cuda is in a folder numba_cuda/numba). What a test pickles would not be found in the
-processes that it starts.
+pytest makes a name from the folders that have an __init__.py. That is not a package's name if it is installed apart
+from the package above it (numba.cuda is in a folder numba_cuda/numba). Then the processes that a test starts would not
+find what it pickles.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A pytest plugin that runs numba-cuda's own tests on gridjit: `pytest -p gridjit.testing.numba_suite --pyargs ...`.
 
-The names that tests use (jit, arrays, streams, launch configurations) are gridjit's before the first conftest and the
-first package under test is imported; where that is too late, there is no run. At the end it says how many kernels went
-through gridjit and which did not. On a machine without a GPU, GRIDJIT_TARGET=host runs kernels on the host.
+The names that tests use (jit, arrays, streams, launch configurations) become gridjit's before the first conftest and
+the first package under test are imported. If that is too late, the run is refused. At the end, the plugin says how many
+kernels went through gridjit and which did not. On a machine without a GPU, GRIDJIT_TARGET=host runs kernels on the
+host.
 """
 
 from __future__ import annotations

@@ -146,4 +146,4 @@ def test_a_stack_that_numba_fills_is_not_taken_for_a_recursion_of_the_users() ->
     with pytest.raises(RecursionError) as caught:
         exec("def f(): f()\nf()", {"__name__": "numba.cuda.somewhere"})
     told = sentence(doubled, caught.value)
-    assert told == "compiling it takes more calls within calls than Python allows here"
+    assert told == "compiling it takes more nested calls than Python allows here"

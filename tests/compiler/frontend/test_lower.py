@@ -92,7 +92,7 @@ def test_static_names_work_through_variables_and_as_loop_bounds() -> None:
     assert read_by(view) == {"griddim.z": 5, "sharedmem": 48}
 
 
-def test_run_time_dimensions_are_no_dependence() -> None:
+def test_run_time_dimensions_are_not_a_dependence() -> None:
     _, view = lowered(reads_nothing, FLOATS, config=LaunchConfig.of(7, 32))
     assert view.footprint.facts == ()
 

@@ -279,7 +279,7 @@ def test_a_hook_that_is_not_what_it_says_is_not_made(library: Callable[..., Any]
         hook_as_json(Hook(module="m", qualname="q", cells=(2**63,))),
     ],
 )
-def test_what_is_no_description_of_a_hook_is_refused(stored: Any) -> None:
+def test_what_is_not_a_description_of_a_hook_is_refused(stored: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
         hook_from_json(stored)
 

@@ -55,7 +55,7 @@ def test_a_folders_descriptions_are_sorted(site: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["missing", "site/a\0b"])
-def test_what_is_no_folder_describes_nothing(folder: str, tmp_path: Path) -> None:
+def test_what_is_not_a_folder_describes_nothing(folder: str, tmp_path: Path) -> None:
     assert descriptions(str(tmp_path / folder)) == ()
 
 

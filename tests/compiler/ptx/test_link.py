@@ -203,7 +203,7 @@ class TestFiles:
         with pytest.raises(LinkError, match=r"gone\.cu.*No such file.*\.ptx.*\.fatbin"):
             linked_files(Options(link=(str(tmp_path / "gone.cu"),)))
 
-    def test_a_folder_is_no_file(self, tmp_path):
+    def test_a_folder_is_not_a_file(self, tmp_path):
         (tmp_path / "dir.ptx").mkdir()
         with pytest.raises(CompileError, match=r"dir\.ptx.*directory"):
             linked_files(Options(link=(str(tmp_path / "dir.ptx"),)))

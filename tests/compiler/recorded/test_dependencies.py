@@ -101,7 +101,7 @@ def test_it_survives_json(extension: ModuleType) -> None:
 @pytest.mark.parametrize(
     "values", [{}, {"kind": "overload", "name": 3, "parts": []}, {"kind": "other", "name": "f", "parts": []}]
 )
-def test_what_is_no_dependency_is_refused(values: dict[str, object]) -> None:
+def test_what_is_not_a_dependency_is_refused(values: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"is expected|not a kind"):
         Dependency.from_dict(values)
 

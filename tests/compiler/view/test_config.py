@@ -41,7 +41,7 @@ def test_a_mark_without_names_means_what_is_read_before_it_or_after(marked_first
     assert [fact.field for fact in view.footprint.facts] == ["blockdim"]
 
 
-def test_a_mark_without_names_where_nothing_is_read_is_no_fact_and_stays_visible() -> None:
+def test_a_mark_without_names_where_nothing_is_read_is_not_a_fact_and_stays_visible() -> None:
     view = ConfigView(CONFIG)
     assert view.get_kernel_launch_config_sensitive() is None
     view.mark_kernel_as_launch_config_sensitive()
@@ -251,7 +251,7 @@ def test_more_of_an_array_that_is_read_fits_no_later_launch_and_is_not_stored(ar
     assert not view.footprint.matches(CONFIG, (argument,))
 
 
-def test_a_compile_ahead_of_a_launch_that_asks_for_arguments_is_no_answer_for_a_launch() -> None:
+def test_a_compile_ahead_of_a_launch_that_asks_for_arguments_is_not_an_answer_for_a_launch() -> None:
     view = ConfigView(CONFIG)
     assert view.args is None
     assert not view.footprint.matches(CONFIG, (1,))

@@ -131,7 +131,7 @@ class Node:
         self.children: list[Node] = []
 
 
-def test_an_argument_that_is_no_number_and_no_array_is_the_very_object() -> None:
+def test_an_argument_that_is_neither_a_number_nor_an_array_is_the_very_object() -> None:
     node = Node()
     view = ConfigView(CONFIG, (np.zeros(3), node, 7))
     assert view.args is not None
@@ -176,7 +176,7 @@ def test_an_argument_whose_attributes_fail_is_looked_at_all_the_same() -> None:
     assert fields(view) == {"arguments"}
 
 
-def test_what_a_compile_leaves_in_an_object_is_no_difference() -> None:
+def test_what_a_compile_leaves_in_an_object_does_not_count_as_a_difference() -> None:
     node = Node()
     view = ConfigView(CONFIG, (node,))
     assert view.args is not None

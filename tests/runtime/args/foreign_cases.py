@@ -168,7 +168,7 @@ def test_types_of_one_name_are_told_apart_and_the_one_that_is_not_found_by_it_st
 
 def test_a_type_whose_key_cannot_be_read_stays_in_this_process() -> None:
     (reason,) = parse_signature(types.void(KeyedType("Keyed")[::1])).private
-    assert reason.endswith("KeyedType Keyed of an argument has a key that holds more than types, numbers and text")
+    assert reason.endswith("KeyedType Keyed of an argument has a key that holds more than types, numbers and strings")
 
 
 @pytest.mark.parametrize("value", [np.random.default_rng(), np.polynomial.Polynomial([1, 2])])

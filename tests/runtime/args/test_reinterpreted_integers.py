@@ -81,5 +81,5 @@ def test_arrays_whose_items_would_be_read_as_something_else_are_refused(declared
 
 def test_debug_kernels_check_such_arrays_by_their_own_bounds():
     kernel = gridjit.jit("void(int32[:], float64[:], float64[:])", debug=True, opt=False)(gather)
-    with pytest.raises(IndexError, match="index 5 of axis 0 of array 'index', whose size there is 5"):
+    with pytest.raises(IndexError, match="index 5 of axis 0 of array 'index', whose size is 5"):
         kernel[1, 32](WIDE, np.arange(4.0), np.zeros(6))

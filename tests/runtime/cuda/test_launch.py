@@ -55,7 +55,7 @@ def test_a_cluster_of_more_than_eight_blocks_is_asked_for_once(api, device, arti
     ]
 
 
-def test_a_grid_that_is_no_multiple_of_the_cluster_is_refused(device, artifact):
+def test_a_grid_that_is_not_a_multiple_of_the_cluster_is_refused(device, artifact):
     with pytest.raises(ConfigError, match=r"module.saxpy .*multiple of the cluster"):
         device.load(artifact()).launch(LaunchConfig.of(3, 128, cluster=2), 0, 0, b"")
 

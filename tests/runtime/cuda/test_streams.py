@@ -73,12 +73,12 @@ def test_every_librarys_stream_has_a_handle(stream, handle):
 
 
 @pytest.mark.parametrize("stream", ["0", 1.5, True, False, object(), [0], Speaks((1, 5)), -1, 1 << 64])
-def test_what_is_no_stream_is_refused_by_name(stream):
+def test_what_is_not_a_stream_is_refused_by_name(stream):
     with pytest.raises(ArgumentError, match="stream"):
         stream_handle(stream)
 
 
-def test_an_event_is_no_stream(device):
+def test_an_event_is_not_a_stream(device):
     with pytest.raises(ArgumentError, match=r"streams\.Event"):
         stream_handle(create_event(timeline=device.timeline))
 
@@ -158,7 +158,7 @@ def test_events_are_recorded_waited_for_and_timed(api, device):
     assert api.called("cuStreamWaitEvent") == [(other.handle, end.handle, 0)]
 
 
-def test_work_that_is_not_done_is_no_error(api, device):
+def test_work_that_is_not_done_is_not_an_error(api, device):
     stream, event = create_stream(timeline=device.timeline), create_event(timeline=device.timeline)
     api.failures |= {"cuStreamQuery": "CUDA_ERROR_NOT_READY", "cuEventQuery": "CUDA_ERROR_NOT_READY"}
     assert not stream.query()

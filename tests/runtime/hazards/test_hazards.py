@@ -112,7 +112,7 @@ def add_within(pairs: Any) -> None:
         pairs[0][0][i] += pairs[0][1][i] + pairs[1][i]
 
 
-def test_what_is_only_read_in_a_tuple_is_no_hazard_beside_what_is_written_there(first: Any, second: Any) -> None:
+def test_what_is_only_read_in_a_tuple_is_not_a_hazard_beside_what_is_written_there(first: Any, second: Any) -> None:
     x, y, z, into = ones(), ones(), ones(), ones()
     add_within[1, 64, first](((x, y), z))
     add[1, 64, second](into, y)

@@ -150,7 +150,7 @@ def test_a_dropped_function_leaves_the_others_working(increment_code, packed):
     assert x.tolist() == [1] * 5
 
 
-def test_bytes_that_are_no_object_are_a_launch_error():
+def test_bytes_that_are_not_an_object_are_a_launch_error():
     with pytest.raises(LaunchError, match="does not load"):
         load(b"not an object", "entry")
 

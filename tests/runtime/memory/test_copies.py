@@ -56,7 +56,7 @@ def test_gaps_of_other_sizes_are_one_pitched_copy_each():
     assert planned(apart) == [(0, 0, 12, 2, 16), (52, 24, 12, 2, 16)]
 
 
-def test_an_empty_array_is_no_copy():
+def test_an_empty_array_is_not_copied():
     assert planned(BLOCK[2:]) == []
 
 

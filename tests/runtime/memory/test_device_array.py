@@ -149,7 +149,7 @@ def test_strides_can_be_given_and_negative():
     assert made.strides == (-16, 4)
     assert made.copy_to_host().tolist() == [[0, 1, 2], [3, 4, 5]]
     assert made[1].data == made.data - 16
-    with pytest.raises(ArgumentError, match="do not go with shape"):
+    with pytest.raises(ArgumentError, match="do not fit shape"):
         device_array((2, 3), strides=(8,), space=HOST_SPACE)
 
 

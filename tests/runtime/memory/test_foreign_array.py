@@ -100,7 +100,7 @@ def test_the_padding_of_a_record_is_not_a_field_of_it(dtype: np.dtype[Any]) -> N
         ({"mask": object()}, "a masked array cannot be passed"),
         ({"version": 1}, "version 1 of __cuda_array_interface__ is not supported; 2 and 3 are"),
         ({"version": ...}, "version 0 of __cuda_array_interface__ is not supported"),
-        ({"strides": (4,)}, r"strides \(4,\) do not go with shape \(4, 6\)"),
+        ({"strides": (4,)}, r"strides \(4,\) do not fit shape \(4, 6\)"),
         ({"shape": (4, -6)}, r"shape \(4, -6\): item counts are 0 or more"),
         ({"strides": (2**62, 4)}, r"shape \(4, 6\) with strides of .*: \d+ is beyond 64 bits"),
     ],

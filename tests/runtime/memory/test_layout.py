@@ -121,7 +121,7 @@ def test_arrays_of_records_without_fields_lie_as_numpy_lays_them() -> None:
 
 
 def test_strides_for_another_number_of_axes_are_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"strides \(4,\) do not go with shape \(2, 3\)"):
+    with pytest.raises(ArgumentError, match=r"strides \(4,\) do not fit shape \(2, 3\)"):
         StridedLayout(shape=(2, 3), strides=(4,), itemsize=4)
 
 

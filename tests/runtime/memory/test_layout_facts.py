@@ -125,7 +125,7 @@ def test_a_layout_is_that_of_whatever_has_shape_strides_and_itemsize() -> None:
 
 
 def test_what_has_no_strides_is_refused_by_name() -> None:
-    with pytest.raises(LayoutError, match=r"a list does not say how its items lie: .*shape"):
+    with pytest.raises(LayoutError, match=r"a list does not describe its layout: .*shape"):
         StridedLayout.of([1, 2, 3])
 
 
@@ -147,7 +147,7 @@ def test_the_fields_of_packed_records_have_strides_in_bytes_only() -> None:
         (lambda: StridedLayout((3,), (1,), 0), "itemsize 0: an item has 1 byte or more"),
         (lambda: StridedLayout.dense((3,), -4), "itemsize -4: an item has 1 byte or more"),
         (lambda: StridedLayout((3,)), "itemsize None: not a whole number"),  # type: ignore[call-overload]
-        (lambda: StridedLayout((3,), (1, 2), 4), r"strides \(1, 2\) do not go with shape \(3,\)"),
+        (lambda: StridedLayout((3,), (1, 2), 4), r"strides \(1, 2\) do not fit shape \(3,\)"),
         (lambda: StridedLayout((3,), (1,), itemsize=4, strides_in_bytes=(4,)), "strides_in_bytes: give one of them"),
         (lambda: StridedLayout((1,) * 65, itemsize=4), "65 axes: a layout has 64 at most"),
         (lambda: StridedLayout.dense((3, 2), 4, "K"), "order='K': 'C' or 'F', or the axes"),

@@ -200,7 +200,7 @@ def test_an_array_over_an_object_keeps_it_alive_and_lets_go_of_it() -> None:
         (Given(__array_interface__=interface(ITEMS, mask=ITEMS)), "a masked array"),
         (Given(__array_interface__=interface(ITEMS, version=1)), "version 1 of __array_interface__ is not supported"),
         (Given(__cuda_array_interface__=interface(ITEMS, version=1)), "version 1 of __cuda_array_interface__"),
-        (Given(__array_interface__=interface(ITEMS, strides=(4,))), r"strides \(4,\) do not go with shape \(4, 6\)"),
+        (Given(__array_interface__=interface(ITEMS, strides=(4,))), r"strides \(4,\) do not fit shape \(4, 6\)"),
         ("text", "cannot be passed|has no memory"),
         (object(), "cannot be passed|has no memory"),
     ],

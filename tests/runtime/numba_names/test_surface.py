@@ -91,7 +91,7 @@ def test_a_kernel_can_be_called_by_another() -> None:
     assert x.tolist() == [0]
 
 
-def test_a_function_with_any_number_of_arguments_is_no_kernel_until_launched() -> None:
+def test_a_function_with_any_number_of_arguments_is_not_a_kernel_until_launched() -> None:
     @gridjit.jit(target="host")
     def several(*values: Any) -> None:
         pass

@@ -245,7 +245,7 @@ def test_what_is_another_kernel_in_another_process_is_compiled_here_and_explain_
     """)
     assert result(made.scale) == [2, 2, 2, 2]
     assert made.scale.stats.compiles == 1
-    assert f"is not for this one: global {made.__name__}.FACTOR 5 -> 2" in made.scale.explain()
+    assert f"does not fit this one: global {made.__name__}.FACTOR 5 -> 2" in made.scale.explain()
 
 
 def test_an_interpreter_that_cannot_serve_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +281,7 @@ def test_a_mark_counts_from_the_next_launch_on() -> None:
     ("options", "environment", "why"),
     [
         ({"cache": False}, {}, "made with jit(cache=False)"),
-        ({}, {"GRIDJIT_CACHE": "0"}, "GRIDJIT_CACHE turns the cache off"),
+        ({}, {"GRIDJIT_CACHE": "0"}, "GRIDJIT_CACHE turns off the cache"),
         ({"background": True}, {"GRIDJIT_COMPILE_PROCESSES": "0"}, "GRIDJIT_COMPILE_PROCESSES is 0"),
         ({}, {"GRIDJIT_CACHE_DIR": "/dev/null/cache"}, "the cache folder /dev/null/cache cannot be written"),
     ],

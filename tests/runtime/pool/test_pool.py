@@ -192,7 +192,7 @@ def test_a_server_that_says_nothing_is_given_up(
     worker, server = pool.wait(pool.submit("pooltasks:who")).result
     os.kill(server, signal.SIGSTOP)
     monkeypatch.setattr(pool_module, "PATIENCE_S", 0.0)
-    assert pool.wait(pool.submit("pooltasks:who")).lost == "the processes that compile say nothing any more"
+    assert pool.wait(pool.submit("pooltasks:who")).lost == "the processes that compile no longer respond"
     ends(worker, server)
 
 

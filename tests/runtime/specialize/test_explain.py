@@ -203,7 +203,7 @@ def test_a_history_reads_back() -> None:
 
 
 @pytest.mark.parametrize("data", [None, b"", b"[]", b"{}", b'{"schema":3}', b'{"schema":2,"kernel":"k","jobs":[{}]}'])
-def test_what_is_no_history_reads_as_none(data: bytes | None) -> None:
+def test_what_is_not_a_history_reads_as_none(data: bytes | None) -> None:
     assert History.from_bytes(data) is None
 
 

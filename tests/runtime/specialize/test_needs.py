@@ -107,7 +107,7 @@ def test_a_need_outside_a_launch_has_no_configuration() -> None:
         need().to_line().replace('{"arguments":[],"class":"Signature"}', "[]"),
     ],
 )
-def test_what_is_no_recorded_line_is_said_to_be_none(line: str) -> None:
+def test_what_is_not_a_recorded_line_is_said_not_to_be_one(line: str) -> None:
     with pytest.raises(gridjit.ConfigError):
         Need.from_line(line)
 

@@ -244,7 +244,7 @@ def _only_by_name(failure: Failure) -> Finding | None:
             names = ", ".join(map(repr, code.co_varnames[count : count + code.co_kwonlyargcount]))
             return Finding(
                 sentence=f"{text_of(call.func)!r} takes {names} only by name, which functions in kernels cannot",
-                advice="Leave out the * before them in its definition; they may be given by name all the same.",
+                advice="Leave out the * before them in its definition; they may still be given by name.",
                 node=call,
             )
     return None
@@ -268,7 +268,7 @@ def printed(failure: Failure) -> Finding | None:
     if (found := _PRINTED.search(failure.words)) is not None:
         return Finding(
             sentence=f"print cannot write a {found['type']}",
-            advice="It writes numbers and constant texts: print the items one by one.",
+            advice="It writes numbers and constant strings: print the items one by one.",
             node=call,
         )
     if "print() function implementation does not support keyword" in failure.words:
@@ -352,8 +352,8 @@ def endless(failure: Failure) -> Finding | None:
             node=_call_of(failure, name),
         )
     return Finding(
-        sentence="compiling it takes more calls within calls than Python allows here",
-        advice="Allow more with sys.setrecursionlimit(20_000), or compile it from fewer calls within calls.",
+        sentence="compiling it takes more nested calls than Python allows here",
+        advice="Allow more with sys.setrecursionlimit(20_000), or compile it where fewer calls are active.",
     )
 
 

@@ -30,8 +30,8 @@ _CONSTRUCTS: Final[tuple[tuple[tuple[type[ast.AST], ...], str, str], ...]] = (
     ((ast.GeneratorExp,), "a generator expression does not work in kernels", "Write a loop."),
     (
         (ast.JoinedStr,),
-        "an f-string makes a text, which kernels cannot",
-        "Give print several values: print('thread', i). Texts of exceptions must be constants.",
+        "an f-string makes a string, which kernels cannot do",
+        "Give print several values: print('thread', i). Messages of exceptions must be constants.",
     ),
     (
         (ast.Try, _TRY),
@@ -115,7 +115,7 @@ def raised(failure: Failure) -> Finding | None:
     text = next((node for node in failure.source.of(ast.Raise) if isinstance(node.exc, ast.Constant)), None)
     if text is not None:
         advice = f"Raise an exception: raise ValueError({text_of(text.exc)})."
-        return Finding(sentence="a text is raised, and only exceptions can be", advice=advice, node=text)
+        return Finding(sentence="a string is raised, and only exceptions can be", advice=advice, node=text)
     if "unsupported constant type used for exception" in failure.words:
         return Finding(
             sentence="what is raised is not an exception",
@@ -129,7 +129,7 @@ def raised(failure: Failure) -> Finding | None:
     )
     return Finding(
         sentence="the arguments of an exception must be constants in a kernel",
-        advice="Raise it with a constant text, and print(...) the values.",
+        advice="Raise it with a constant message, and print(...) the values.",
         node=node,
     )
 

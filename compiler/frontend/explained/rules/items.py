@@ -83,7 +83,7 @@ def _wrong_index(name: str, owner: str, index: str, failure: Failure) -> tuple[s
     if index.startswith("float"):
         return f"{name!r} is indexed with a {index}, not with a whole number", "Write int(index), or divide with //."
     if is_array(owner) and (index[:1] in "'\"" or index == "str"):
-        return f"{name!r} is {owner}, and it is indexed with a text", "Texts name the fields of records only."
+        return f"{name!r} is {owner}, and it is indexed with a string", "Strings name the fields of records only."
     if owner.startswith("(") and not index.isdigit():
         return (
             f"the items of {name!r} have different types, {owner}, so its index must be a constant",
@@ -141,7 +141,7 @@ def _wrong_value(owner: str, value: str) -> tuple[str, str]:
         return f"None is assigned to an item of {owner}", "A function without a return statement returns None, too."
     if "complex" in value:
         return f"a {value} cannot be stored as {item}", "Take its .real or .imag, or abs(...) of it."
-    kind = "text" if _TEXTS.match(owner) else "number"
+    kind = "string" if _TEXTS.match(owner) else "number"
     return f"{value} cannot be stored as {item}", f"Assign a {kind}: an item of {owner} is one {item}."
 
 

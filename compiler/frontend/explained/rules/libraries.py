@@ -1,6 +1,6 @@
-"""Libraries: linear algebra and random numbers, known by what the user writes: numba's words differ with what is there.
+"""Libraries: linear algebra and random numbers, found by what the user writes, as numba says various things of them.
 
-With SciPy installed, numba goes on where it else refuses, and fails far inside of the compiler.
+With SciPy installed, numba does not refuse them, and fails deep inside the compiler.
 """
 
 from __future__ import annotations

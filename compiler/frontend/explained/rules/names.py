@@ -1,4 +1,4 @@
-"""Names: what is not defined, what is defined but of no use in a kernel, and attributes that are not there."""
+"""Names: those that are not defined, those that are of no use in a kernel, and attributes that do not exist."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ARRAYS: Final = (
 )
 _LONGEST_LIST: Final = 16  # of names that are told instead of a near one
 _OF_STATIC = re.compile(r"^gridjit\.static\.\w+ has x, y and z, not '(\w+)'")
-_NUMBERS = "Arrays of a kernel have shape, size, ndim, strides, itemsize and dtype; for all else, write a loop."
+_NUMBERS = "Arrays of a kernel have shape, size, ndim, strides, itemsize and dtype; for everything else, write a loop."
 # Of Python's own functions, those that kernels have.
 _BUILTINS: Final = frozenset(
     (
@@ -46,7 +46,7 @@ INSTEAD: Final = {
     "list": "Use cuda.local.array(size, dtype), with a size that is known when the kernel is compiled.",
     "dict": "Use arrays: one of keys, one of values.",
     "set": "Use an array.",
-    "str": "Texts cannot be made in a kernel; print(...) takes several values.",
+    "str": "Strings cannot be made in a kernel; print(...) takes several values.",
     "sorted": "Sort on the CPU, with CuPy, or write a sort over an array.",
     "reversed": "Count downwards: range(n - 1, -1, -1).",
     "getattr": "Write the attribute's name: x.name.",
@@ -60,7 +60,7 @@ def undefined(failure: Failure) -> Finding | None:
     if (early := _EARLY.search(failure.words)) is not None:
         return Finding(
             sentence=f"{early[1]!r} is used before it is assigned",
-            advice="Assign it on every way that leads here.",
+            advice="Assign it on every path that leads here.",
             node=next((node for node in failure.source.of(ast.Name) if node.id == early[1]), None),
         )
     if "UndefinedType" not in failure.words and not failure.words.startswith("NameError"):
@@ -172,7 +172,7 @@ def _of_value(name: str, value: Any, failure: Failure) -> tuple[str, str]:
 
 
 _BIG = "Use a float, or two integers."
-_ITEM_EACH = "Let each thread do an item: i = cuda.grid(1); if i < n: ... - or loop over range(...)."
+_ITEM_EACH = "Let each thread handle one item: i = cuda.grid(1); if i < n: ... - or loop over range(...)."
 
 
 def _items(value: Any) -> tuple[Any, ...]:
@@ -249,7 +249,7 @@ def _attribute_of(kind: str, name: str, node: ast.Attribute | None) -> str:
     if kind == "list":
         return "Lists cannot grow in a kernel: use cuda.local.array(size, dtype) with a size known when it is compiled."
     if kind == "str" or kind[:1] in "'\"":
-        return "Texts can be printed and compared in kernels, and little else."
+        return "Kernels can print and compare strings, and do little else with them."
     if kind == "None":
         return "It is None where the kernel is compiled: assign it before the launch, or pass it as an argument."
     if re.fullmatch(r"(?:u?int|float|complex)\d+|bool", kind) and name in ("astype", "view", "copy"):

@@ -65,7 +65,7 @@ def allocation(failure: Failure) -> Finding | None:
     if "unicode" in failure.text or "_empty_string" in failure.text:
         node = next(failure.source.of(ast.Call), None)
         return Finding(
-            sentence="texts cannot be made in a kernel", advice="print(...) takes several values.", node=node
+            sentence="strings cannot be made in a kernel", advice="print(...) takes several values.", node=node
         )
     if _RETURNED in failure.words:
         return _returned_array(failure)
@@ -73,7 +73,7 @@ def allocation(failure: Failure) -> Finding | None:
     name = text_of(allocates.func) if isinstance(allocates, ast.Call) else ""
     if name.endswith("const.array_like"):
         return Finding(
-            sentence=f"{name} takes an array that is there when the kernel is compiled",
+            sentence=f"{name} takes an array that exists when the kernel is compiled",
             advice="Make it outside of the kernel, as a global: TABLE = np.array(...).",
             node=allocates,
         )
@@ -199,7 +199,7 @@ def _for_types(sign: str, arguments: tuple[str, ...]) -> str:
     if "None" in arguments:
         return _IS_NONE
     if any(one == "str" or one[:1] in "'\"" for one in arguments):
-        return "Texts are for print(...) in kernels: give it several values instead."
+        return "Strings are for print(...) in kernels: give it several values instead."
     if any(one.startswith("float") for one in arguments) and sign in ("&", "|", "^", "<<", ">>", "~"):
         return "Bits are those of whole numbers: write int(x)."
     if any(one.startswith("complex") for one in arguments) and sign in ("<", "<=", ">", ">="):
@@ -281,7 +281,7 @@ def _instead(name: str, operation: Operation, failure: Failure) -> str:
     node = _called(failure)
     value: Any = failure.value(node.func) if node is not None else None
     if any(one[:1] in "'\"" or one == "str" for one in operation.arguments):
-        return "Texts are for print(...) in kernels."
+        return "Strings are for print(...) in kernels."
     module = str(getattr(value, "__module__", "") or "")
     if module.startswith("numpy") or isinstance(value, ModuleType) or name.startswith(("np.", "numpy.")):
         return _NUMPYS

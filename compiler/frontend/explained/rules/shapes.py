@@ -26,7 +26,7 @@ def shape(failure: Failure) -> Finding | None:
         return None
     given = _shape_of(call)
     if _is_known(given):
-        sentence = f"{text_of(call)} is given a dtype that it does not know"
+        sentence = f"{text_of(call)} is given a dtype that it does not support"
         return Finding(sentence=sentence, advice="Give one like np.float32, or its name, 'float32'.", node=call)
     sentence = f"the shape of a {space} array must be known when the kernel is compiled, and {_what(failure, given)}"
     return Finding(sentence=sentence, advice=_advice(space, given), node=given)

@@ -1,1 +1,1 @@
-"""What the front end made of callees, kept on disk for other processes, with what it was made from told in texts."""
+"""What the front end made of callees, kept on disk for other processes, with a text that says what it was made from."""

@@ -1,7 +1,7 @@
-"""around: what the names of numba's modules and classes stand for, as a text that is the same in another process.
+"""around: what the names of numba's modules and classes refer to, as a text that is the same in another process.
 
-Functions count by where they are written, plain values by what they are, other objects by their classes. Where a
-program's own code stands in the place of numba's, there is no text.
+Functions count by where they are written, plain values by what they are, other objects by their classes. If a
+program's own code replaces numba's, no text can be made.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def numbas_text(names: Iterable[str], within: Within) -> str | None:
 
 
 def _texts(within: Within, files: set[str]) -> Iterator[str]:
-    """Yield what values are: functions, then of each class how many there are and what is told of them, in order.
+    """Yield what values are: functions, then of each class how many there are and what is said of them, in order.
 
     Where functions are written is added to files. Which modules are there is up to imports.
     """

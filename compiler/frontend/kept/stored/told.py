@@ -1,6 +1,6 @@
-"""told: values that code took, as texts that mean the same in another process; None for what has no such text.
+"""told: values that code took, as texts that mean the same in another process; None for a value without such a text.
 
-Equal texts stand for values of which the same code is made, as equal marks do within a process.
+Equal texts stand for values from which the same code is made, as equal marks do within a process.
 """
 
 from __future__ import annotations

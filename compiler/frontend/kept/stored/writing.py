@@ -1,4 +1,4 @@
-"""writing: a unit as data that means the same in another process; None for one that has something untold in it."""
+"""writing: a unit as data that means the same in another process; None for one that cannot be expressed so."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def stored(unit: Unit, function: FunctionType) -> StoredUnit | None:
 
 
 def called_row(called: Called) -> list[Any] | None:
-    """Return how a function is called and what it is compiled for, as it was; None if that cannot be told."""
+    """Return how a function is called and what it is compiled for, as it was; None if that is unknown."""
     kind, can_compile, options, parameters = called.marks
     texts = [(name, str(way), _default_text(called, name, mark)) for name, way, mark in parameters]  # type: ignore[attr-defined]
     if any(text is None for _, _, text in texts) or " at 0x" in options:  # type: ignore[operator]

@@ -1,1 +1,1 @@
-"""What debug kernels are checked for while they run on the host: accesses outside arrays, unwritten memory, races."""
+"""Checks of debug kernels while they run on the host: accesses outside arrays, reads of unwritten memory, races."""

@@ -1,8 +1,7 @@
-"""Own: the arrays of whose items each thread accesses only some that no other thread does, whatever it does to them.
+"""Own: the arrays in which each thread accesses only items of its own, whatever it does to them.
 
-It is known of arrays that are indexed in the same way wherever they are accessed, along some of their axes, by where
-the thread is. Whether these axes tell all threads of a launch from each other, the launch says: the grid that it has,
-and the strides of the array.
+That is known of arrays that every access indexes in the same way, along some of their axes, by the thread's position.
+Whether these axes distinguish all threads of a launch depends on the launch: on its grid and the strides of the array.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ MOST_SITES = 1 << SITE_BITS
 # From this number on, places are those of updates in pairs: that of the write, and that of the read, which is one more.
 UPDATES = MOST_SITES // 2
 
-# What a report says: a read of what nobody wrote, or two accesses that nothing orders.
+# What a report says: a read of unwritten memory, or two accesses that nothing orders.
 UNWRITTEN, RACE = 1, 2
 READ, WRITE, ATOMIC = 0, 1, 2
 GLOBAL, SHARED, LOCAL = 0, 1, 2

@@ -1,7 +1,7 @@
-"""Updates: the reads that are told of together with the write that follows (`x[i] += 1`), as one access.
+"""Updates: a read that is recorded together with the write that follows (`x[i] += 1`), as one access.
 
-Between the two is nothing that orders accesses, and no other write; so what races with the read races with the write,
-and to remember the write is enough. It is remembered that it was an update: a write of what is there already does not
+Nothing between the two orders accesses, and there is no other write; so what races with the read races with the write,
+and recording the write is enough. The record says that it was an update: a write of an unchanged value does not
 race with another write, but it does with a read.
 """
 

@@ -1,1 +1,1 @@
-"""What threads of a block or a warp do together: barriers with results, shuffles, votes and matches."""
+"""Operations that threads of a block or a warp do together: barriers with results, shuffles, votes and matches."""

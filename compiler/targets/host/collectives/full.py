@@ -1,4 +1,4 @@
-"""Full: the functions that do an operation for all threads of a block at once, where all wait at one place for it.
+"""Full: the functions that do an operation for all threads of a block at once, if all wait for it at one place.
 
 Each first makes sure that all lanes of each warp take part. Whole warps are then done by whole.py; the last warp, if it
 is not whole, by exchange.py.

@@ -1,11 +1,12 @@
-"""in_step: where a kernel counts on the threads of a warp to be in step, though it does not say so.
+"""in_step: where a kernel relies on the threads of a warp running in step, though it does not say so.
 
-On a GPU, lanes that went different ways go on together where these meet, and each instruction is one for all of them.
-So a kernel may read in shared memory what other lanes wrote before, without a cuda.syncwarp(), and get the same result
-every time. The host runs threads one after the other. Such a kernel gets cuts, at which lanes wait for those that come.
+On a GPU, lanes that took different paths continue together where the paths meet, and execute each instruction together.
+So a kernel may read from shared memory what other lanes wrote earlier, without a cuda.syncwarp(), and get the same
+result every time. The host runs threads one after the other. Such a kernel gets cuts, at which lanes wait for those
+that come.
 
-A cut is put where accesses of the same array may meet: at the end of a turn of a loop with barriers, where ways meet
-that threads went apart, and between accesses that are a known number of lanes apart. A loop that has no barrier gets
+A cut is put where accesses of the same array may meet: at the end of each iteration of a loop with barriers, where
+diverged paths meet, and between accesses that are a known number of lanes apart. A loop without a barrier gets
 none, and a kernel without barriers only the last kind. A cut too many costs time, and one too few leaves a race.
 """
 

@@ -1,1 +1,1 @@
-"""What is known of a kernel's blocks before it is cut: where ways meet and end, which values live, which all share."""
+"""Analyses of a kernel's control flow before it is cut: where paths meet and end, which values live or are uniform."""

@@ -1,4 +1,4 @@
-"""Leaving: a kernel's blocks without the ways on which threads do nothing more than end.
+"""Leaving: a kernel's blocks without the paths on which threads only end.
 
 Threads that have ended count as arrived at any barrier of the block, so the others are still together behind
 `if i >= n: return`: what they share, they share as if the branch were not there.

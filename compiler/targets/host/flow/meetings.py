@@ -1,4 +1,4 @@
-"""Meetings: where the ways through a function that part at a branch come together again."""
+"""Meetings: where the paths that part at a branch of a function meet again."""
 
 from __future__ import annotations
 

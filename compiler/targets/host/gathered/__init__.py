@@ -1,1 +1,1 @@
-"""Arrays that a kernel only adds to: a run of blocks does so in a copy of its own, which is merged at its end."""
+"""Arrays that a kernel only adds to: each run of blocks adds to its own copy, which is merged at the end of the run."""

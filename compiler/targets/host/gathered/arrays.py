@@ -1,4 +1,4 @@
-"""Gathered arrays: those that a kernel uses only by atomic operations on integers of which it does not see the results.
+"""Gathered arrays: those that a kernel uses only by atomic operations on integers whose results it does not use.
 
 No thread of the launch can tell when such an operation is done, and any order of them leaves the same value. So blocks
 that run one after the other may do them in a copy. What the kernel reads or writes besides must be other memory: where

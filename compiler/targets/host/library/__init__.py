@@ -1,1 +1,1 @@
-"""What device code calls on the host: intrinsics, inline PTX and the `__nv_` functions."""
+"""What device code calls, implemented for the host: intrinsics, inline PTX and the `__nv_` functions."""

@@ -1,6 +1,6 @@
-"""directed: the `__nv_` arithmetic and conversions that round up, down or towards zero, as the processor rounds then.
+"""directed: the `__nv_` arithmetic and conversions that round up, down or towards zero, by the processor's own modes.
 
-Each sets its thread's rounding, computes, and sets it back. LLVM is told so (strictfp), and moves nothing across.
+Each sets its thread's rounding mode, computes, and resets it. LLVM knows this (strictfp), and moves nothing across.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""normal: the error function's inverses and scaled form, and the normal distribution, none of which the C library has.
+"""normal: the error function's inverses and scaled form, and the normal distribution, which the C library lacks.
 
 Floats are computed in double. Each result is within the error that libdevice states for its own function.
 """

@@ -1,1 +1,1 @@
-"""Files that kernels are linked with on the host: LLVM IR, objects and archives for this processor, and C."""
+"""Files that are linked into kernels on the host: LLVM IR, objects and archives for this processor, and C."""

@@ -1,7 +1,7 @@
 """Region order: the block function that goes from region to region, as the states of its threads require.
 
-While all threads of a block wait at one place, what they do there is done for all of them, and they go on in one loop.
-Else, or if they are not of one mind on which lanes take part, the block goes on by warps (collectives/apart.py).
+While all threads of a block wait at one place, the operation there is done for all of them, and they continue in one
+loop. Otherwise, or if they disagree on which lanes take part, the block continues by warps (collectives/apart.py).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def idle_functions(plan: LoopPlan) -> list[str]:
 def idle_ends(plan: LoopPlan) -> list[str]:
     """Return the entry's answer to a range that ends before it begins: where the blocks between that do anything lie.
 
-    They are from the first to before the second of two numbers of 64 bits that it stores in the place of a status.
+    They are from the first to before the second of two numbers of 64 bits that it stores in place of a status.
     Other kernels leave there what the caller stored.
     """
     if not plan.idle:

@@ -1,4 +1,4 @@
-"""Reports: the function that finds the thread of a block to be told of, and fills the status with it."""
+"""Reports: the function that finds the thread of a block to report, and fills the status with it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""In which order threads are run: rows and their bounds, blocks run as one, turns of loops taken together."""
+"""The order in which threads run: rows and their bounds, blocks run as one, iterations of loops run together."""

@@ -52,7 +52,7 @@ def _reads(line: str) -> set[str]:
 
 
 class _Parts:
-    """Collects the values that are no more than parts of a thread's place in the grid along an axis.
+    """Collects the values that are only parts of a thread's place in the grid along an axis.
 
     own: all of them. sizes: the blocks' sizes that blockIdx is multiplied by; 0 is blockDim.
     """

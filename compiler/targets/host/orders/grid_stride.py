@@ -1,4 +1,4 @@
-"""Turns: a kernel that is a grid-stride loop, as the kernel of one turn of that loop.
+"""Turns: a kernel that is a grid-stride loop, as the kernel of one iteration (turn) of that loop.
 
 `i = cuda.grid(1)`, `while i < n:`, `i += cuda.gridsize(1)` makes a thread jump through memory. Neighbouring threads are
 at neighbouring places in each turn, so turns are run one after the other, each by all threads. That is right if a

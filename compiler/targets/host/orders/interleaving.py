@@ -1,4 +1,4 @@
-"""Interleaving: a loop that steps by the size of a block or grid, as one whose turns all threads take together.
+"""Interleaving: a loop that steps by the size of a block or grid, as one whose iterations all threads run together.
 
 A barrier is put at the end of each turn. The cut there makes the turn a region of its own, which all threads run side
 by side: neighbours are at neighbouring places, and what a thread carries from turn to turn - a sum - is kept in the

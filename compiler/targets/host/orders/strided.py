@@ -1,6 +1,6 @@
-"""Strided loops: loops that step by the size of a block or grid and that all threads of a block come by.
+"""Strided loops: loops that step by the size of a block or grid and that all threads of a block reach.
 
-In doubt a loop does not count as one of them, which costs speed and nothing else.
+In doubt, a loop does not count as one of them, which costs only speed.
 """
 
 from __future__ import annotations

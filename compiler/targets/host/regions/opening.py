@@ -183,7 +183,7 @@ def _without(body: Body, lines: tuple[str, ...], gone: tuple[str, ...]) -> Body:
 
 
 def _from(line: str, gone: tuple[str, ...], entry: str) -> str:
-    """Return a phi with the first block in the place of those that are gone, each block once; others as they are."""
+    """Return a phi with the first block in place of those that are gone, each block once; others as they are."""
     if opcode(line) != "phi" or used(line).isdisjoint(gone):
         return line
     names = {label: entry if label in gone else label for _, label in arms(line)}

@@ -1,1 +1,1 @@
-"""Blocks that wait for others: the loops in which they wait, and the code that leaves them and resumes them."""
+"""Blocks that wait for others: the loops in which they wait, and the code that suspends and resumes them."""

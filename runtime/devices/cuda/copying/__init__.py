@@ -1,1 +1,1 @@
-"""Copies within a GPU that no pitched copy of the driver fits: kernels of ours, and which of them a copy takes."""
+"""Copies within a GPU that the driver's pitched copies cannot do: gridjit's kernels for them, and the choice of one."""

@@ -1,4 +1,4 @@
-"""kernels: copies within a device that no pitched copy fits, by kernels of ours, in as few launches as can be.
+"""kernels: copies within a device that no pitched copy fits, by gridjit's kernels, in as few launches as can be.
 
 The driver finishes a kernel when it is first needed, for one size of unit, and keeps it on disk by itself.
 """

@@ -1,1 +1,1 @@
-"""A GPU's memory: where it comes from, copies, and memory of the host's that these pass by."""
+"""A GPU's memory: where it comes from, copies, and the host's memory that copies go through."""

@@ -1,4 +1,4 @@
-"""CudaRooms: the memory of a context that machine code copies arrays of the host's through, kept from launch to launch.
+"""CudaRooms: the memory of a context that machine code copies host arrays through, kept from launch to launch.
 
 A room is made when all are taken, up to a number of them; it ends with its context.
 """

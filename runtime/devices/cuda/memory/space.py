@@ -110,7 +110,7 @@ class CudaSpace:
         return self._allocations.managed(size, attach_global=attach_global)
 
     def pin(self, address: int, size: int) -> Callable[[], None]:
-        """Page-lock memory of the host's that exists already; returns what undoes it."""
+        """Page-lock host memory that exists already; returns what undoes it."""
         with self._device.current:
             self.driver.register_host(address, size)
         return functools.partial(self.driver.unregister_host, address)
@@ -134,7 +134,7 @@ class CudaSpace:
             self.copy(strided, between.ghost, stream)
 
     def _write_block(self, strided: Array, block: Array, stream: Any) -> None:
-        """Copy a C-contiguous array of the host's into a straightened ghost."""
+        """Copy a C-contiguous host array into a straightened ghost."""
         copies = plan(strided, address_of(block), outward=False)
         if len(copies) == 1 and copies[0].height == 1:
             one = copies[0]
@@ -162,7 +162,7 @@ class CudaSpace:
         np.copyto(turned, block)
 
     def _read_block(self, strided: Array, block: Array, stream: Any) -> None:
-        """Copy a straightened ghost into a C-contiguous array of the host's."""
+        """Copy a straightened ghost into a C-contiguous host array."""
         if (between := self._between(strided, stream)) is not None:
             self.copy(between.ghost, strided, stream)
             strided = between.ghost

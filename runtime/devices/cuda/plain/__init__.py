@@ -1,1 +1,1 @@
-"""The driver by ctypes: the calls that most programs need, without importing cuda.bindings."""
+"""The driver through ctypes: the calls that most programs need, without importing cuda.bindings."""

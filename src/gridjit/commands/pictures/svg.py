@@ -1,7 +1,7 @@
 """Pictures: bars, columns and timelines as SVG elements, and whole SVG files.
 
-Widths inside of an element are shares of its own (`12.5%`), so that it fits a phone as well as a desk while its text
-and heights stay as they are.
+Widths inside an element are shares of its own (`12.5%`), so that it fits a phone as well as a desktop screen while its
+text and heights stay the same.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""events: what a trace's file holds, read as slices that know what they lie in. The file may hold anything: what is no
-slice is left out."""
+"""events: the contents of a trace's file, read as nested slices. The file may hold anything: what is not a slice is
+left out."""
 
 from __future__ import annotations
 

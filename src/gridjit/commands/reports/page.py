@@ -1,4 +1,4 @@
-"""page: a report as one HTML file that needs nothing else: no network, no script to be read, light or dark."""
+"""page: a report as one HTML file that works without a network or scripts, in light and in dark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The style of a page and the few lines of script that sort its tables. The page says all without the script."""
+"""The style of a page and the few lines of script that sort its tables. The page is complete without the script."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The words of the command line: declared, read as values, and completed, without importing what carries them out."""
+"""The arguments of the command line: declared, read as values, and completed, without importing the commands."""

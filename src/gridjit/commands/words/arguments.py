@@ -1,7 +1,7 @@
-"""The command line's words: every command and its arguments, declared without importing what carries them out.
+"""The command line's words: every command and its arguments, declared without importing the code that runs them.
 
-So `--help`, `--version`, completion and wrong usage cost no more than reading the words. Each command names the
-function that runs it: `main` imports that when all words are right.
+So `--help`, `--version`, completion and wrong usage cost only the parsing. Each command names the function that runs
+it: `main` imports that function once all arguments are valid.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _report(commands: Any) -> None:
         "--html",
         metavar="FILE",
         type=Path,
-        help='write a page that needs no network and no script; "-" is standard output',
+        help='write a page that works without network and scripts; "-" is standard output',
     )
     _add_selection(report)
     _finish(report, "reports.command:run")
@@ -136,7 +136,7 @@ def _stats(actions: Any) -> None:
 
 def _show(actions: Any) -> None:
     show = actions.add_parser("show", help="show what one entry holds")
-    show.add_argument("key", metavar="KEY", help="the entry's key, or a unique beginning of it")
+    show.add_argument("key", metavar="KEY", help="the entry's key, or a unique prefix of it")
     show.add_argument("--asm", action="store_true", help="print the PTX that a GPU's code was generated from")
     _add_folder(show)
     _finish(show, "cache_show:run", quiet=False)
@@ -191,7 +191,7 @@ def _import(actions: Any) -> None:
 def _completion(commands: Any) -> None:
     completion = commands.add_parser(
         "completion",
-        help="print a shell's script that completes gridjit's words",
+        help="print a shell script that completes gridjit's commands and options",
         description='In ~/.bashrc or ~/.zshrc: eval "$(gridjit completion bash)", with your shell\'s name. '
         "In fish: gridjit completion fish > ~/.config/fish/completions/gridjit.fish",
     )

@@ -1,4 +1,4 @@
-"""`gridjit completion`: scripts for shells, which ask gridjit itself what may come next on the line."""
+"""`gridjit completion`: scripts for shells, which ask gridjit what may come next on the line."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What people write on the command line, read as values: numbers, sizes, ages, launches, targets, names of kernels.
 
-What makes no sense is a WrongWord that names the value and says what is right.
+An invalid value is a WrongWord that names the value and says what is valid.
 """
 
 from __future__ import annotations

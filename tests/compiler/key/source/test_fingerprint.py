@@ -489,7 +489,7 @@ def kernel(a):
     assert reason == "global 'sly' of stats.kernel is a Sly that cannot be inspected (OSError: gone)"
 
 
-def test_a_user_module_with_a_standard_name_is_no_library(sources: Sources) -> None:
+def test_a_user_module_with_a_standard_name_is_not_a_library(sources: Sources) -> None:
     text = "import stats_helpers\ndef kernel(a):\n    a[0] = stats_helpers.clip(1)\n"
     module = sources.load(text)
     module.stats_helpers.__dict__["__name__"] = "queue"
@@ -503,7 +503,7 @@ def test_a_user_module_with_a_standard_name_is_no_library(sources: Sources) -> N
             sys.modules["queue"] = standard
 
 
-def test_what_is_no_function_is_refused() -> None:
+def test_what_is_not_a_function_is_refused() -> None:
     with pytest.raises(CompileError, match="3 is not a Python function"):
         fingerprint(3)  # type: ignore[arg-type]
 

@@ -1,6 +1,6 @@
-"""Accesses as LLVM IR: the functions that look at an access to memory of any size, cell by cell.
+"""Accesses as LLVM IR: the functions that check an access to memory of any size, cell by cell.
 
-What is common is decided before, in the code of the kernel (fast). These functions decide the rest, and report.
+The kernel's own code (fast) decides the common cases. These functions decide the rest, and report.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ def _plain_write(size: int) -> list[str]:
 
 
 def _before(name: str) -> list[str]:
-    """Return the code that asks whether there is no record, or it is ordered before now: in other blocks, slowly."""
+    """Return the code that asks whether a record is missing, or ordered before now: in other blocks, slowly."""
     return [
         f"  %{name}.age = sub i64 %{name}, %block.bits",
         f"  %{name}.past = icmp ult i64 %{name}.age, %clock.bits",

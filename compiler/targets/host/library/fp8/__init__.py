@@ -1,1 +1,1 @@
-"""The functions of CUDA's C++ floats of 8 bits on the host, by the names under which numba-cuda calls them."""
+"""The functions of CUDA's 8-bit C++ floats on the host, by the names under which numba-cuda calls them."""

@@ -48,7 +48,7 @@ def _computed(code: Code, name: str, values: list[str]) -> str:
 
 
 def _limited(code: Code, value: str, low: str, high: str | None, nan: str | None) -> str:
-    """Return a value no less than low, no more than high; nan in the place of one that is not a number."""
+    """Return a value no less than low, no more than high; nan in place of one that is not a number."""
     less = code.put(f"fcmp olt double {value}, {low}")
     value = code.choose(less, "double", low, value)
     if high is not None:

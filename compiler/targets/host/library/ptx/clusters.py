@@ -1,6 +1,6 @@
-"""clusters: where a block is in its cluster, and what the threads of one wait for each other at, as PTX has them.
+"""clusters: a block's position in its cluster, and the cluster's barriers, as in PTX.
 
-numba-cuda has no words for them: kernels write inline PTX. The cluster's shape is a constant of the code.
+numba-cuda has no functions for them: kernels use inline PTX. The cluster's shape is a constant of the code.
 """
 
 from __future__ import annotations

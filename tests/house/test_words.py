@@ -1,0 +1,42 @@
+"""Texts and names are plain English: "is not a file", as people say it, rather than "is no file"."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("src", "runtime", "compiler", "cache", "tests", "scripts", "examples", "docs")
+FILES = [file for top in FOLDERS for kind in ("py", "md") for file in sorted((ROOT / top).rglob(f"*.{kind}"))]
+# "There is no file" is as people say it, and so are "no longer" and "no more".
+_IS_NO = re.compile(
+    r"(?<![a-z])(there[_\s#]+)?(?:is|are|was|were)(?:_|[\s#]+)no(?:_|[\s#]+)(?!longer|more)[a-z]\w*", re.IGNORECASE
+)
+
+
+def said(text: str) -> list[str]:
+    """Return the places of a text that say "is no" of something."""
+    return [found[0] for found in _IS_NO.finditer(text) if not found[1]]
+
+
+def test_nothing_is_said_to_be_no_such_thing() -> None:
+    texts = {str(file.relative_to(ROOT)): file.read_text() for file in [*FILES, ROOT / "README.md"] if file.is_file()}
+    del texts[str(Path(__file__).relative_to(ROOT))]
+    assert {name: found for name, text in texts.items() if (found := said(text))} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("a link is no file", 1),
+        ("def test_a_link_is_no_file():", 1),
+        ("what they are\n    # no part of", 1),
+        ("there is no file, it is no longer here", 0),
+        ("def test_there_is_no_file():", 0),
+        ("a link is not a file", 0),
+    ],
+)
+def test_is_no_is_found_in_texts_and_names(text: str, count: int) -> None:
+    assert len(said(text)) == count
