@@ -104,6 +104,13 @@ class Watcher(Protocol):
         """
         ...
 
+    def function_for(self, launched: Any, launch: int) -> int:
+        """Return the address of a function that is called in the place of the launch function at an address, or 0.
+
+        It makes launches that were noted before by that function; for others, it calls the object's Python __call__.
+        """
+        ...
+
     def returned(self, launcher: Launcher, ready: Ready) -> None:
         """Note that a launch is done, as it has returned."""
         ...

@@ -27,17 +27,16 @@ NotedUse = tuple[Piece, str, bool]
 class Repeat:
     """A launch that was noted. conflicts, window: its line's, then. place: where it was made last.
 
-    arrays: numbers of arguments, and their pieces. others: numbers of the rest, and their types. uses: what was noted.
+    pattern: for each argument, the piece that an array is, or another value's type. uses: what was noted. Machine code
+    reads them, but for uses.
     """
 
-    __slots__ = ("arrays", "conflicts", "count", "others", "place", "uses", "window")
+    __slots__ = ("conflicts", "pattern", "place", "uses", "window")
 
     def __init__(self, args: tuple[Any, ...], uses: dict[int, NotedUse], line: Line, place: Place) -> None:
-        self.count = len(args)
-        self.arrays = [(at, piece) for at, (piece, *_) in uses.items()]
-        self.others = [(at, type(arg)) for at, arg in enumerate(args) if at not in uses]
+        self.pattern = tuple(uses[at][0] if at in uses else type(arg) for at, arg in enumerate(args))
         self.uses = [*uses.values()]
-        for at, piece in self.arrays:
+        for at, (piece, *_) in uses.items():
             piece.key = args[at]._parameters  # equal bytes: from now on those of an array that is seen again
         self.note(line, place)
 
@@ -48,15 +47,14 @@ class Repeat:
 
     def fits(self, args: tuple[Any, ...]) -> bool:
         """Return whether these are the same arrays, and values of the same types beside them."""
-        if len(args) != self.count:
+        if len(args) != len(self.pattern):
             return False
-        for at, piece in self.arrays:
-            arg = args[at]
+        for arg, wanted in zip(args, self.pattern, strict=True):
+            if type(wanted) is not Piece:
+                if type(arg) is not wanted:
+                    return False
             # No two arrays have the same object there, so it tells their types too; a piece that is forgotten has none.
-            if type(arg) is not DeviceArray or arg._parameters is not piece.key:
-                return False
-        for at, kind in self.others:  # noqa: SIM110  # it would take twice as long
-            if type(args[at]) is not kind:
+            elif type(arg) is not DeviceArray or arg._parameters is not wanted.key:
                 return False
         return True
 
@@ -74,6 +72,8 @@ class Repeats:
 
     def again(self, args: tuple[Any, ...]) -> bool:
         """Return whether a launch may be made now: it is known, and noted. Called by what the program calls.
+
+        Machine code looks first, where it can, for those that need no note.
 
         Nothing is noted, and so nothing wrong, where the launch then comes to be made elsewhere or is recorded.
         """
@@ -94,5 +94,5 @@ class Repeats:
     def add(self, made: Repeat) -> None:
         """Know a launch from now on, and no more those that would have to be looked at."""
         now = self.line.conflicts
-        others = [one for one in self._known if one.conflicts == now and one.arrays != made.arrays]
+        others = [one for one in self._known if one.conflicts == now and one.pattern != made.pattern]
         self._known = (made, *others[: _MOST - 1])
