@@ -36,6 +36,8 @@ _choosing = lock()
 # Where machine code looks for launches that name no stream, and for those in the default stream by its name.
 EITHER = ctypes.addressof(_numbers)
 BUSY = EITHER + _Numbers.busy_alone.offset
+# Where it sees whether some thread has chosen a stream: 32 bits.
+CHOSEN = EITHER + _Numbers.chosen.offset
 
 
 def busy() -> bool:

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gridjit.cache.store import Store
+from gridjit.runtime.attention import CHOSEN
 from gridjit.runtime.hazards.clocks import Line
+from gridjit.runtime.hazards.places import Site
 from gridjit.runtime.hazards.ranges import Piece
 from gridjit.runtime.hazards.repeats import Repeat, Repeats
 from gridjit.runtime.memory.device_array import DeviceArray
@@ -53,8 +55,10 @@ def _found(configured: type, launcher: type) -> Iterator[tuple[str, int]]:
         ("line_conflicts", Line, "conflicts"),
         ("window", Repeat, "window"),
         ("conflicts", Repeat, "conflicts"),
-        ("place", Repeat, "place"),
         ("pattern", Repeat, "pattern"),
+        ("site", Repeat, "site"),
+        ("place", Site, "place"),
+        ("places", Site, "places"),
         ("key", Piece, "key"),
         ("parameters", DeviceArray, "_parameters"),
     ):
@@ -73,7 +77,7 @@ def _length_of_deques() -> int:
 
 
 def _record(launch: int, python: Callable[..., None]) -> RepeatsRecord | None:
-    made = RepeatsRecord(launch=launch, python=id(for_ever(python)))
+    made = RepeatsRecord(launch=launch, python=id(for_ever(python)), chosen=CHOSEN)
     made.repeats_type, made.piece_type, made.array_type = id(Repeats), id(Piece), id(DeviceArray)
     try:
         for name in API:

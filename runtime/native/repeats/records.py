@@ -14,11 +14,13 @@ class RepeatsRecord(ctypes.Structure):
     """What there is once in a process, beside the environment.
 
     launch: the launch function. python: the Python function (configured kernel, *arguments) that launches what is not
-    found. The types are those of the objects that are read.
+    found. chosen: address of 32 bits that are 0 if no thread has chosen a stream. The types are those of the objects
+    that are read.
     """
 
     _fields_ = [
-        (name, ctypes.c_int64) for name in (*API, "launch", "python", "repeats_type", "piece_type", "array_type")
+        (name, ctypes.c_int64)
+        for name in (*API, "launch", "python", "chosen", "repeats_type", "piece_type", "array_type")
     ]
 
 
@@ -27,8 +29,8 @@ class RepeatSlots:
     """Where objects keep what is compared: offsets in bytes of slots, of which their classes say what they hold.
 
     launcher: of a configured kernel. repeats: of its launcher. ended, line, known: of what knows the launcher's last
-    launches. line_window, line_conflicts: of a line. window, conflicts, place, pattern: of one launch. key: of a
-    piece. parameters: of an array. ended_size: of a deque's length, which is no slot.
+    launches. line_window, line_conflicts: of a line. window, conflicts, pattern, site: of one launch. place, places:
+    of a site. key: of a piece. parameters: of an array. ended_size: of a deque's length, which is not a slot.
     """
 
     launcher: int
@@ -40,8 +42,10 @@ class RepeatSlots:
     line_conflicts: int
     window: int
     conflicts: int
-    place: int
     pattern: int
+    site: int
+    place: int
+    places: int
     key: int
     parameters: int
     ended_size: int

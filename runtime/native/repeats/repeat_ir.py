@@ -4,7 +4,8 @@
 
 It is called in the place of the launch function, for objects that are launched while hazards between streams are looked
 for. self is a configured kernel; its launcher has a Repeats, which knows launches that need neither a look nor a note.
-One of these is launched by the launch function. Whatever is not found to be one is Python's.
+One of these is launched by the launch function, and the place that it was made at is noted if it was made there before.
+Whatever is not found to be one is Python's.
 
 It reads the slots of those objects, and what they hold is compared by identity: so machine code and Python look at one
 and the same state, and there is nothing to keep in step. A number that is the same object has not changed, as the
@@ -87,29 +88,19 @@ look:
   %one = load ptr, ptr %one.at
 {_slot("window", "one", "window")}
 {_slot("conflicts", "one", "conflicts")}
-{_slot("place", "one", "place")}
 {_slot("pattern", "one", "pattern")}
-  %place.items = getelementptr i8, ptr %place, i64 {{TUPLE_ITEMS}}
-  %place.code = load ptr, ptr %place.items
-  %place.instruction.at = getelementptr ptr, ptr %place.items, i64 1
-  %place.instruction = load ptr, ptr %place.instruction.at
-{_word("place.number", "place.instruction", "INT_DIGIT", "i32")}
 {_word("wanted.count", "pattern", "TUPLE_SIZE", "i64")}
   %same.window = icmp eq ptr %window, %line.window
   %same.conflicts = icmp eq ptr %conflicts, %line.conflicts
-  %same.code = icmp eq ptr %place.code, %code
-  %same.instruction = icmp eq i32 %place.number, %instruction
   %same.count = icmp eq i64 %wanted.count, %nargs
   %in.order = and i1 %same.window, %same.conflicts
-  %same.place = and i1 %same.code, %same.instruction
-  %in.order.here = and i1 %in.order, %same.place
-  %may.fit = and i1 %in.order.here, %same.count
+  %may.fit = and i1 %in.order, %same.count
   %wanted.items = getelementptr i8, ptr %pattern, i64 {{TUPLE_ITEMS}}
   br i1 %may.fit, label %compare, label %miss
 compare:
   %j = phi i64 [ 0, %look ], [ %j.next, %array ], [ %j.next, %other ]
   %any.left = icmp slt i64 %j, %nargs
-  br i1 %any.left, label %argument, label %launch
+  br i1 %any.left, label %argument, label %find.site
 argument:
   %wanted.at = getelementptr ptr, ptr %wanted.items, i64 %j
   %wanted = load ptr, ptr %wanted.at
@@ -135,6 +126,40 @@ miss:
   %i.next = add i64 %i, 1
   br label %next
 
+find.site:
+{_slot("site", "one", "site")}
+{_slot("place", "site", "place")}
+  %same.place = call i1 @is_at(ptr %place, ptr %code, i32 %instruction)
+  br i1 %same.place, label %launch, label %find.places
+; Where a stream is chosen, it may be launched there after all.
+find.places:
+{_word("chosen.at", "record", "Repeats.chosen")}
+  %chosen = load i32, ptr %chosen.at
+  %none.chosen = icmp eq i32 %chosen, 0
+  br i1 %none.chosen, label %look.through, label %slow
+look.through:
+{_slot("places", "site", "places")}
+{_word("places.count", "places", "TUPLE_SIZE", "i64")}
+  %places.items = getelementptr i8, ptr %places, i64 {{TUPLE_ITEMS}}
+  br label %next.place
+next.place:
+  %k = phi i64 [ 0, %look.through ], [ %k.next, %look.place ]
+  %any.place = icmp slt i64 %k, %places.count
+  br i1 %any.place, label %look.place, label %slow
+look.place:
+  %k.next = add i64 %k, 1
+  %found.at = getelementptr ptr, ptr %places.items, i64 %k
+  %found = load ptr, ptr %found.at
+  %is.here = call i1 @is_at(ptr %found, ptr %code, i32 %instruction)
+  br i1 %is.here, label %move, label %next.place
+; The place that it was made at before is among the places too, so nothing is freed.
+move:
+{_word("incref.place", "env", "Environment.Py_IncRef")}
+  call void %incref.place(ptr %found)
+  store ptr %found, ptr %place.at
+  call void %decref(ptr %place)
+  br label %launch
+
 launch:
 {_word("launch.function", "record", "Repeats.launch")}
   %launched = tail call ptr %launch.function(ptr %self, ptr %args, i64 %nargs.flagged, ptr %kwnames)
@@ -145,6 +170,20 @@ slow:
 {_word("python", "record", "Repeats.python")}
   %answer = call ptr @call_python(ptr %env, ptr %python, ptr %self, ptr %args, i64 %nargs)
   ret ptr %answer
+}}
+
+; Whether a place is an instruction of some code.
+define internal i1 @is_at(ptr %place, ptr %code, i32 %instruction) #2 {{
+entry:
+  %items = getelementptr i8, ptr %place, i64 {{TUPLE_ITEMS}}
+  %place.code = load ptr, ptr %items
+  %object.at = getelementptr ptr, ptr %items, i64 1
+  %object = load ptr, ptr %object.at
+{_word("number", "object", "INT_DIGIT", "i32")}
+  %same.code = icmp eq ptr %place.code, %code
+  %same.instruction = icmp eq i32 %number, %instruction
+  %both = and i1 %same.code, %same.instruction
+  ret i1 %both
 }}
 """
 

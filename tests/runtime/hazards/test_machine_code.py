@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -25,6 +26,13 @@ def scale(values: Any, factor: float) -> None:
     i = cuda.grid(1)
     if i < values.size:
         values[i] *= factor
+
+
+@gridjit.jit
+def add(into: Any, values: Any) -> None:
+    i = cuda.grid(1)
+    if i < into.size:
+        into[i] += values[i]
 
 
 @pytest.fixture(autouse=True)
@@ -125,14 +133,6 @@ def no_array(turns: Turns) -> None:
     turns.array = np.ones(64)
 
 
-def the_same_launch_from_another_line(turns: Turns) -> None:
-    turns.turn(elsewhere=True)
-
-
-def the_same_launch_from_another_function(turns: Turns) -> None:
-    turns.turn_in_another_function()
-
-
 def nothing_is_known(turns: Turns) -> None:
     turns.known._known = ()
 
@@ -147,8 +147,6 @@ CHANGES = [
     a_number_of_another_type,
     an_array_of_another_type,
     no_array,
-    the_same_launch_from_another_line,
-    the_same_launch_from_another_function,
     nothing_is_known,
 ]
 
@@ -189,24 +187,65 @@ def test_wrong_arguments_are_an_error_as_without_a_check(given: tuple[Any, ...])
     assert not turns.asks
 
 
-def test_the_line_of_the_last_launch_is_named(second: Any) -> None:
+def named(array: Any, stream: Any) -> str:
+    """Return the place that an error calls that of a launch which uses an array, if another stream writes it."""
+    with pytest.raises(HazardError) as raised:
+        scale[1, 64, stream](array, 2.0)
+    (found,) = re.findall(r"while \w+ \((\S+:\d+), the default stream", str(raised.value))
+    return str(found)
+
+
+def line_of(function: Any, number: int) -> str:
+    """Return what an error calls a line of a function, of which the first is number 0."""
+    return f"test_machine_code.py:{function.__code__.co_firstlineno + number}"
+
+
+def test_of_several_lines_that_make_a_launch_the_last_is_named_and_python_is_asked_once(second: Any) -> None:
     turns = Turns()
     turns.turn(elsewhere=True)
-    line = Turns.turn.__code__.co_firstlineno + 2
-    with pytest.raises(HazardError, match=rf"while scale \(test_machine_code.py:{line}, "):
-        scale[1, 64, second](turns.array, 2.0)
+    assert named(turns.array, second) == line_of(Turns.turn, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delattr(Repeats, "again")
+        for _ in range(3):
+            turns.turn()
+        assert named(turns.array, second) == line_of(Turns.turn, 4)
+        turns.turn(elsewhere=True)
+        assert named(turns.array, second) == line_of(Turns.turn, 2)
 
 
-def test_equal_places_in_two_functions_are_two_places(second: Any) -> None:
-    source = "def turn(launch, *args):\n    launch(*args)\n"
-    spaces: list[dict[str, Any]] = [{}, {}]
-    for name, space in zip(("one.py", "other.py"), spaces, strict=True):
-        exec(compile(source, name, "exec"), space)
+def test_a_launch_from_another_function_is_named_by_its_line(second: Any) -> None:
+    turns = Turns()
+    turns.turn_in_another_function()
+    assert named(turns.array, second) == line_of(Turns.turn_in_another_function, 1)
+
+
+def test_a_launch_that_goes_to_a_chosen_stream_is_not_named_in_the_default_stream(second: Any) -> None:
+    into, values, launch, third = ones(), ones(), add[1, 64], gridjit.create_stream()
+
+    def turn(chosen: bool) -> None:
+        if chosen:
+            launch(into, values)
+        else:
+            launch(into, values)
+
+    for chosen in (False, False, False, True, True, False, False):
+        turn(chosen)
+    assert named(values, second) == line_of(turn, 4)
+    with third:
+        turn(chosen=True)
+    assert named(values, second) == line_of(turn, 4)
+
+
+def test_a_launch_from_many_lines_is_named_by_each(second: Any) -> None:
     array, launch = ones(), scale[1, 64]
-    for space in (*[spaces[0]] * 4, spaces[1]):
-        space["turn"](launch, array, 1.0)
-    with pytest.raises(HazardError, match=r"while scale \(other.py:2, "):
-        scale[1, 64, second](array, 2.0)
+    spaces: list[dict[str, Any]] = [{} for _ in range(12)]
+    for number, space in enumerate(spaces):
+        exec(compile("def turn(launch, *args):\n    launch(*args)\n", f"file{number}.py", "exec"), space)
+    for _ in range(3):
+        for number, space in enumerate(spaces):
+            space["turn"](launch, array, 1.0)
+            if number % 3 == 0:
+                assert named(array, second) == f"file{number}.py:2"
 
 
 def test_a_launch_that_outlives_a_check_is_noted_by_the_next(restart: Callable[[], None]) -> None:
