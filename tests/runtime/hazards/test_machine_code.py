@@ -13,6 +13,7 @@ import pytest
 import gridjit
 from gridjit import HazardError, cuda
 from gridjit.runtime.attention import watchers
+from gridjit.runtime.hazards import machine_code
 from gridjit.runtime.hazards.repeats import Repeats
 from gridjit.runtime.native.probes import object_layout
 
@@ -246,6 +247,24 @@ def test_a_launch_from_many_lines_is_named_by_each(second: Any) -> None:
             space["turn"](launch, array, 1.0)
             if number % 3 == 0:
                 assert named(array, second) == f"file{number}.py:2"
+
+
+def no_slots(owner: type, name: str) -> None:
+    """An interpreter in which slots are not found."""
+
+
+@pytest.mark.parametrize(("name", "value"), [("API", ("PyFrame_GetNothing",)), ("slot_offset", no_slots)])
+def test_where_machine_code_cannot_look_python_does(
+    name: str, value: Any, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None], second: Any
+) -> None:
+    monkeypatch.setattr(machine_code, name, value)
+    restart()
+    cuda.synchronize()
+    turns = Turns()
+    assert turns.known.again((turns.array, turns.factor))
+    assert turns.asks
+    turns.turn(elsewhere=True)
+    assert named(turns.array, second) == line_of(Turns.turn, 2)
 
 
 def test_a_launch_that_outlives_a_check_is_noted_by_the_next(restart: Callable[[], None]) -> None:
