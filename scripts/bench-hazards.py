@@ -37,7 +37,7 @@ def rows() -> dict[str, Callable[[], Any]]:
     x, y, z = (cuda.to_device(np.ones(64)) for _ in range(3))
     cuda.synchronize()
     stream, other = gridjit.create_stream(), gridjit.create_stream()
-    event = gridjit.create_event()
+    default, event = gridjit.default_stream(), gridjit.create_event()
     one, in_stream, three = nothing[1, 32], nothing[1, 32, stream], combine[1, 32]
     in_another = nothing[1, 32, other]
 
@@ -63,6 +63,15 @@ def rows() -> dict[str, Callable[[], Any]]:
         one(x)
         event.record()
 
+    def with_new_event() -> None:
+        one(x)
+        default.record()
+
+    def with_wait() -> None:
+        in_stream(z)
+        other.wait(stream)
+        in_another(y)
+
     return {
         "one array": lambda: one(x),
         "one array, indexed each time": lambda: nothing[1, 32](x),
@@ -73,6 +82,8 @@ def rows() -> dict[str, Callable[[], Any]]:
         "two kernels in turns, of two launches": kernels_in_turns,
         "two streams in turns": streams_in_turns,
         "one array, then an event": with_event,
+        "one array, then a new event": with_new_event,
+        "two streams, one waits for the other": with_wait,
     }
 
 

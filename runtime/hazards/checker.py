@@ -132,7 +132,7 @@ class Checker:
                 repeat.note(line)
             return True
 
-        made = launcher.repeats = Repeats(line, self.ended, note, unnamed=unnamed)
+        made = launcher.repeats = Repeats(line, self.ended, self.see_to_ends, note, unnamed=unnamed)
         return made
 
     def returned(self, launcher: Launcher, ready: Ready) -> None:
@@ -274,6 +274,11 @@ class Checker:
         numbers = {use[0] for use in self.ranges.uses()} | {line.number for line in lines}
         ended = [clock for device in devices for clock in (device.left, device.ended)]
         self.clocks.forget_all_but(numbers, [*(line.clock for line in lines), *ended, *self._events.values()])
+
+    def see_to_ends(self) -> None:
+        """See to what ended, which nothing that is known may outlive."""
+        with section(), self._lock:
+            self._see_to_ends()
 
     def _see_to_ends(self) -> None:
         while self.ended:

@@ -65,15 +65,25 @@ class Repeat:
 class Repeats:
     """A launcher's last launches, in a line. unnamed: whether it is the line of a launcher that names no stream.
 
-    ended: what was not seen to yet. note: notes a launch that need not be looked at; returns whether it is made there.
+    ended: what was not seen to yet; see_to_ends does that. note: notes a launch that need not be looked at; returns
+    whether it is made there.
     """
 
-    __slots__ = ("_ended", "_known", "_note", "line", "unnamed")
+    __slots__ = ("_ended", "_known", "_note", "_see_to_ends", "line", "unnamed")
 
-    def __init__(self, line: Line, ended: Sequence[object], note: Callable[[Repeat], bool], *, unnamed: bool) -> None:
+    def __init__(
+        self,
+        line: Line,
+        ended: Sequence[object],
+        see_to_ends: Callable[[], None],
+        note: Callable[[Repeat], bool],
+        *,
+        unnamed: bool,
+    ) -> None:
         self.line = line
         self.unnamed = unnamed
         self._ended = ended
+        self._see_to_ends = see_to_ends
         self._note = note
         self._known: tuple[Repeat, ...] = ()
 
@@ -84,8 +94,10 @@ class Repeats:
 
         Nothing is noted, and so nothing wrong, where the launch then comes to be made elsewhere or is recorded.
         """
-        if self._ended or (self.unnamed and chosen()):
+        if self.unnamed and chosen():
             return False
+        if self._ended:
+            self._see_to_ends()
         line = self.line
         for known in self._known:
             if known.fits(args):
