@@ -43,7 +43,7 @@ class Session:
         if settings.check_streams:
             from gridjit.runtime.hazards.attached import begin
 
-            begin()
+            begin(self.store)
 
     @cached_property
     def _memory(self) -> Store:

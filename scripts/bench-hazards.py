@@ -34,27 +34,56 @@ def rows() -> dict[str, Callable[[], Any]]:
         if cuda.grid(1) < 0:
             x[0] = y[0] * factor
 
-    x, y = cuda.to_device(np.ones(64)), cuda.to_device(np.ones(64))
+    x, y, z = (cuda.to_device(np.ones(64)) for _ in range(3))
     cuda.synchronize()
-    stream = gridjit.create_stream()
-    event = gridjit.create_event()
+    stream, other = gridjit.create_stream(), gridjit.create_stream()
+    default, event = gridjit.default_stream(), gridjit.create_event()
     one, in_stream, three = nothing[1, 32], nothing[1, 32, stream], combine[1, 32]
+    in_another = nothing[1, 32, other]
 
     def swap() -> None:
         three(x, y, 2.0)
         three(y, x, 2.0)
 
+    def from_two_lines() -> None:
+        one(x)
+        one(x)
+
+    def kernels_in_turns() -> None:
+        one(x)
+        three(x, y, 2.0)
+        one(y)
+        three(x, x, 2.0)
+
+    def streams_in_turns() -> None:
+        in_stream(z)
+        in_another(y)
+
     def with_event() -> None:
         one(x)
         event.record()
 
+    def with_new_event() -> None:
+        one(x)
+        default.record()
+
+    def with_wait() -> None:
+        in_stream(z)
+        other.wait(stream)
+        in_another(y)
+
     return {
         "one array": lambda: one(x),
         "one array, indexed each time": lambda: nothing[1, 32](x),
-        "one array, in a stream": lambda: in_stream(x),
+        "one array, in a stream": lambda: in_stream(z),
         "two arrays and a number": lambda: three(x, y, 2.0),
         "two launches, arrays swapped": swap,
+        "one launch, from two lines": from_two_lines,
+        "two kernels in turns, of two launches": kernels_in_turns,
+        "two streams in turns": streams_in_turns,
         "one array, then an event": with_event,
+        "one array, then a new event": with_new_event,
+        "two streams, one waits for the other": with_wait,
     }
 
 
@@ -93,7 +122,7 @@ def main() -> None:
                 least[name] = min(took, least.get(name, took))
     for name, without in best["0"].items():
         checked = best["1"][name]
-        print(f"{name:30} {without:6.2f} us, checked {checked:6.2f} us: {checked / without:5.2f}x")
+        print(f"{name:38} {without:6.2f} us, checked {checked:6.2f} us: {checked / without:5.2f}x")
 
 
 if __name__ == "__main__":

@@ -11,9 +11,11 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from gridjit.cache.store import Store
 from gridjit.runtime.attention import watchers
 from gridjit.runtime.hazards.checker import Checker
 from gridjit.runtime.hazards.clocks import Clock
+from gridjit.runtime.hazards.machine_code import finds_repeats
 from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Owners, Space
 from gridjit.runtime.queues.timeline import HOST
@@ -25,7 +27,19 @@ _replaced: list[tuple[Any, str]] = []
 
 
 class Watching(Checker):
-    """The checker, and what attaches it."""
+    """The checker, and what attaches it. store: returns where machine code is kept."""
+
+    def __init__(self, store: Callable[[], Store]) -> None:
+        super().__init__()
+        self._store = store
+        self._function: int | None = None
+
+    def function_for(self, launched: Any, launch: int) -> int:
+        """Return the address of the function that finds repeats of a configured kernel's launches, or 0."""
+        if self._function is None:
+            python = type(launched).__call__
+            self._function = finds_repeats(launched, launch, python, self._store()) or 0
+        return self._function
 
     def watch_timeline(self, timeline: Timeline) -> None:
         """Follow a device's streams and events from now on."""
@@ -36,10 +50,10 @@ class Watching(Checker):
         attach_to_space(self, space)
 
 
-def begin() -> None:
-    """Check from now on."""
+def begin(store: Callable[[], Store]) -> None:
+    """Check from now on. store: returns where machine code is kept."""
     if not watchers:
-        watching = Watching()
+        watching = Watching(store)
         watching.watch_timeline(HOST)
         watching.watch_space(HOST_SPACE)
         watchers.append(watching)

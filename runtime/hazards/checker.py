@@ -19,7 +19,7 @@ from gridjit.runtime import attention
 from gridjit.runtime.attention import recorder_of, recorders
 from gridjit.runtime.hazards.arguments import Passed, Quick, arguments_of, arrays_of, kinds_in_place
 from gridjit.runtime.hazards.clocks import Clock, Clocks, Line, Lines
-from gridjit.runtime.hazards.places import here
+from gridjit.runtime.hazards.places import Site, here
 from gridjit.runtime.hazards.ranges import Piece, Ranges, Use
 from gridjit.runtime.hazards.repeats import NotedUse, Repeat, Repeats
 from gridjit.runtime.hazards.work import Work, hazard, host_hazard
@@ -101,8 +101,8 @@ class Checker:
             return False
         handle = stream_handle(launcher.stream)
         if quick.arrays and not self._is_recorded(quick.timeline, handle):
-            place, piece = here(), self.ranges.piece
-            work = Work(launcher.kernel.py_func.__name__, handle, place)
+            site, piece = Site(here()), self.ranges.piece
+            work = Work(launcher.kernel.py_func.__name__, handle, site)
             with section(), self._lock:
                 used = [(piece(args[at]._parameters), name, writes) for at, name, writes in quick.arrays]
                 line = self._give(quick.timeline, work, used)
@@ -110,7 +110,7 @@ class Checker:
                     uses = zip(quick.arrays, used, strict=True)
                     noted = {at: (p, name, w) for (at, *_), (p, name, w) in uses if p is not None}
                     if len(noted) == len(used):
-                        self._repeats(launcher, line, quick.timeline).add(Repeat(args, noted, line, place))
+                        self._repeats(launcher, line, quick.timeline).add(Repeat(args, noted, line, work, site))
         return True
 
     def _repeats(self, launcher: Launcher, line: Line, timeline: Timeline) -> Repeats:
@@ -118,23 +118,21 @@ class Checker:
         found = launcher.repeats
         if isinstance(found, Repeats) and found.line is line:
             return found
-        what = launcher.kernel.py_func.__name__
         unnamed = type(launcher.stream) is int and not launcher.stream
 
         def note(repeat: Repeat) -> bool:
             """Note a launch that is in order; False if it is not known to be given to this line."""
-            if (unnamed and attention.chosen()) or self._is_recorded(timeline, line.handle):
+            if self._is_recorded(timeline, line.handle):
                 return False
-            work = Work(what, line.handle, here())
             with section(), self._lock:
                 if repeat.conflicts != line.conflicts:
                     return False
                 self.clocks.begin(line)
-                self._note(line, work, repeat.uses)
-                repeat.note(line, work.place)
+                self._note(line, repeat.work, repeat.uses)
+                repeat.note(line)
             return True
 
-        made = launcher.repeats = Repeats(line, self.ended, note)
+        made = launcher.repeats = Repeats(line, self.ended, self.see_to_ends, note, unnamed=unnamed)
         return made
 
     def returned(self, launcher: Launcher, ready: Ready) -> None:
@@ -276,6 +274,11 @@ class Checker:
         numbers = {use[0] for use in self.ranges.uses()} | {line.number for line in lines}
         ended = [clock for device in devices for clock in (device.left, device.ended)]
         self.clocks.forget_all_but(numbers, [*(line.clock for line in lines), *ended, *self._events.values()])
+
+    def see_to_ends(self) -> None:
+        """See to what ended, which nothing that is known may outlive."""
+        with section(), self._lock:
+            self._see_to_ends()
 
     def _see_to_ends(self) -> None:
         while self.ended:

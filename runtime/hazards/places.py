@@ -9,6 +9,8 @@ from types import CodeType
 from typing import NamedTuple
 
 _OURS = ("gridjit", "numba_cuda")
+# Places that are known of a launch.
+_MOST = 8
 
 
 class Place(NamedTuple):
@@ -16,6 +18,10 @@ class Place(NamedTuple):
 
     code: CodeType | None
     instruction: int
+
+    def is_at(self, code: CodeType | None, instruction: int) -> bool:
+        """Return whether it is this instruction of this very code: equal code may have been made of another file."""
+        return self.instruction == instruction and self.code is code
 
     def __str__(self) -> str:
         if self.code is None:
@@ -31,6 +37,27 @@ _HAS_POSITIONS = hasattr(CodeType, "co_positions")  # from Python 3.11 on
 @functools.cache
 def _is_ours(module: object) -> bool:
     return str(module).partition(".")[0] in _OURS
+
+
+class Site:
+    """Where a launch is made: at these places, and last at one of them, which is what it is called."""
+
+    __slots__ = ("place", "places")
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.places: tuple[Place, ...] = (place,)
+
+    def move(self, place: Place) -> None:
+        """Note that it is made at a place now."""
+        before = self.place
+        known = next((one for one in self.places if one.is_at(*place)), None)
+        if known is None:
+            self.places = (place, before, *(one for one in self.places if one is not before))[:_MOST]
+        self.place = known or place
+
+    def __str__(self) -> str:
+        return str(self.place)
 
 
 def here() -> Place:

@@ -3,7 +3,7 @@
 A launch is noted with the time of its stream. Until somebody looks at the stream's clock, all that it is given may bear
 the same time, as whatever comes before or after one of it does so of all. And until another stream uses its memory, a
 launch that was in order still is. So the same launch with the same arrays needs neither a look nor a note. It needs a
-note and no look where only the clock was looked at, or where it stands in another line of the program.
+note and no look where only the clock was looked at. An error names the line of the program where it was made last.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gridjit.runtime.attention import chosen
 from gridjit.runtime.hazards.clocks import Line
-from gridjit.runtime.hazards.places import Place
+from gridjit.runtime.hazards.places import Site, here
 from gridjit.runtime.hazards.ranges import Piece
+from gridjit.runtime.hazards.work import Work
 from gridjit.runtime.memory.device_array import DeviceArray
 
 # Launches that are known of one launcher: with one array and another, and with both swapped.
@@ -25,74 +27,90 @@ NotedUse = tuple[Piece, str, bool]
 
 
 class Repeat:
-    """A launch that was noted. conflicts, window: its line's, then. place: where it was made last.
+    """A launch that was noted. conflicts, window: its line's, then. site: where it is made.
 
-    arrays: numbers of arguments, and their pieces. others: numbers of the rest, and their types. uses: what was noted.
+    pattern: for each argument, the piece that an array is, or another value's type. work, uses: what was noted, which
+    machine code does not read.
     """
 
-    __slots__ = ("arrays", "conflicts", "count", "others", "place", "uses", "window")
+    __slots__ = ("conflicts", "pattern", "site", "uses", "window", "work")
 
-    def __init__(self, args: tuple[Any, ...], uses: dict[int, NotedUse], line: Line, place: Place) -> None:
-        self.count = len(args)
-        self.arrays = [(at, piece) for at, (piece, *_) in uses.items()]
-        self.others = [(at, type(arg)) for at, arg in enumerate(args) if at not in uses]
+    def __init__(self, args: tuple[Any, ...], uses: dict[int, NotedUse], line: Line, work: Work, site: Site) -> None:
+        self.pattern = tuple(uses[at][0] if at in uses else type(arg) for at, arg in enumerate(args))
         self.uses = [*uses.values()]
-        for at, piece in self.arrays:
+        for at, (piece, *_) in uses.items():
             piece.key = args[at]._parameters  # equal bytes: from now on those of an array that is seen again
-        self.note(line, place)
+        self.work = work
+        self.site = site
+        self.note(line)
 
-    def note(self, line: Line, place: Place) -> None:
+    def note(self, line: Line) -> None:
         """Note that a launch was noted just now."""
         self.conflicts, self.window = line.conflicts, line.window
-        self.place = place
 
     def fits(self, args: tuple[Any, ...]) -> bool:
         """Return whether these are the same arrays, and values of the same types beside them."""
-        if len(args) != self.count:
+        if len(args) != len(self.pattern):
             return False
-        for at, piece in self.arrays:
-            arg = args[at]
+        for arg, wanted in zip(args, self.pattern, strict=True):
+            if type(wanted) is not Piece:
+                if type(arg) is not wanted:
+                    return False
             # No two arrays have the same object there, so it tells their types too; a piece that is forgotten has none.
-            if type(arg) is not DeviceArray or arg._parameters is not piece.key:
-                return False
-        for at, kind in self.others:  # noqa: SIM110  # it would take twice as long
-            if type(args[at]) is not kind:
+            elif type(arg) is not DeviceArray or arg._parameters is not wanted.key:
                 return False
         return True
 
 
 class Repeats:
-    """A launcher's last launches. ended: what was not seen to yet. note: notes a launch that need not be looked at."""
+    """A launcher's last launches, in a line. unnamed: whether it is the line of a launcher that names no stream.
 
-    __slots__ = ("_ended", "_known", "_note", "line")
+    ended: what was not seen to yet; see_to_ends does that. note: notes a launch that need not be looked at; returns
+    whether it is made there.
+    """
 
-    def __init__(self, line: Line, ended: Sequence[object], note: Callable[[Repeat], bool]) -> None:
+    __slots__ = ("_ended", "_known", "_note", "_see_to_ends", "line", "unnamed")
+
+    def __init__(
+        self,
+        line: Line,
+        ended: Sequence[object],
+        see_to_ends: Callable[[], None],
+        note: Callable[[Repeat], bool],
+        *,
+        unnamed: bool,
+    ) -> None:
         self.line = line
+        self.unnamed = unnamed
         self._ended = ended
+        self._see_to_ends = see_to_ends
         self._note = note
         self._known: tuple[Repeat, ...] = ()
 
     def again(self, args: tuple[Any, ...]) -> bool:
         """Return whether a launch may be made now: it is known, and noted. Called by what the program calls.
 
+        Machine code looks first, where it can, for those that need no note.
+
         Nothing is noted, and so nothing wrong, where the launch then comes to be made elsewhere or is recorded.
         """
-        if self._ended:
+        if self.unnamed and chosen():
             return False
+        if self._ended:
+            self._see_to_ends()
         line = self.line
         for known in self._known:
             if known.fits(args):
-                if known.conflicts != line.conflicts:
+                if known.conflicts != line.conflicts or (known.window != line.window and not self._note(known)):
                     return False
-                if known.window == line.window:
-                    frame, (code, instruction) = sys._getframe(2), known.place
-                    if frame.f_lasti == instruction and frame.f_code is code:
-                        return True
-                return self._note(known)
+                frame, site = sys._getframe(2), known.site
+                if not site.place.is_at(frame.f_code, frame.f_lasti):
+                    site.move(here())
+                return True
         return False
 
     def add(self, made: Repeat) -> None:
         """Know a launch from now on, and no more those that would have to be looked at."""
         now = self.line.conflicts
-        others = [one for one in self._known if one.conflicts == now and one.arrays != made.arrays]
+        others = [one for one in self._known if one.conflicts == now and one.pattern != made.pattern]
         self._known = (made, *others[: _MOST - 1])

@@ -6,17 +6,20 @@ import os
 from typing import NamedTuple
 
 from gridjit.compiler.errors import HazardError
-from gridjit.runtime.hazards.places import Place
+from gridjit.runtime.hazards.places import Place, Site
 from gridjit.runtime.hazards.ranges import Piece, Use
 from gridjit.runtime.streams import LEGACY, PER_THREAD
 
 
 class Work(NamedTuple):
-    """Work that a stream is given. what: a kernel's name, or what kind of work it is. stream: the stream's handle."""
+    """Work that a stream is given. what: a kernel's name, or what kind of work it is. stream: the stream's handle.
+
+    place: where it was given; that of a launch which is made again changes.
+    """
 
     what: str
     stream: int
-    place: Place
+    place: Place | Site
 
     def __str__(self) -> str:
         path, _, line = str(self.place).rpartition(":")

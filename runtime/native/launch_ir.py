@@ -246,7 +246,9 @@ slow:
   %result = call ptr @call_python(ptr %env, ptr %slow.callable, ptr null, ptr %args, i64 %nargs)
   ret ptr %result
 }
+"""
 
+CALL_PYTHON = """
 ; Call Python with the arguments, after a first one of its own (whose reference it takes) if that is not null.
 define internal ptr @call_python(ptr %env, ptr %callable, ptr %first, ptr %args, i64 %nargs) #1 {
 entry:
@@ -340,7 +342,7 @@ def launch_ir(layout: ObjectLayout) -> str:
         "PACKED": packed("%total"),
         "KEEP_NONE": _KEEP_NONE if layout.counts_none else "",
     }
-    return filled(_MAIN + readers() + STAGING + DESCRIBING + ATTRIBUTES, values)
+    return filled(_MAIN + CALL_PYTHON + readers() + STAGING + DESCRIBING + ATTRIBUTES, values)
 
 
 def filled(text: str, values: dict[str, object]) -> str:

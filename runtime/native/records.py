@@ -124,10 +124,14 @@ class EnvironmentRecord(ctypes.Structure):
     """What there is once in a process, so that the code needs no linking.
 
     Addresses of what CPython offers. launches: how many there were so far. index: the Python function (kernel, index)
-    that configures a kernel for an index that machine code does not remember.
+    that configures a kernel for an index that machine code does not remember. repeats: address of a RepeatsRecord,
+    where hazards between streams are looked for.
     """
 
-    _fields_ = [("launches", ctypes.c_int64), *((name, ctypes.c_int64) for name in (*API, *OBJECTS, "index"))]
+    _fields_ = [
+        ("launches", ctypes.c_int64),
+        *((name, ctypes.c_int64) for name in (*API, *OBJECTS, "index", "repeats")),
+    ]
 
 
 def offsets(record: type[ctypes.Structure]) -> dict[str, int]:

@@ -68,9 +68,9 @@ def vectorcalled(plain: Class) -> Class:
 def arm(launched: Any, function: int, cell: int) -> None:
     """Have calls of an object go to the function at an address, which finds its CellRecord at the address cell.
 
-    Not while all launches are watched.
+    While all launches are watched, it is the watcher's function that they go to, if it has one.
     """
-    if watchers:
+    if watchers and not (function := watchers[0].function_for(launched, function)):
         return
     launched._cell = cell
     launched._function = function

@@ -1,0 +1,1 @@
+"""Launches that were checked for hazards before, found again by machine code."""

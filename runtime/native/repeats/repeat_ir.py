@@ -1,0 +1,195 @@
+"""The native function that looks whether a checked launch is a repeat, as LLVM IR text.
+
+    PyObject *repeat(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+
+It is called in the place of the launch function, for objects that are launched while hazards between streams are looked
+for. self is a configured kernel; its launcher has a Repeats, which knows launches that need neither a look nor a note.
+One of these is launched by the launch function, and the place that it was made at is noted if it was made there before.
+Whatever is not found to be one is Python's.
+
+It reads the slots of those objects, and what they hold is compared by identity: so machine code and Python look at one
+and the same state, and there is nothing to keep in step. A number that is the same object has not changed, as the
+other is held too. Nothing runs between the first of these reads and the launch function.
+"""
+
+from __future__ import annotations
+
+from gridjit.runtime.native import records
+from gridjit.runtime.native.launch_ir import ATTRIBUTES, CALL_PYTHON, field_offsets, filled
+from gridjit.runtime.native.probes import ObjectLayout
+from gridjit.runtime.native.repeats.records import RepeatSlots, RepeatsRecord
+
+
+def _slot(name: str, of: str, field: str, if_unset: str = "") -> str:
+    """Return the lines that have %name be what %of holds in a slot."""
+    lines = f"  %{name}.at = getelementptr i8, ptr %{of}, i64 {{Slot.{field}}}\n  %{name} = load ptr, ptr %{name}.at"
+    if if_unset:
+        lines += f"\n  %{name}.unset = icmp eq ptr %{name}, null\n"
+        lines += f"  br i1 %{name}.unset, label %{if_unset}, label %{name}.set\n{name}.set:"
+    return lines
+
+
+def _word(name: str, record: str, field: str, kind: str = "ptr") -> str:
+    """Return the lines that have %name be a field of %record, of which the text has offsets as {Record.field}."""
+    place = f"  %{name}.in = getelementptr i8, ptr %{record}, i64 {{{field}}}"
+    return f"{place}\n  %{name} = load {kind}, ptr %{name}.in"
+
+
+_REPEAT = f"""
+define ptr @repeat(ptr %self, ptr %args, i64 %nargs.flagged, ptr %kwnames) #0 {{
+entry:
+  %nargs = and i64 %nargs.flagged, 9223372036854775807
+  %holder = getelementptr i8, ptr %self, i64 {{CELL}}
+  %cell = load ptr, ptr %holder
+{_word("env", "cell", "Cell.environment")}
+{_word("record", "env", "Environment.repeats")}
+  %has.keywords = icmp ne ptr %kwnames, null
+  br i1 %has.keywords, label %launch, label %find.place
+
+; First, as making a frame's object may run code of anybody's.
+find.place:
+{_word("get.frame", "record", "Repeats.PyEval_GetFrame")}
+  %frame = call ptr %get.frame()
+  %no.frame = icmp eq ptr %frame, null
+  br i1 %no.frame, label %slow, label %find.code
+find.code:
+{_word("get.instruction", "record", "Repeats.PyFrame_GetLasti")}
+  %instruction = call i32 %get.instruction(ptr %frame)
+{_word("get.code", "record", "Repeats.PyFrame_GetCode")}
+  %code = call ptr %get.code(ptr %frame)
+{_word("decref", "env", "Environment.Py_DecRef")}
+  call void %decref(ptr %code)
+{_slot("launcher", "self", "launcher", if_unset="slow")}
+{_slot("repeats", "launcher", "repeats", if_unset="slow")}
+{_word("repeats.type", "repeats", "OBJECT_TYPE")}
+{_word("repeats.wanted", "record", "Repeats.repeats_type")}
+  %are.repeats = icmp eq ptr %repeats.type, %repeats.wanted
+  br i1 %are.repeats, label %begin, label %slow
+begin:
+{_slot("ended", "repeats", "ended")}
+{_word("ended.count", "ended", "Slot.ended_size", "i64")}
+{_slot("line", "repeats", "line")}
+{_slot("line.window", "line", "line_window")}
+{_slot("line.conflicts", "line", "line_conflicts")}
+{_slot("known", "repeats", "known")}
+{_word("count", "known", "TUPLE_SIZE", "i64")}
+  %ones = getelementptr i8, ptr %known, i64 {{TUPLE_ITEMS}}
+{_word("piece.type", "record", "Repeats.piece_type")}
+{_word("array.type", "record", "Repeats.array_type")}
+  %all.seen.to = icmp eq i64 %ended.count, 0
+  br i1 %all.seen.to, label %next, label %slow
+
+next:
+  %i = phi i64 [ 0, %begin ], [ %i.next, %miss ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %look, label %slow
+look:
+  %one.at = getelementptr ptr, ptr %ones, i64 %i
+  %one = load ptr, ptr %one.at
+{_slot("window", "one", "window")}
+{_slot("conflicts", "one", "conflicts")}
+{_slot("pattern", "one", "pattern")}
+{_word("wanted.count", "pattern", "TUPLE_SIZE", "i64")}
+  %same.window = icmp eq ptr %window, %line.window
+  %same.conflicts = icmp eq ptr %conflicts, %line.conflicts
+  %same.count = icmp eq i64 %wanted.count, %nargs
+  %in.order = and i1 %same.window, %same.conflicts
+  %may.fit = and i1 %in.order, %same.count
+  %wanted.items = getelementptr i8, ptr %pattern, i64 {{TUPLE_ITEMS}}
+  br i1 %may.fit, label %compare, label %miss
+compare:
+  %j = phi i64 [ 0, %look ], [ %j.next, %array ], [ %j.next, %other ]
+  %any.left = icmp slt i64 %j, %nargs
+  br i1 %any.left, label %argument, label %find.site
+argument:
+  %wanted.at = getelementptr ptr, ptr %wanted.items, i64 %j
+  %wanted = load ptr, ptr %wanted.at
+  %arg.at = getelementptr ptr, ptr %args, i64 %j
+  %arg = load ptr, ptr %arg.at
+  %j.next = add i64 %j, 1
+{_word("arg.type", "arg", "OBJECT_TYPE")}
+{_word("wanted.type", "wanted", "OBJECT_TYPE")}
+  %is.piece = icmp eq ptr %wanted.type, %piece.type
+  %type = select i1 %is.piece, ptr %array.type, ptr %wanted
+  %same.type = icmp eq ptr %arg.type, %type
+  br i1 %same.type, label %contents, label %miss
+contents:
+  br i1 %is.piece, label %array, label %other
+array:
+{_slot("key", "wanted", "key")}
+{_slot("parameters", "arg", "parameters")}
+  %same.array = icmp eq ptr %parameters, %key
+  br i1 %same.array, label %compare, label %miss
+other:
+  br label %compare
+miss:
+  %i.next = add i64 %i, 1
+  br label %next
+
+find.site:
+{_slot("site", "one", "site")}
+{_slot("place", "site", "place")}
+  %same.place = call i1 @is_at(ptr %place, ptr %code, i32 %instruction)
+  br i1 %same.place, label %launch, label %find.places
+; Where a stream is chosen, it may be launched there after all.
+find.places:
+{_word("chosen.at", "record", "Repeats.chosen")}
+  %chosen = load i32, ptr %chosen.at
+  %none.chosen = icmp eq i32 %chosen, 0
+  br i1 %none.chosen, label %look.through, label %slow
+look.through:
+{_slot("places", "site", "places")}
+{_word("places.count", "places", "TUPLE_SIZE", "i64")}
+  %places.items = getelementptr i8, ptr %places, i64 {{TUPLE_ITEMS}}
+  br label %next.place
+next.place:
+  %k = phi i64 [ 0, %look.through ], [ %k.next, %look.place ]
+  %any.place = icmp slt i64 %k, %places.count
+  br i1 %any.place, label %look.place, label %slow
+look.place:
+  %k.next = add i64 %k, 1
+  %found.at = getelementptr ptr, ptr %places.items, i64 %k
+  %found = load ptr, ptr %found.at
+  %is.here = call i1 @is_at(ptr %found, ptr %code, i32 %instruction)
+  br i1 %is.here, label %move, label %next.place
+; The place that it was made at before is among the places too, so nothing is freed.
+move:
+{_word("incref.place", "env", "Environment.Py_IncRef")}
+  call void %incref.place(ptr %found)
+  store ptr %found, ptr %place.at
+  call void %decref(ptr %place)
+  br label %launch
+
+launch:
+{_word("launch.function", "record", "Repeats.launch")}
+  %launched = tail call ptr %launch.function(ptr %self, ptr %args, i64 %nargs.flagged, ptr %kwnames)
+  ret ptr %launched
+slow:
+{_word("incref", "env", "Environment.Py_IncRef")}
+  call void %incref(ptr %self)
+{_word("python", "record", "Repeats.python")}
+  %answer = call ptr @call_python(ptr %env, ptr %python, ptr %self, ptr %args, i64 %nargs)
+  ret ptr %answer
+}}
+
+; Whether a place is an instruction of some code.
+define internal i1 @is_at(ptr %place, ptr %code, i32 %instruction) #2 {{
+entry:
+  %items = getelementptr i8, ptr %place, i64 {{TUPLE_ITEMS}}
+  %place.code = load ptr, ptr %items
+  %object.at = getelementptr ptr, ptr %items, i64 1
+  %object = load ptr, ptr %object.at
+{_word("number", "object", "INT_DIGIT", "i32")}
+  %same.code = icmp eq ptr %place.code, %code
+  %same.instruction = icmp eq i32 %number, %instruction
+  %both = and i1 %same.code, %same.instruction
+  ret i1 %both
+}}
+"""
+
+
+def repeats_ir(layout: ObjectLayout, slots: RepeatSlots) -> str:
+    """Return the module's text for an interpreter of this layout; equal texts make equal code."""
+    offsets = {f"Slot.{name}": getattr(slots, name) for name in RepeatSlots.__slots__}
+    fields = {f"Repeats.{name}": offset for name, offset in records.offsets(RepeatsRecord).items()}
+    return filled(_REPEAT + CALL_PYTHON + ATTRIBUTES, {**field_offsets(layout), **fields, **offsets})
