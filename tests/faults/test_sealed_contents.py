@@ -426,9 +426,19 @@ def test_symbols_and_relocations_of_things_that_are_not_there_are_not_code() -> 
         assert not is_code(bytes(changed), entry, linked=False), place
 
 
+def test_an_artifact_whose_object_file_refers_to_what_is_not_there_is_none() -> None:
+    image, entry = an_object()
+    relocations = next(one for one in read_sections(image) if one.type == 4 and one.size)
+    changed = bytearray(image)
+    struct.pack_into("<Q", changed, relocations.offset, 2**40)
+    sound = artifact(image=image, entry=entry)
+    assert Artifact.from_bytes(sound.to_bytes()) == sound
+    assert Artifact.from_bytes(artifact(image=bytes(changed), entry=entry).to_bytes()) is None
+
+
 def test_an_object_file_for_another_kind_of_processor_is_refused_before_llvm_has_it() -> None:
     image, entry = an_object()
-    for at, value in ((16, 3), (18, 8)):  # what kind of file, and for which machine
+    for at, value in ((0, 0), (16, 3), (18, 8)):  # that it is one, what kind of file, and for which machine
         changed = bytearray(image)
         struct.pack_into("<H", changed, at, value)
         with pytest.raises(LaunchError, match="not for this computer's kind of processor"):

@@ -9,7 +9,7 @@ import struct
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import ArgumentError, CopyNeededError, DeviceError, LayoutError
+from gridjit.compiler.errors import ArgumentError, CopyNeededError, DeviceError, LayoutError, ShapeError
 from gridjit.compiler.signature import ArrayType
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory import dlpack_export
@@ -112,6 +112,24 @@ def test_reshaping_in_order_a_goes_as_the_items_lie(values):
 def test_only_one_length_of_a_shape_is_worked_out():
     with pytest.raises(LayoutError, match="give one for 24 items"):
         on_host(VALUES).reshape(-1, -1)
+
+
+def test_a_length_that_may_be_any_is_an_error():
+    with pytest.raises(LayoutError, match="give one for 0 items"):
+        on_host(VALUES[:0]).reshape(0, -1)
+
+
+@pytest.mark.parametrize("row", [np.float32(7), [7], [[7]], range(6), [range(6)], [[1], [2], [3], [4]]])
+def test_what_is_assigned_is_repeated_along_axes_of_one_item_as_numpy_has_it(row):
+    made, expected = on_host(VALUES), VALUES.copy()
+    made[:], expected[:] = np.array(row), np.array(row)
+    assert made.copy_to_host().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("row", [range(2), range(5), [range(6), range(6)]])
+def test_what_is_assigned_and_does_not_fit_is_an_error(row):
+    with pytest.raises(ShapeError, match="Can't copy sequence with size"):
+        on_host(VALUES)[:] = np.array(row)
 
 
 def test_views_are_copied_in_the_arrays_stream_unless_another_is_named():
