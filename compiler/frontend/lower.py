@@ -13,7 +13,7 @@ from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
-from gridjit.compiler.frontend.isolated.isolation import Isolation, isolated
+from gridjit.compiler.frontend.isolated.isolation import Isolation, import_all, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, while_visible
 from gridjit.compiler.frontend.isolated.numbers import numbered, without_numbers
 from gridjit.compiler.frontend.isolated.recursion import link_what_was_waited_for
@@ -65,7 +65,7 @@ def lower(
     """
     taking = reads or Reads(function)
     load_installed_extensions()
-    numba_cuda()
+    import_all()
     with section():
         install_static()
         instructions()

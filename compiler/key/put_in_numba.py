@@ -121,7 +121,7 @@ class _Numba:
             if type(value) is FunctionType and value.__globals__ is home:
                 if value not in codes:
                     self._watch(value)
-            elif not all(self._is_own(one, module) for one in _parts(value)):
+            elif not self._holds_own(value, module):
                 put[name] = value  # as a whole: what is bound to a function counts with it
         if put:
             self._put[id(names)] = path, put
@@ -135,6 +135,13 @@ class _Numba:
             then.clear()
             then.update(now)
         return True
+
+    def _holds_own(self, value: Any, module: ModuleType) -> bool:
+        """Return whether a value, or each function that it holds, is not a program's."""
+        parts = _HOLDERS.get(type(value))
+        if parts is None:
+            return self._is_own(value, module)
+        return all(self._is_own(part, module) for part in parts(value) if part is not None)
 
     def _is_own(self, value: object, module: ModuleType) -> bool:
         """Return whether a value of one of numba's modules is not a program's; what is numba's is looked into."""
@@ -180,7 +187,7 @@ def _with_other_code(functions: Iterable[FunctionType]) -> list[FunctionType]:
         for function in functions
         if (
             (code := function.__code__).co_filename != function.__globals__.get("__file__")
-            or not (code.co_freevars or function.__qualname__.endswith(code.co_name))
+            or not (function.__qualname__.endswith(code.co_name) or code.co_freevars)
         )
         and not _is_of_dataclass(function)
     ]
@@ -227,12 +234,6 @@ def _told(label: str, value: object) -> tuple[str, tuple[str, ...]]:
         return f"{owner.identity} {home_of(value)}.{value.__qualname__}", (late,) if owner.overtaken else ()
     found = fingerprint_values([(label, value)], running=True)
     return found.digest, found.opaque
-
-
-def _parts(value: Any) -> tuple[object, ...]:
-    """Return the functions in something that holds one, or else itself."""
-    parts = _HOLDERS.get(type(value))
-    return (value,) if parts is None else tuple(part for part in parts(value) if part is not None)
 
 
 # Of each class once: there are thousands of values.

@@ -19,11 +19,14 @@ from gridjit.compiler.frontend.isolated.replacing import on_undo
 _half_read = True
 
 
-def contexts_exist() -> bool:
-    """Return whether the contexts are there, made by the first compile of any kernel."""
+def contexts_were_read() -> bool:
+    """Return whether the contexts began to read the registries, as they do in the first compile of any kernel.
+
+    They are there before, and read nothing, once numba-cuda's 16-bit floats are imported.
+    """
     from numba.cuda.descriptor import cuda_target
 
-    return cuda_target._targetctx is not None
+    return cuda_target._targetctx is not None and bool(cuda_target._targetctx._registries)
 
 
 def make_contexts() -> None:
@@ -33,7 +36,7 @@ def make_contexts() -> None:
         from numba.core.typing import bufproto, cffi_utils  # noqa: F401
     from numba.cuda.descriptor import cuda_target
 
-    new = not contexts_exist()
+    new = not contexts_were_read()
     cuda_target.target_context.refresh()
     if new:
         contexts_are_whole()

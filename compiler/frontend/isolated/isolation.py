@@ -22,8 +22,8 @@ from gridjit.compiler.frontend.faster import matched
 from gridjit.compiler.frontend.faster.pieces import make_faster
 from gridjit.compiler.frontend.isolated.contexts import (
     contexts_are_whole,
-    contexts_exist,
     contexts_may_be_half_read,
+    contexts_were_read,
     make_contexts,
     mend_contexts,
     set_contexts_aside,
@@ -83,18 +83,22 @@ def isolated(
     keep: whether callees may be those of other compiles, and be kept for them.
     However it ends, even by an interrupt anywhere in numba's code, the next compile finds everything as it should be.
     """
-    numba_cuda()
+    import_all()
     core, cuda = compiler_locks()
-    if not contexts_exist() and not held(core) and not held(section()):
-        with phase("import"):
-            uninterrupted(lambda: making_what_stays(_make_contexts))
     # Taken in C, where taking a lock and noting it are one step; numba's own wrappers take them in Python.
     with core, cuda, section():
         return _restoring(lambda: _isolated(Isolation(view=view), compute_capability, boundscheck, reads, work, keep))
 
 
-def _make_contexts() -> None:
+def import_all() -> None:
     """Have numba-cuda import what its first compile would: nothing mends a module that was imported halfway."""
+    numba_cuda()
+    if not contexts_were_read() and not held(compiler_locks()[0]) and not held(section()):
+        with phase("import"):
+            uninterrupted(lambda: making_what_stays(_make_contexts))
+
+
+def _make_contexts() -> None:
     core, cuda = compiler_locks()
     with core, cuda, section():
         start = changes_now()

@@ -10,14 +10,15 @@ import functools
 import gc
 import operator
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain, compress, repeat
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain, compress, filterfalse, repeat
 from types import ModuleType
 from typing import Any, TypeAlias
 
 from gridjit.compiler.frontend.kept.within import FRONT_END, Within
 from gridjit.compiler.key.source.objects import MISSING
 from gridjit.compiler.key.source.scalars import scalar_text
+from gridjit.compiler.process.collecting import making_what_stays
 from gridjit.compiler.process.stamps import of_dictionaries
 from gridjit.compiler.process.watched import Watched, same_items
 
@@ -53,25 +54,25 @@ class _Group:
 
     def __init__(self) -> None:
         self._owners: Watched[_Owner] = Watched(_copied, _same, _of_names)
-        # Their names, each with its own names that count and what these stood for.
+        # Those of which a text tells, with their names: all but settings.
         self._told: list[tuple[str, Mapping[str, object]]] = []
-        # What these names stood for, all the way down.
+        # What the names that are told of stood for, all the way down.
         self._within = Within()
         # The text of all this, once it was asked for, by how many there were.
         self._text: dict[int, str | None] = {}
 
-    def add(self, owners: Iterable[Any], originals: Originals) -> None:
-        """Watch these too."""
+    def add(self, owners: Iterable[tuple[str, Any]], originals: Originals) -> None:
+        """Watch these too: modules and classes, each with the name of its module."""
         start = len(self._owners.objects)
-        found = [(owner_name(owner), owner, _dictionary(vars(owner))) for owner in owners]
+        found = [(_name(module, owner), owner, _dictionary(vars(owner))) for module, owner in owners]
         self._owners.add(sorted(found, key=operator.itemgetter(0)))
         if originals:
             for (_, owner, _), names in zip(self._owners.objects[start:], self._owners.then[start:], strict=True):
                 _restore(names, originals.get(id(owner), {}))
         added = zip(self._owners.objects[start:], self._owners.then[start:], strict=True)
-        told = [(name, _telling(names)) for (name, _, _), names in added if name not in SETTINGS]
+        told = [(name, names) for (name, _, _), names in added if name not in SETTINGS]
         self._told += told
-        self._within.add(chain.from_iterable(names.values() for _, names in told))
+        self._within.add(chain.from_iterable(map(_values, map(operator.itemgetter(1), told))))
 
     def hold(self) -> bool:
         """Return whether all is what it was."""
@@ -82,7 +83,7 @@ class _Group:
         from gridjit.compiler.frontend.kept.stored.around import numbas_text
 
         if (count := len(self._owners.objects)) not in self._text:
-            told = chain.from_iterable((name, *_but_modules(names)) for name, names in self._told)
+            told = chain.from_iterable((name, *_names(names)) for name, names in self._told)
             self._text[count] = numbas_text(told, self._within)
         return self._text[count]
 
@@ -109,14 +110,17 @@ class _Watch:
         if any(found.get(name) is not module for name, module in self._modules.items()):
             return False
         self._modules = found
-        self._add([owner for owner in _owners(found, originals) if id(owner) not in self._owners], originals)
+        new = [(module, owner) for module, owner in _owners(found, originals) if id(owner) not in self._owners]
+        if self._owners:
+            self._add(new, originals)
+        else:
+            making_what_stays(lambda: self._add(new, originals))
         return True
 
-    def _add(self, new: list[Any], originals: Originals) -> None:
-        self._owners.update(zip(map(id, new), new, strict=True))
-        modules = [*map(module_of, new)]
+    def _add(self, new: list[tuple[str, Any]], originals: Originals) -> None:
+        self._owners.update((id(owner), owner) for _, owner in new)
         note_first_modules()
-        first = [*map(_first_modules.__contains__, modules)]
+        first = [module in _first_modules for module, _ in new]
         self.first.add(compress(new, first), originals)
         self.later.add(compress(new, map(operator.not_, first)), originals)
 
@@ -176,22 +180,30 @@ def _dictionary(names: Mapping[str, object]) -> dict[Any, Any]:
     return found
 
 
-def _telling(names: dict[str, object]) -> Mapping[str, object]:
-    """Return the names but those that Python and numba change themselves, as they are now: the given ones change."""
+def _skipped(names: Mapping[str, object]) -> Collection[str]:
+    """Return those of the names that Python and numba change themselves."""
     skipped = _NOT_TOLD_OF_MODULES if "__spec__" in names else _NOT_TOLD
     if names.keys().isdisjoint(skipped):
-        return names.copy()
-    return {key: value for key, value in names.items() if key not in skipped or _is_llvmlites(key, value)}
+        return ()
+    return [name for name in names if name in skipped and not _is_llvmlites(name, names[name])]
+
+
+def _values(names: Mapping[str, object]) -> Iterable[object]:
+    """Return what the names stand for that are told of."""
+    if not (skipped := _skipped(names)):
+        return names.values()
+    return [value for name, value in names.items() if name not in skipped]
+
+
+def _names(names: Mapping[str, object]) -> Iterator[str]:
+    """Return the names that are told of but those of a package's modules: which are there is up to imports."""
+    found = compress(names, map(operator.is_not, map(type, names.values()), repeat(ModuleType)))
+    return filterfalse(skipped.__contains__, found) if (skipped := _skipped(names)) else found
 
 
 def _is_llvmlites(name: str, value: object) -> bool:
     """Return whether a name is that of a memo, but stands for the one object of a class of llvmlite's."""
     return name == "_instance_cache" and type(value) is not dict
-
-
-def _but_modules(names: Mapping[str, object]) -> Iterator[str]:
-    """Return the names that stand for other things than the modules of a package: which are there is up to imports."""
-    return compress(names, map(operator.is_not, map(type, names.values()), repeat(ModuleType)))
 
 
 def _same(one: _Owner, then: dict[str, object]) -> bool:
@@ -216,14 +228,9 @@ def _is_of_no_matter(name: str, names: Mapping[str, object], then: Mapping[str, 
     return before is not None and name in names and scalar_text(names[name]) == before
 
 
-def owner_name(owner: Any) -> str:
-    """Return the name of a module or a class."""
-    return str(owner.__name__ if type(owner) is ModuleType else f"{owner.__module__}.{owner.__qualname__}")
-
-
-def module_of(owner: Any) -> str:
-    """Return the name of a module, or of the one that a class is of."""
-    return str(owner.__name__ if type(owner) is ModuleType else owner.__module__)
+def _name(module: str, owner: Any) -> str:
+    """Return the name of a module, or of a class of it."""
+    return module if type(owner) is ModuleType else f"{module}.{owner.__qualname__}"
 
 
 def _restore(names: dict[str, Any], originals: Mapping[str, Any]) -> None:
@@ -232,14 +239,14 @@ def _restore(names: dict[str, Any], originals: Mapping[str, Any]) -> None:
         del names[name]
 
 
-def _owners(modules: Mapping[str, Any], originals: Originals) -> Iterator[Any]:
-    """Yield numba's modules and their classes, llvmlite's too."""
+def _owners(modules: Mapping[str, Any], originals: Originals) -> Iterator[tuple[str, Any]]:
+    """Yield numba's modules and their classes, llvmlite's too, each with the name of its module."""
     for name, module in modules.items():
         if name != _DRIVER and type(module) is ModuleType and module.__name__ == name:
-            yield module
+            yield name, module
             values: list[Any] = [*vars(module).values(), *originals.get(id(module), {}).values()]
             classes = compress(values, map(_is_of_classes, map(type, values)))
-            yield from dict.fromkeys(one for one in classes if one.__module__ == name)
+            yield from ((name, one) for one in dict.fromkeys(classes) if one.__module__ == name)
 
 
 # Of each class once: there are thousands of values.

@@ -38,3 +38,34 @@ print(x[0])
 def test_contexts_that_were_just_made_lack_nothing_and_compile() -> None:
     done = run_python("-c", PROGRAM)
     assert (done.stdout, done.stderr) == ("3.0\n", "")
+
+
+UNREAD = """
+import gridjit
+import numpy as np
+from gridjit.compiler.frontend.isolated import isolation
+from numba.cuda.descriptor import cuda_target
+
+cuda_target._typingctx = cuda_target._targetctx = None
+assert not cuda_target.target_context._registries, "importing numba-cuda's 16-bit floats gets as far"
+compile_it, read = isolation._isolated, []
+
+def isolated(*args):
+    read.append(bool(cuda_target.target_context._registries))
+    return compile_it(*args)
+
+isolation._isolated = isolated
+
+@gridjit.jit(target="host", cache=False)
+def kernel(x):
+    x[0] = abs(x[0]) + 1
+
+x = np.full(1, -2.0)
+kernel[1, 1](x)
+print(x[0], read)
+"""
+
+
+def test_contexts_that_are_there_but_have_read_nothing_read_all_before_a_compile_begins() -> None:
+    done = run_python("-c", UNREAD)
+    assert (done.stdout, done.stderr) == ("3.0 [True]\n", "")

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.kept import patches
 from gridjit.compiler.process.collecting import HARDLY_EVER, RARELY, collecting_rarely, making_what_stays
+from tests.compiler.frontend.making import begin_anew
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +76,16 @@ def test_what_stays_is_old_at_once_and_was_not_gone_through() -> None:
     old = {id(one) for one in gc.get_objects(generation=2)}
     assert seen == [HARDLY_EVER]
     assert all(id(one) in old for one in found)
+
+
+def test_what_a_first_look_at_numbas_code_keeps_is_old_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    numba_cuda()
+    begin_anew(monkeypatch)
+    collecting_rarely(lambda: patches.patches({}))
+    old = {id(one) for one in gc.get_objects(generation=2)}
+    copies = [one for one in patches._watch.first._owners.then if gc.is_tracked(one)]
+    assert len(copies) > 1000
+    assert all(id(one) in old for one in copies)
 
 
 def test_after_what_stays_was_made_the_collector_runs_as_rarely_as_before(usual: tuple[int, int, int]) -> None:
