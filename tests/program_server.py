@@ -70,9 +70,11 @@ def prepare() -> None:
     numba_cuda()
     for name in PREPARED:
         importlib.import_module(name)
+    from gridjit.compiler.frontend.kept.patches import numbas_own_text
     from gridjit.compiler.frontend.lower import lower
     from gridjit.compiler.frontend.types import parse_signature
     from gridjit.compiler.key import registrations
+    from gridjit.compiler.key.put_in_numba import put_in_numba
     from gridjit.compiler.options import Options
     from gridjit.compiler.targets.host.generate import generate
     from gridjit.compiler.targets.host.processor import host_target
@@ -87,6 +89,9 @@ def prepare() -> None:
         signature = parse_signature(f"void({items}[::1], {items}[::1], int64)")
         lowered, _ = lower(first, signature, Options(), host_target(), (), ConfigView(None))
         generate(lowered, host_target(), Options())
+    # What a first compile looks at, and later ones only where it changed.
+    put_in_numba()
+    numbas_own_text()
     end_session()
     share_objects()
     gc.freeze()

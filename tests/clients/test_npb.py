@@ -37,7 +37,7 @@ if __name__ == "__main__":
     cuda.select_device(0)
     total = cuda.device_array(1, numpy.float64)
     sums[4, 64](total, cuda.to_device(numpy.repeat(double(1), n)))
-    right = total.copy_to_host()[0] == {factor} * n
+    right = total.copy_to_host()[0] == 2 * n
     print(" Mop/s total     =             %12.2f" % 12.5)
     print(" Verification    =               SUCCESSFUL" if right else " Verification    =             UNSUCCESSFUL")
 """
@@ -45,12 +45,12 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def programs(tmp_path):
-    """A folder with the programs EP, which verifies, MG, which does not, and IS, which raises."""
+    """A folder with the programs EP, which verifies, MG, which says that it does not, and IS, which raises."""
     folder = tmp_path / "NPB-CUDA"
     (folder / "common").mkdir(parents=True)
     (folder / "common" / "sizes.py").write_text("OF = {'S': 200}")
-    (folder / "EP.py").write_text(PROGRAM.replace("{factor}", "2"))
-    (folder / "MG.py").write_text(PROGRAM.replace("{factor}", "3"))
+    (folder / "EP.py").write_text(PROGRAM)
+    (folder / "MG.py").write_text("print(' Verification    =             UNSUCCESSFUL')")
     (folder / "IS.py").write_text("raise RuntimeError('out of keys')")
     return tmp_path
 

@@ -109,7 +109,8 @@ def program(folder: Path, start: str) -> Path:
 def test_kernels_of_a_script_arrive_in_workers(tmp_path: Path, start: str) -> None:
     if start in LIBRARIES:
         pytest.importorskip(LIBRARIES[start])
-    done = run_new_python(program(tmp_path, STARTS[start]), timeout=200)
+    run = run_python if start == "fork" else run_new_python
+    done = run(program(tmp_path, STARTS[start]), timeout=200)
     assert done.stdout.splitlines() == [WORKED, LAUNCHED], done.stderr
 
 

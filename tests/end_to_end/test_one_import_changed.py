@@ -58,14 +58,17 @@ print(CUDAVectorize(one).__class__.__mro__[1].__module__, CUDAVectorize.__name__
 """
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("order", [(OURS, NUMBAS), (NUMBAS, OURS)], ids=["before", "after"])
+@pytest.mark.parametrize("new", [1, 0], ids=["first process is new", "second process is new"])
 def test_states_and_ufuncs_from_numbas_modules_run_on_the_host_and_from_the_cache(
-    tmp_path: Path, order: tuple[str, str]
+    tmp_path: Path, order: tuple[str, str], new: int
 ) -> None:
     (tmp_path / "program.py").write_text("".join(order) + PROGRAM)
     environ = os.environ | {"GRIDJIT_TARGET": "host", "CUDA_VISIBLE_DEVICES": ""}
     for compiles in (1, 0):
-        done = run_new_python(tmp_path / "program.py", env=environ, cwd=tmp_path)
+        run = run_new_python if compiles == new else run_python
+        done = run(tmp_path / "program.py", env=environ, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout) == [[2, 2, 2], [4, 4], 8, True, compiles]
 

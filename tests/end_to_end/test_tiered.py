@@ -16,6 +16,7 @@ import pytest
 import gridjit
 from gridjit.runtime.pool.declared import Ahead
 from gridjit.runtime.session import session
+from tests import pools
 from tests.end_to_end.float_kernels import KERNELS
 
 HEAD = """
@@ -35,6 +36,18 @@ SCALE = """
                 x[i] *= 2
 """
 LAUNCHES = [(1, 100), (2, 64), (3, 128), (8, 4)]
+
+
+@pytest.fixture(autouse=True)
+def forked_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the servers of pools from a process that has imported the compiler."""
+    pools.fork_servers(monkeypatch)
+
+
+@pytest.fixture
+def started(forked_servers: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have them started, as programs do."""
+    pools.start_servers(monkeypatch)
 
 
 @pytest.fixture
@@ -108,7 +121,7 @@ def test_generic_and_specialized_code_give_the_same_bits(
     assert sorted(one.tier for one in kernel.specializations) == ["generic"] + ["specialized"] * len(launches)
 
 
-@pytest.mark.usefixtures("target")
+@pytest.mark.usefixtures("target", "started")
 def test_generic_code_serves_until_specialized_code_is_there(module: Any, gate: Any) -> None:
     scale = module().scale
     assert [launched(scale) for _ in range(3)] == [4, 4, 4]

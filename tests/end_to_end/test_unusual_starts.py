@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import run_new_python
+from tests.programs import run_new_python, run_python
 
 # Where gridjit is installed to be edited, a start-up file says where it is.
 PROGRAM = """
@@ -57,8 +57,12 @@ def test_an_error_in_a_zip_file_shows_the_line(tmp_path: Path, main: bool) -> No
     (folder / ("__main__.py" if main else "kernels.py")).write_text(PROGRAM.format(value="nowhere"))
     if not main:
         (folder / "__main__.py").write_text("import kernels\n")
-    zipapp.create_archive(folder, tmp_path / "app.pyz")
-    done = run_new_python(tmp_path / "app.pyz", env=environment())
+    zipapp.create_archive(folder, archive := tmp_path / "app.pyz")
+    if main:
+        done = run_new_python(archive, env=environment())
+    else:
+        code = f"import runpy; runpy.run_path({str(archive)!r}, run_name='__main__')"
+        done = run_python("-c", code, env=environment())
     assert "'nowhere' is not defined" in done.stderr
     assert "    x[gridjit.cuda.grid(1)] = nowhere\n" + " " * 30 + "^^^^^^^\n" in done.stderr
     assert ":12, in fill\n" in done.stderr

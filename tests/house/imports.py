@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _BY_NAME = ("import_module", "__import__", "find_spec")
+_READ = (ast.Import, ast.ImportFrom, ast.Call, ast.Constant)
 
 
 @dataclass(frozen=True)
 class Module:
-    """A module of the package: its name, its tree, and the package that its relative imports start from."""
+    """A module of the package: its name, what is written in it, and the package that relative imports start from."""
 
     name: str
-    tree: ast.Module
+    nodes: tuple[ast.AST, ...]
     package: str
 
 
@@ -32,7 +33,7 @@ def modules(folders: Mapping[str, Path]) -> dict[str, Module]:
             whole = file.name == "__init__.py"
             name = ".".join(parts[:-1] if whole else parts)
             package = name if whole else name.rpartition(".")[0]
-            found[name] = Module(name, ast.parse(file.read_text(), str(file)), package)
+            found[name] = Module(name, tuple(_nodes(ast.parse(file.read_text(), str(file)))), package)
     return found
 
 
@@ -92,10 +93,8 @@ def _of(given: str, names: set[str]) -> str | None:
 
 def _imported(module: Module, names: set[str]) -> Iterator[str]:
     """Yield the full names that a module imports."""
-    unread = _for_type_checkers(module.tree)
-    nodes = [node for node in ast.walk(module.tree) if id(node) not in unread]
     computed = False
-    for node in nodes:
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -106,8 +105,8 @@ def _imported(module: Module, names: set[str]) -> Iterator[str]:
             computed = computed or not isinstance(given, ast.Constant)
             yield from _named(given, names)
     if computed:
-        strings = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-        yield from strings & names
+        constants = [node.value for node in module.nodes if isinstance(node, ast.Constant)]
+        yield from names & {value for value in constants if isinstance(value, str)}
 
 
 def _named(given: ast.expr, names: set[str]) -> Iterator[str]:
@@ -133,6 +132,14 @@ def _name(function: ast.expr) -> str:
     )
 
 
-def _for_type_checkers(tree: ast.Module) -> set[int]:
-    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and _name(node.test) == "TYPE_CHECKING"]
-    return {id(inner) for block in blocks for statement in block.body for inner in ast.walk(statement)}
+def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the nodes of a tree that can import, and those of texts; none of what only type checkers read."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, _READ):
+            yield node
+        inner = [*ast.iter_child_nodes(node)]
+        if isinstance(node, ast.If) and _name(node.test) == "TYPE_CHECKING":
+            inner = [node.test, *node.orelse]
+        waiting += inner

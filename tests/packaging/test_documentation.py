@@ -61,14 +61,13 @@ def script_of(document: Path, folder: Path) -> Path:
     return script
 
 
-def run_example(script: Path) -> str:
+def run_example(script: Path, new: bool = False) -> str:
     """Return what the program prints on the host target, its cache beside it; warnings are errors.
 
-    The README's is run by an interpreter of its own, as a reader runs it.
+    new: it is run by an interpreter that is started for it, as a reader runs it.
     """
     environment = os.environ | {"GRIDJIT_TARGET": "host", "GRIDJIT_CACHE_DIR": str(script.parent / "cache")}
-    run = run_new_python if script.stem == "readme" else run_python
-    done = run("-W", "error", script, env=environment, cwd=script.parent)
+    done = (run_new_python if new else run_python)("-W", "error", script, env=environment, cwd=script.parent)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "CacheWarning" not in done.stderr
     return done.stdout
@@ -80,7 +79,8 @@ DOCUMENTS_WITH_EXAMPLES = [path for path in DOCUMENTS if examples(path.read_text
 @pytest.mark.parametrize("document", DOCUMENTS_WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_examples_of_a_document_run_and_print_what_it_says(document: Path, tmp_path: Path) -> None:
     blocks = examples(document.read_text())
-    *printed, _ = run_example(script_of(document, tmp_path)).split(_BETWEEN + "\n")
+    said = run_example(script_of(document, tmp_path), new=document.stem == "README")
+    *printed, _ = said.split(_BETWEEN + "\n")
     for block, text in zip(blocks, printed, strict=True):
         if block.output is not None:
             same = doctest.OutputChecker().check_output(block.output, text, doctest.ELLIPSIS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,20 +14,9 @@ import pytest
 import gridjit
 from gridjit import HazardError, cuda
 from tests.programs import run_python
+from tests.runtime.hazards.work import add, ones, scale
 
-
-@gridjit.jit
-def scale(values: Any, factor: float) -> None:
-    i = cuda.grid(1)
-    if i < values.size:
-        values[i] *= factor
-
-
-@gridjit.jit
-def add(into: Any, values: Any) -> None:
-    i = cuda.grid(1)
-    if i < into.size:
-        into[i] += values[i]
+pytestmark = pytest.mark.usefixtures("checked")
 
 
 @gridjit.jit
@@ -35,34 +24,6 @@ def add_pair(into: Any, pair: Any) -> None:
     i = cuda.grid(1)
     if i < into.size:
         into[i] += pair[0][i] + pair[1][i]
-
-
-@pytest.fixture(autouse=True)
-def checked(monkeypatch: pytest.MonkeyPatch, cache_dir: Any, restart: Callable[[], None]) -> Iterator[None]:
-    monkeypatch.setenv("GRIDJIT_TARGET", "host")
-    monkeypatch.setenv("GRIDJIT_CHECK_STREAMS", "1")
-    restart()
-    cuda.synchronize()
-    yield
-    cuda.synchronize()
-    monkeypatch.delenv("GRIDJIT_CHECK_STREAMS")
-    restart()
-
-
-@pytest.fixture
-def first() -> gridjit.Stream:
-    return gridjit.create_stream()
-
-
-@pytest.fixture
-def second() -> gridjit.Stream:
-    return gridjit.create_stream(nonblocking=True)
-
-
-def ones(count: int = 64) -> Any:
-    made = cuda.to_device(np.ones(count))
-    cuda.synchronize()
-    return made
 
 
 def test_the_error_names_both_launches_and_what_to_insert(first: Any, second: Any) -> None:

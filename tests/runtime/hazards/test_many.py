@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,27 +11,8 @@ import pytest
 
 import gridjit
 from gridjit import HazardError, cuda
-from gridjit.runtime.attention import watchers
 from gridjit.runtime.hazards.ranges import Ranges
-
-
-@gridjit.jit
-def scale(values: Any, factor: float) -> None:
-    i = cuda.grid(1)
-    if i < values.size:
-        values[i] *= factor
-
-
-@pytest.fixture
-def checked(monkeypatch: pytest.MonkeyPatch, cache_dir: Any, restart: Callable[[], None]) -> Iterator[Any]:
-    monkeypatch.setenv("GRIDJIT_TARGET", "host")
-    monkeypatch.setenv("GRIDJIT_CHECK_STREAMS", "1")
-    restart()
-    cuda.synchronize()
-    yield watchers[0]
-    cuda.synchronize()
-    monkeypatch.delenv("GRIDJIT_CHECK_STREAMS")
-    restart()
+from tests.runtime.hazards.work import scale
 
 
 def clocks(checker: Any) -> list[dict[int, int]]:

@@ -4,57 +4,18 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import gridjit
 from gridjit import HazardError, cuda
 from gridjit.runtime.hazards.checker import Checker
 from gridjit.runtime.hazards.repeats import Repeats
+from tests.runtime.hazards.work import add, ones, scale
 
-
-@gridjit.jit
-def scale(values: Any, factor: float) -> None:
-    i = cuda.grid(1)
-    if i < values.size:
-        values[i] *= factor
-
-
-@gridjit.jit
-def add(into: Any, values: Any) -> None:
-    i = cuda.grid(1)
-    if i < into.size:
-        into[i] += values[i]
-
-
-@pytest.fixture(autouse=True)
-def checked(monkeypatch: pytest.MonkeyPatch, cache_dir: Any, restart: Callable[[], None]) -> Iterator[None]:
-    monkeypatch.setenv("GRIDJIT_TARGET", "host")
-    monkeypatch.setenv("GRIDJIT_CHECK_STREAMS", "1")
-    restart()
-    yield
-    cuda.synchronize()
-    monkeypatch.delenv("GRIDJIT_CHECK_STREAMS")
-    restart()
-
-
-@pytest.fixture
-def first() -> gridjit.Stream:
-    return gridjit.create_stream()
-
-
-@pytest.fixture
-def second() -> gridjit.Stream:
-    return gridjit.create_stream(nonblocking=True)
-
-
-def ones() -> Any:
-    made = cuda.to_device(np.ones(64))
-    cuda.synchronize()
-    return made
+pytestmark = pytest.mark.usefixtures("checked")
 
 
 def test_a_loop_of_launches_is_looked_at_once_and_not_with_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:

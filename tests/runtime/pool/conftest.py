@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import select
-import socket
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from gridjit.runtime.pool import pool as pool_module
 from gridjit.runtime.pool.pool import Pool
 from gridjit.runtime.session import session
-from tests.programs import Program
+from tests import pools
 
 # What a task blocks in ends when somebody opens a pipe for writing, so that nothing here is a matter of time.
 TASKS = """
@@ -67,38 +64,15 @@ def large():
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> None:
+def started(forked_servers: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have pools start their servers as they do elsewhere: each is an interpreter that imports the compiler."""
-    monkeypatch.setattr(pool_module, "_spawned", _STARTED[0])
-    monkeypatch.setattr(pool_module, "_ended", _STARTED[1])
-
-
-_STARTED = pool_module._spawned, pool_module._ended
+    pools.start_servers(monkeypatch)
 
 
 @pytest.fixture(autouse=True)
-def _forked_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fork the servers of pools from a process that has imported the compiler, unless another program is to serve."""
-    executable, program, forked = sys.executable, pool_module._SERVER, dict[int, Program]()
-
-    def spawned(control: socket.socket, processes: int) -> int:
-        if (sys.executable, pool_module._SERVER) != (executable, program):
-            return _STARTED[0](control, processes)
-        with open(os.devnull, "w") as nothing:
-            streams = (control.fileno(), nothing.fileno(), nothing.fileno())
-            made = Program("-c", program, processes, *sys.path, streams=streams)
-        forked[made.pid] = made
-        return made.pid
-
-    def ended(pid: int) -> None:
-        if (made := forked.get(pid)) is None:
-            _STARTED[1](pid)
-        else:
-            made.kill()
-            made.wait()
-
-    monkeypatch.setattr(pool_module, "_spawned", spawned)
-    monkeypatch.setattr(pool_module, "_ended", ended)
+def forked_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the servers of pools from a process that has imported the compiler."""
+    pools.fork_servers(monkeypatch)
 
 
 @pytest.fixture
@@ -113,14 +87,14 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def new_pool(tasks: Path) -> Iterator[Callable[[int], Pool]]:
     """What makes a pool of so many processes, which ends with the test."""
-    pools = []
+    made = []
 
     def make(processes: int) -> Pool:
-        pools.append(Pool(session().settings, processes))
-        return pools[-1]
+        made.append(Pool(session().settings, processes))
+        return made[-1]
 
     yield make
-    for pool in pools:
+    for pool in made:
         pool.end()
 
 
