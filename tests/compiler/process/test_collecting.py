@@ -120,3 +120,11 @@ def test_what_stays_fails_and_leaves_the_collector_as_it_was(usual: tuple[int, i
 def test_what_stays_is_made_under_the_programs_own_setting(first: int) -> None:
     gc.set_threshold(first)
     assert collecting_rarely(lambda: making_what_stays(gc.get_threshold))[0] == first
+
+
+def test_a_collector_that_is_off_goes_through_nothing_for_what_stays() -> None:
+    gc.disable()
+    try:
+        assert collecting_rarely(lambda: making_what_stays(gc.get_threshold))[0] == RARELY
+    finally:
+        gc.enable()
