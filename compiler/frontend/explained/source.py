@@ -123,7 +123,8 @@ def columns_of(path: str, node: ast.AST) -> tuple[int, int] | None:
 
 
 def _first_line(node: Any) -> int:
-    return min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
+    first: int = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
+    return first
 
 
 @functools.lru_cache(maxsize=1)

@@ -28,6 +28,7 @@ from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
 from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.metadata import access_group
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
+from gridjit.compiler.targets.host.loops.seldom import parted
 from gridjit.compiler.targets.host.order import Order, fails, ordered
 from gridjit.compiler.targets.host.orders.interleaving import Interleaved
 from gridjit.compiler.targets.host.orders.plain import Plain, plain
@@ -158,6 +159,15 @@ def _is_short(text: str) -> bool:
 
 
 def _final(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Module:
+    """Return the optimized module of a text, with the functions that are run seldom as they are."""
+    parts = parted(text)
+    module = _optimum(parts.often, target, level, abreast=abreast)
+    if not parts.seldom:
+        return module
+    return llvm.with_seldom(module, llvm.parse(llvm.header(target) + parts.seldom), parts.shared, target)
+
+
+def _optimum(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Module:
     """Return the optimized module of a text; its loops are not vectorized if LLVM would never finish."""
     if level > 1 and may_never_end("\n".join(_REGION.findall(text))):
         plain = llvm.parse(text)

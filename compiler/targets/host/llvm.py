@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import llvmlite.binding as binding
@@ -41,6 +41,14 @@ _CLEANING = (
     "global_dead_code_eliminate",
     "strip_dead_prototype",
     "instruction_namer",
+)
+# What makes functions short that are run seldom, at little cost.
+_SHORTENING = (
+    "always_inliner",
+    "dead_arg_elimination",
+    "dead_code_elimination",
+    "simplify_cfg",
+    "global_dead_code_eliminate",
 )
 
 
@@ -87,10 +95,7 @@ def keep_only(module: Module, entry: str, recursive: frozenset[str]) -> None:
 
 def clean(module: Module, target: Target) -> None:
     """Inline and simplify module without losing, copying or moving a barrier."""
-    passes = binding.create_new_module_pass_manager()
-    for name in _CLEANING:
-        getattr(passes, f"add_{name}_pass")()
-    _run(passes, module, _builder(target, 1))
+    _run_each(_CLEANING, module, target)
 
 
 def infer_attributes(module: Module, target: Target) -> None:
@@ -115,6 +120,22 @@ def optimize(
     """
     builder = _builder(target, level, vectorize=vectorize, abreast=vectorize and abreast, unroll=unroll)
     _run(builder.getModulePassManager(), module, builder)
+
+
+def with_seldom(module: Module, seldom: Module, shared: Collection[str], target: Target) -> Module:
+    """Return an optimized module linked behind one whose functions are run seldom: code is made of these as they are.
+
+    shared: the functions that one of the modules has and the other calls.
+    """
+    _run_each(_SHORTENING, seldom, target)
+    names = [function.name for function in seldom.functions if not function.is_declaration]
+    joined = link([seldom, module])
+    for name in shared:
+        joined.get_function(name).linkage = "internal"
+    for name in names:
+        for how in ("noinline", "optnone"):
+            joined.get_function(name).add_function_attribute(how)
+    return joined
 
 
 def emit(module: Module, target: Target) -> bytes:
@@ -198,6 +219,14 @@ def _prepare(target: Target) -> _Prepared:
     )
     header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
     return _Prepared(machine, header)
+
+
+def _run_each(names: Sequence[str], module: Module, target: Target) -> None:
+    """Run the passes of these names on module."""
+    passes = binding.create_new_module_pass_manager()
+    for name in names:
+        getattr(passes, f"add_{name}_pass")()
+    _run(passes, module, _builder(target, 1))
 
 
 def _run(passes: Any, module: Module, builder: Any) -> None:

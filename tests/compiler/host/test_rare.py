@@ -10,7 +10,8 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
-from gridjit.compiler.targets.host.orders.rare import Stop, rarely
+from gridjit.compiler.targets.host.loops.threads import Parted, ThreadLoops
+from gridjit.compiler.targets.host.orders.rare import FIRST, LAST, Stop, rarely
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.compiler.targets.host.regions.body import Block, Body
 
@@ -44,6 +45,14 @@ def test_what_one_thread_stores_is_not_masked(lowered, monkeypatch, kernel):
     monkeypatch.setattr(llvm, "emit", lambda module, target: texts.append(str(module)) or emit(module, target))
     generate(lowered(kernel, "float32[1]", "float32[1]"), host_target(), Options())
     assert "call void @llvm.masked" not in texts[0]
+
+
+@pytest.mark.parametrize(("stops", "written"), [((FIRST,), 3), ((LAST,), 3), ((FIRST, LAST), 3), ((Stop(place=7),), 4)])
+def test_only_places_within_a_row_take_a_loop_over_its_parts(stops, written):
+    loops = ThreadLoops()
+    body = Parted(stops=stops, usual=["  call void @usual()"], rare=["  call void @rare()"])
+    loops.loop("only", body, "entry", "over")
+    assert len(loops.vectorized) == written
 
 
 SIZE = "%s = zext nneg i32 %n to i64"

@@ -15,6 +15,7 @@ from gridjit.compiler.targets.host.gathered.arrays import GatheredArray
 from gridjit.compiler.targets.host.gathered.operations import begin_name, merge_name
 from gridjit.compiler.targets.host.loops.frame import launch_loads, parameter_offsets
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
+from gridjit.compiler.targets.host.loops.seldom import SELDOM
 
 # The entry that runs blocks.
 BLOCKS = "gridjit.blocks"
@@ -38,7 +39,7 @@ def gathering_entry(plan: LoopPlan) -> str:
     return "\n".join(
         [
             f"define i32 @{plan.entry}(ptr noalias %params, ptr noalias %launch, i64 %first, i64 %last, "
-            "ptr noalias %status) nounwind {",
+            f"ptr noalias %status) nounwind {SELDOM} {{",
             "entry:",
             f"  %own = alloca [{size + 1} x i8], align 16",
             f"  call void @llvm.memcpy.p0.p0.i64(ptr align 16 %own, ptr %params, i64 {size}, i1 false)",
@@ -231,7 +232,7 @@ _SUPPORT = f"""
 @{_GROUP} = internal global i64 1
 
 ; Nanoseconds of the clock that only goes forward.
-define internal i64 @gridjit.gathered.now() noinline nounwind {{
+define internal i64 @gridjit.gathered.now() noinline nounwind {SELDOM} {{
 entry:
   %time = alloca [2 x i64], align 8
   %failed = call i32 @clock_gettime(i32 1, ptr %time)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 
 from gridjit.compiler.targets.host.gathered.arrays import ALONE, MARK, GatheredArray
+from gridjit.compiler.targets.host.loops.seldom import SELDOM
 from gridjit.compiler.targets.host.regions.shared_atomics import EXCHANGE, SIMPLE
 
 _MARKED = re.compile(rf"^\s*(.*){re.escape(MARK)}$", re.MULTILINE)
@@ -70,8 +71,18 @@ atomic:
 
 
 def _begin(operation: str, kind: str, neutral: int) -> str:
+    head = f"define internal void @{_name('begin', operation, kind)}(ptr noalias %copy, i64 %items) noinline nounwind"
+    if neutral in (0, -1):
+        return f"""
+{head} {SELDOM} {{
+entry:
+  %bytes = mul i64 %items, {int(kind[1:]) // 8}
+  call void @llvm.memset.p0.i64(ptr %copy, i8 {neutral}, i64 %bytes, i1 false)
+  ret void
+}}
+"""
     return f"""
-define internal void @{_name("begin", operation, kind)}(ptr noalias %copy, i64 %items) noinline nounwind {{
+{head} {{
 entry:
   br label %each
 each:

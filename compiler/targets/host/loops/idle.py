@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from gridjit.compiler.targets.host.loops.frame import arguments, launch_loads, parameter_loads
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
+from gridjit.compiler.targets.host.loops.seldom import SELDOM
 from gridjit.compiler.targets.host.orders.idle import OUTSIDE
 
 # Fewer blocks are run rather than looked at.
@@ -94,7 +95,7 @@ def _all_idle(plan: LoopPlan) -> str:
     box = ", ".join(f"i32 %{end}.{axis}" for axis in "xyz" for end in ("first", "last"))
     return "\n".join(
         [
-            f"define internal i1 @gridjit.idle({_RANGE}) noinline nounwind {{",
+            f"define internal i1 @gridjit.idle({_RANGE}) noinline nounwind {SELDOM} {{",
             "entry:",
             *launch_loads(),
             *parameter_loads(plan.parameters),
@@ -149,7 +150,7 @@ def _search(name: str, how: tuple[str, str, str, str]) -> str:
     low, high = ("%near", "%far") if begin == "%from" else ("%far", "%near")
     return "\n".join(
         [
-            f"define internal i64 @gridjit.idle.{name}({_RANGE}) noinline nounwind {{",
+            f"define internal i64 @gridjit.idle.{name}({_RANGE}) noinline nounwind {SELDOM} {{",
             "entry:",
             "  %any = icmp ult i64 %from, %to",
             "  br i1 %any, label %one, label %over",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from gridjit.compiler.targets.host.loops.metadata import LAUNCH, loop_number
 from gridjit.compiler.targets.host.orders import bounds
-from gridjit.compiler.targets.host.orders.rare import Stop
+from gridjit.compiler.targets.host.orders.rare import FIRST, LAST, Stop
 from gridjit.compiler.targets.host.regions.body import defined, rename
 
 # The values that a function's loops share; every other value is a loop's own.
@@ -228,6 +228,8 @@ class ThreadLoops:
 
     def _parts(self, label: str, body: Parted, ends: tuple[str, str], before: str, after: str) -> list[str]:
         """Return the loop over the parts of a row: the threads up to the next that is run by itself, and that one."""
+        if {FIRST, LAST}.issuperset(body.stops):
+            return self._between(label, body, ends, before, after)
         first, end = ends
         usual, alone = f"{label}.usual", f"{label}.alone"
         lines = [
@@ -250,6 +252,56 @@ class ThreadLoops:
             f"  %part.more = icmp ult i32 %part.next, {end}",
             f"  br i1 %part.more, label %{label}, label %{after}, !llvm.loop !{self._number(vectorize=False)}",
         ]
+        return _prefixed(lines, label)
+
+    def _between(self, label: str, body: Parted, ends: tuple[str, str], before: str, after: str) -> list[str]:
+        """Return the loop over a row's threads but the first and the last, which are run by themselves if they stop."""
+        end, begin = ends[1], f"{label}.usual.begin"
+        others = ("%others", end)
+        lines = [f"{label}:", *self._lead(label, body, ends, begin, after)]
+        if LAST in body.stops:
+            lines += self._trail(label, body, others, begin, after)
+        else:
+            usual = self._one(f"{label}.usual", body.usual, others, begin, after, vectorize=True)
+            lines += [f"  br label %{label}.usual", *usual]
+        return _prefixed(lines, label)
+
+    def _lead(self, label: str, body: Parted, ends: tuple[str, str], begin: str, after: str) -> list[str]:
+        """Return what runs a row's first thread, if it stops, and finds %others, which come after it."""
+        first, end = ends
+        if FIRST not in body.stops:
+            return [f"  br label %{begin}", f"{begin}:", f"  %others = add i32 {first}, 0"]
+        alone = f"{label}.first"
+        return [
+            f"  %leads = icmp eq i32 {first}, 0",
+            f"  br i1 %leads, label %{alone}, label %{begin}",
+            *self._alone(alone, "0", body.rare),
+            f"  %others.any = icmp ult i32 1, {end}",
+            f"  br i1 %others.any, label %{begin}, label %{after}",
+            f"{begin}:",
+            f"  %others = phi i32 [ {first}, %{label} ], [ 1, %{alone} ]",
+        ]
+
+    def _trail(self, label: str, body: Parted, ends: tuple[str, str], begin: str, after: str) -> list[str]:
+        """Return the loop over the threads from the first of ends on, and what runs a row's last, if it is reached."""
+        first, end = ends
+        usual, over, alone = f"{label}.usual", f"{label}.usual.over", f"{label}.last"
+        return [
+            f"  %row.last = sub i32 %ntid.{self.inner}, 1",
+            f"  %up.to = call i32 @llvm.umin.i32(i32 {end}, i32 %row.last)",
+            f"  %usual.any = icmp ult i32 {first}, %up.to",
+            f"  br i1 %usual.any, label %{usual}, label %{over}",
+            *self._one(usual, body.usual, (first, "%up.to"), begin, over, vectorize=True),
+            f"{over}:",
+            f"  %last.any = icmp ult i32 %row.last, {end}",
+            f"  br i1 %last.any, label %{alone}, label %{after}",
+            *self._alone(alone, "%row.last", body.rare),
+            f"  br label %{after}",
+        ]
+
+    def _alone(self, label: str, place: str, body: list[str]) -> list[str]:
+        """Return what runs the thread at a place of a row."""
+        lines = [f"{label}:", f"  %tid.{self.inner} = add i32 {place}, 0", *self._thread(), *body]
         return _prefixed(lines, label)
 
     def _next_stop(self, stops: Sequence[Stop], end: str) -> list[str]:

@@ -32,7 +32,7 @@ def declared(every: Sequence[Parameter]) -> str:
     return ", ".join(f"{one.type} {one.name}" for one in every)
 
 
-def leaf(name: str, one: Comparison, every: Sequence[Parameter]) -> str:
+def leaf(name: str, one: Comparison, every: Sequence[Parameter], how: str = "") -> str:
     """Return a function that returns how a comparison's operands compare - -1, 0, 1 - and whether one wrapped."""
     lines, bits = checked(one)
     a, b = one.operands
@@ -42,7 +42,7 @@ def leaf(name: str, one: Comparison, every: Sequence[Parameter]) -> str:
         wraps.append(f"%gj.bad.{index + 1} = or i1 %gj.bad.{index}, {bit}")
     return "\n  ".join(
         [
-            f"define internal {ASKED} @{name}({declared(every)}) alwaysinline nounwind {{\ngj.ask:",
+            f"define internal {ASKED} @{name}({declared(every)}) alwaysinline nounwind {how}{{\ngj.ask:",
             *lines,
             *wraps,
             f"%gj.less = icmp {less} {one.type} {a}, {b}",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gridjit.compiler.targets.host.loops.seldom import SELDOM
 from gridjit.compiler.targets.host.orders.bounds import ASKED, declared, leaf
 from gridjit.compiler.targets.host.orders.conditions import Comparison, necessary
 from gridjit.compiler.targets.host.regions.body import Block, Body, Parameter, arms, defined, opcode, used
@@ -30,7 +31,7 @@ def idle_text(body: Body) -> str:
     *_, last = (body, *openings(body))
     parts = _conditions(last)
     every = (*PLACE, *body.parameters)
-    leaves = [leaf(f"{_LEAF}.{number}", one, every) for number, one in enumerate(parts)]
+    leaves = [leaf(f"{_LEAF}.{number}", one, every, f"{SELDOM} ") for number, one in enumerate(parts)]
     return "".join([*leaves, _outside(parts, every)]) if parts else ""
 
 
@@ -75,7 +76,7 @@ def _outside(parts: Sequence[Comparison], every: Sequence[Parameter]) -> str:
     box = ", ".join(f"i32 {end}" for end in BOX)
     return "\n".join(
         [
-            f"define internal i1 @{OUTSIDE}({box}, {declared(every)}) noinline nounwind {{",
+            f"define internal i1 @{OUTSIDE}({box}, {declared(every)}) noinline nounwind {SELDOM} {{",
             "entry:",
             *(f"  %most.{axis} = sub nuw nsw i32 %gj.ntid.{axis}, 1" for axis in "xyz"),
             "  br label %part.0",

@@ -32,6 +32,10 @@ class Stop:
     from_end: bool = False
 
 
+# A row's first and last thread.
+FIRST, LAST = Stop(place=0), Stop(place=-1, from_end=True)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rarely:
     """A body in which conditions on one place along a row ask only if `%gj.rare` is set, and these places."""

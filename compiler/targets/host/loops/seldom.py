@@ -1,0 +1,87 @@
+"""Seldom: functions that are run once for many blocks. They are taken out of a module's text: LLVM need not hurry them.
+
+An attribute marks them. What one part uses of the other is declared there, so each is a module by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+SELDOM = '"gridjit.seldom"'
+_FUNCTION = re.compile(
+    r"^define (?:internal )?(?P<type>[^@\n]+) @(?P<name>[\w.]+)\((?P<parameters>.*)\)(?P<how>[^()\n]*)\{\n"
+    r"(?:(?!\}).*\n)*\}\n",
+    re.MULTILINE,
+)
+_GLOBAL = re.compile(r"^@([\w.]+) = internal global .*\n", re.MULTILINE)
+_DECLARED = re.compile(r"^declare .*@([\w.]+)\(.*\n", re.MULTILINE)
+_NAME = re.compile(r"@([\w.]+)")
+_PARAMETER = re.compile(r" %[\w.]+(?=,|$)")
+_NODE = re.compile(r"!(\d+)\b")
+# A node of metadata that refers to no other.
+_LEAF = re.compile(r"^!(\d+) = !\{[^!\n]*\}\n", re.MULTILINE)
+# A name in quotes, which may be any, and an instruction's attributes, which are the module's.
+_ALIEN = re.compile(r'@"|\) #\d')
+
+
+class Parted(NamedTuple):
+    """A module's text in two: what is run often, and what is run seldom ("" if nothing is).
+
+    shared: the functions that one part has and the other calls.
+    """
+
+    often: str
+    seldom: str = ""
+    shared: frozenset[str] = frozenset()
+
+
+def parted(text: str) -> Parted:
+    """Return a module's text without the functions that are marked, and these, unless they need more of the module."""
+    if SELDOM not in text:
+        return Parted(text)
+    functions = {found["name"]: found for found in _FUNCTION.finditer(text)}
+    marked = {name: found for name, found in functions.items() if SELDOM in found["how"]}
+    seldom, often = "".join(found.group() for found in marked.values()), text
+    for found in marked.values():
+        often = often.replace(found.group(), "", 1)
+    used, counts = set(_NAME.findall(seldom)), Counter(_NAME.findall(often))
+    own = {name: line for name, line in _lines(_GLOBAL, often).items() if name in used and counts[name] == 1}
+    outer = {name: line for name, line in _lines(_DECLARED, often).items() if name in used}
+    leaves, needed = _lines(_LEAF, text), set(_NODE.findall(seldom))
+    known = {*functions, *own, *outer, *(name for name in used if name.startswith("llvm."))}
+    if _ALIEN.search(seldom) or not (used <= known and needed <= leaves.keys()):
+        return Parted(text)
+    for line in own.values():
+        often = often.replace(line, "", 1)
+    also = [*own.values(), *outer.values(), *(leaves[node] for node in sorted(needed))]
+    shared = frozenset(used & counts.keys() & functions.keys())
+    return Parted(
+        _meeting(often, shared, functions, marked.keys()),
+        _meeting(seldom, shared, functions, functions.keys() - marked.keys()) + "".join(also),
+        shared,
+    )
+
+
+def _lines(pattern: re.Pattern[str], text: str) -> dict[str, str]:
+    """Return the lines of a text that a pattern matches, by what they are of."""
+    return {found[1]: found.group() for found in pattern.finditer(text)}
+
+
+def _meeting(
+    text: str, shared: frozenset[str], functions: Mapping[str, re.Match[str]], elsewhere: Collection[str]
+) -> str:
+    """Return a part's text with the functions that are shared seen by the other part, or declared."""
+    for name in sorted(shared):
+        if name in elsewhere:
+            text += _declaration(functions[name])
+        else:
+            whole = functions[name].group()
+            text = text.replace(whole, whole.replace("define internal ", "define ", 1), 1)
+    return text
+
+
+def _declaration(found: re.Match[str]) -> str:
+    return f"declare {found['type']} @{found['name']}({_PARAMETER.sub('', found['parameters'])})\n"
