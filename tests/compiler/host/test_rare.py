@@ -10,9 +10,9 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
-from gridjit.compiler.targets.host.orders.rare import Stop, rarely
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.compiler.targets.host.regions.body import Block, Body
+from gridjit.compiler.targets.host.rows.rare import Stop, rarely
 
 cuda = numba_cuda()
 
