@@ -31,8 +31,6 @@ from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.loops.seldom import parted
 from gridjit.compiler.targets.host.order import Order, fails, ordered
 from gridjit.compiler.targets.host.orders.interleaving import Interleaved
-from gridjit.compiler.targets.host.orders.plain import Plain, plain
-from gridjit.compiler.targets.host.orders.rare import Rarely, rarely
 from gridjit.compiler.targets.host.processor import runs_widest_vectors_well
 from gridjit.compiler.targets.host.recursion import refuse_recursion
 from gridjit.compiler.targets.host.regions.barriers import count_barriers, waits_for_others
@@ -42,6 +40,9 @@ from gridjit.compiler.targets.host.regions.cut import Regions, cut
 from gridjit.compiler.targets.host.regions.guard import Guarded
 from gridjit.compiler.targets.host.regions.shared import SharedLayout, local_arrays, value_types
 from gridjit.compiler.targets.host.regions.slots import ValueType
+from gridjit.compiler.targets.host.rows.crossings import Crossed, crossed
+from gridjit.compiler.targets.host.rows.plain import Plain, plain
+from gridjit.compiler.targets.host.rows.rare import Rarely, rarely
 from gridjit.compiler.targets.host.spots import place_of
 from gridjit.compiler.targets.host.stack import looks, with_frames, with_library
 from gridjit.compiler.targets.host.whole import BODY, WholeKernel, has_lines, name_of, read_whole, waiting_cluster
@@ -121,7 +122,9 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
     guarded, order = ordered(place(body, shared.offsets), options)
     asked = plain(guarded.body, order.inner, order.turns) if order.free else None
     parted = rarely(asked.body, order.inner) if asked else Rarely(body=guarded.body)
-    regions = _regions(parted.body, module, target, order.added, own, asked)
+    across = crossed(parted.body, order.inner) if asked else None
+    cut_here = across.body if across else parted.body
+    regions = _regions(cut_here, module, target, order.added, own, asked, across)
     regions = replace(regions, parallel=False) if options.checks else regions
     plan = replace(
         _plan(lowered, body, regions, shared, guarded, order),
@@ -133,7 +136,7 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
         gathered=gathering.arrays,
         others=gathering.others,
     )
-    text = _assemble(body, [guarded.text, guarded.idle, *regions.plain, *regions.texts], plan, regions)
+    text = _assemble(body, [guarded.text, guarded.idle, *regions.plain, *regions.ends, *regions.texts], plan, regions)
     text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
     text = with_lines(text, name_of(lowered), lowered.source[1]) if lines else text
     waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
@@ -188,11 +191,12 @@ def _regions(
     added: Interleaved | None,
     own: Mapping[str, ValueType],
     asked: Plain | None,
+    across: Crossed | None,
 ) -> Regions:
     """Return body cut into regions. own: the types of the values that checks added; empty without checks."""
     arrays = local_arrays(body, target)
     types = value_types(module.get_function(BODY), target) | dict(own) if count_barriers(body) else {}
-    return cut(body, added.types(types) if added else types, arrays, staying if own else tuple, asked)
+    return cut(body, added.types(types) if added else types, arrays, staying if own else tuple, asked, across)
 
 
 def _plan(
@@ -230,6 +234,7 @@ def _plan(
         cells=regions.cells,
         loose=regions.loose,
         plain=tuple(map(bool, regions.plain)),
+        crossing=tuple(map(bool, regions.ends)),
         align=max(64, shared.align, regions.align),
     )
 
@@ -264,6 +269,7 @@ def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:
         "slab_bytes_per_thread": plan.slab,
         "barriers": plan.first_turn - 1,
         **({"resident": 1} if plan.resident else {}),
+        **({"strided": 1} if plan.strided and plan.flat else {}),
         **({"recursive": 1} if plan.recursive else {}),
         "object_bytes": len(image),
         **provided.needs(image),

@@ -203,7 +203,16 @@ class HostKernel:
             from gridjit.runtime.devices.host.grids import kernel_record
 
             image, patience = self.artifact.image, self.device.patience
-            made = kernel_record(engine, self.function, image, self.threads, resident=self._resident, patience=patience)
+            strided = "strided" in self.artifact.resources
+            made = kernel_record(
+                engine,
+                self.function,
+                image,
+                self.threads,
+                resident=self._resident,
+                patience=patience,
+                strided=strided,
+            )
             self.past.records.append(made)
         return self.past.records[0]
 

@@ -14,11 +14,19 @@ from gridjit.runtime.native.grids.engine import Engine
 
 
 def kernel_record(
-    engine: Engine, function: HostFunction, image: bytes, threads: int, *, resident: bool = False, patience: int = 0
+    engine: Engine,
+    function: HostFunction,
+    image: bytes,
+    threads: int,
+    *,
+    resident: bool = False,
+    patience: int = 0,
+    strided: bool = False,
 ) -> records.KernelRecord:
     """Return what machine code launches a kernel by; it must live as long as the kernel is launched.
 
     resident: whether its blocks wait for each other. patience: how long, in nanoseconds, in vain; 0: for ever.
+    strided: whether blocks side by side take turns of a loop together.
     """
     low, high = code_of(function, image)
     return records.KernelRecord(
@@ -29,6 +37,8 @@ def kernel_record(
         threads=1 if resident else min(threads, records.WORKERS + 1),
         resident=int(resident),
         patience=patience,
+        piece=records.LONG_PIECE_PS if strided else records.PIECE_PS,
+        chunks=records.LONG_CHUNKS if strided else records.CHUNKS,
     )
 
 

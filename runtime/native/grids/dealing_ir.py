@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from gridjit.runtime.native.grids.fields import load, place, store
+from gridjit.runtime.native.grids.records import CHUNKS
 
 # A chunk that takes less, in nanoseconds, is lengthened.
 BRIEF_NS = 2_000
-# Chunks of a part: few enough for each to be worth dealing, enough for uneven blocks to balance.
-CHUNKS = 8
 
 DEALING = f"""
 ; Run blocks of a kernel; return its code. A thread with a runner may be made to leave, and then returns STOPPED.

@@ -25,8 +25,6 @@ from gridjit.runtime.native.launch_ir import ATTRIBUTES, filled
 
 # What is left must take so long, in picoseconds, to be shared: where a worker is awake, and where one has to be woken.
 WORTH_PS, WORTH_WAKING_PS = 8_000_000, 25_000_000
-# A caller that is alone looks up so often.
-PIECE_PS = 200_000_000
 # Of so many blocks, it is worth asking which of them do nothing.
 MANY_BLOCKS = 4096
 
@@ -35,7 +33,7 @@ define internal i32 @launch_grid(ptr %kernel, ptr %shape, ptr %params, i32 %held
 entry:
   %launch = alloca [{{LAUNCH_BYTES}} x i8], align 8
   %caller = alloca [{{Caller.size_}} x i8], align 16
-{load("kernel", "Kernel", "engine:ptr", "threads:i32", "resident:i32", "patience")}
+{load("kernel", "Kernel", "engine:ptr", "threads:i32", "resident:i32", "patience", "piece")}
   call void @llvm.memcpy.p0.p0.i64(ptr align 8 %launch, ptr align 4 %shape, i64 {{SHAPE_BYTES}}, i1 false)
   %patience.at = getelementptr i8, ptr %launch, i64 {{PATIENCE}}
   store i64 %kernel.patience, ptr %patience.at
@@ -103,7 +101,7 @@ weigh:
   %much = icmp ugt i64 %left, %least
   br i1 %much, label %share, label %piece
 piece:
-  %some = udiv i64 {PIECE_PS}, %divisor
+  %some = udiv i64 %kernel.piece, %divisor
   %some.known = select i1 %unknown, i64 1, i64 %some
   %none = icmp eq i64 %some.known, 0
   %at.least = select i1 %none, i64 1, i64 %some.known

@@ -31,6 +31,10 @@ WORKERS = 255
 # Launches inside each other on the main thread, from signal handlers, that are watched: as a stack has room for.
 DEPTH = 256
 STATUS_BYTES = 28
+# A kernel's piece and chunks: few blocks at a time, so that uneven ones balance; or as many as an interrupt allows,
+# where blocks side by side do one turn of a loop after the other, so that they touch neighbouring memory in each.
+PIECE_PS, CHUNKS = 200_000_000, 8
+LONG_PIECE_PS, LONG_CHUNKS = 20_000_000_000, 1
 # A launch as kernels read it: its shape and dynamic shared memory, as launch tables have it, and the kernel's patience.
 SHAPE_BYTES, PATIENCE, LAUNCH_BYTES = 28, 32, 40
 
@@ -68,14 +72,15 @@ class KernelRecord(ctypes.Structure):
     """A kernel. low, high: where its code is. cost: of a block, in picoseconds, by its launches; 0: not known yet.
 
     resident: whether one thread runs all blocks in turns, as they wait for each other. patience: how long they may do
-    so in vain, in nanoseconds; 0: for ever.
+    so in vain, in nanoseconds; 0: for ever. piece: after how long, in picoseconds, a caller that is alone looks up.
+    chunks: in how many pieces at least a part of a shared grid is dealt.
     """
 
     _fields_ = [
         *((name, ctypes.c_int64) for name in ("entry", "engine", "low", "high", "cost")),
         ("threads", ctypes.c_int32),
         ("resident", ctypes.c_int32),
-        ("patience", ctypes.c_int64),
+        *((name, ctypes.c_int64) for name in ("patience", "piece", "chunks")),
     ]
 
 

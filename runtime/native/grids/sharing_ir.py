@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gridjit.runtime.native.grids.dealing_ir import CHUNKS
 from gridjit.runtime.native.grids.fields import load, place, store
 from gridjit.runtime.native.grids.interrupts_ir import LOOK_NS
 from gridjit.runtime.native.grids.workers_ir import SPIN_NS
@@ -42,7 +41,7 @@ settle:
   %signal = call i32 @settle_here(ptr %engine)
   br label %recruit
 recruit:
-{load("kernel", "Kernel", "threads:i32", "cost")}
+{load("kernel", "Kernel", "threads:i32", "cost", "piece", "chunks")}
   %helpers = sub i32 %kernel.threads, 1
   call void @start(ptr %engine, ptr %pool, i32 %helpers)
   %left = sub i64 %blocks, %first
@@ -52,7 +51,7 @@ recruit:
   %parts.left = icmp slt i64 %left, %parts.most
   %parts = select i1 %parts.left, i64 %left, i64 %parts.most
   %parts.short = trunc i64 %parts to i32
-  %chunk = call i64 @chunk_of(i64 %left, i64 %parts, i64 %kernel.cost)
+  %chunk = call i64 @chunk_of(i64 %left, i64 %parts, i64 %kernel.cost, i64 %kernel.piece, i64 %kernel.chunks)
 {place("slot", "Slot", "part", "open", "working", "waiting", "stopped", "failed", "status")}
 {store("slot", "Slot", kernel="ptr %kernel", launch="ptr %launch", params="ptr %params", chunk="i64 %chunk")}
 {store("slot", "Slot", parts="i32 %parts.short", interrupted="i32 0")}
@@ -102,13 +101,14 @@ free:
 }}
 
 ; How many blocks to deal at a time.
-define internal i64 @chunk_of(i64 %left, i64 %parts, i64 %cost) #2 {{
+define internal i64 @chunk_of(i64 %left, i64 %parts, i64 %cost, i64 %piece, i64 %chunks) #2 {{
 entry:
   %each = udiv i64 %left, %parts
-  %share = udiv i64 %each, {CHUNKS}
+  %share = udiv i64 %each, %chunks
   %known = or i64 %cost, 1
   %least = udiv i64 {LEAST_PS}, %known
-  %most = udiv i64 {MOST_PS}, %known
+  %longest = call i64 @llvm.umax.i64(i64 %piece, i64 {MOST_PS})
+  %most = udiv i64 %longest, %known
   %few = icmp slt i64 %share, %least
   %more = select i1 %few, i64 %least, i64 %share
   %many = icmp sgt i64 %more, %most

@@ -11,9 +11,9 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.loops.threads import Parted, ThreadLoops
-from gridjit.compiler.targets.host.orders.rare import FIRST, LAST, Stop, rarely
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.compiler.targets.host.regions.body import Block, Body
+from gridjit.compiler.targets.host.rows.rare import FIRST, LAST, Stop, rarely
 
 cuda = numba_cuda()
 

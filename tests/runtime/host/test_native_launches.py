@@ -361,3 +361,25 @@ def test_the_code_that_runs_grids_is_code_for_either_kind_of_processor(machine, 
     )
     module.verify()
     assert made.emit_object(module)[:4] == b"\x7fELF"
+
+
+def takes_numbers(numbers, next_one):
+    for i in range(cuda.grid(1), numbers.size, cuda.gridsize(1)):
+        numbers[i] = cuda.atomic.add(next_one, 0, 1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_blocks_take_the_turns_of_a_loop_side_by_side(monkeypatch, threads):
+    monkeypatch.setenv("GRIDJIT_HOST_THREADS", str(threads))
+    numbers, next_one = np.zeros(20_000, np.int64), np.zeros(1, np.int64)
+    kernel = gridjit.jit(takes_numbers, target="host")
+    for _ in range(OFTEN):
+        kernel[64, 32](numbers, next_one)
+    (overload,) = kernel.overloads.values()
+    record = overload._loaded().past.records[0]
+    next_one[0], record.cost = 0, 5_000_000  # 64 blocks take 0.32 ms
+    kernel[64, 32](numbers, next_one)
+    part = 64 // threads * 32
+    in_turns = np.resize(numbers, (9, 64 * 32))[:, :part].ravel()
+    assert (np.diff(in_turns) > 0).all()
+    assert sorted(numbers) == list(range(numbers.size))

@@ -121,8 +121,9 @@ def bank_renewal(plan: LoopPlan, number: int) -> list[str]:
 def arguments(parameters: Sequence[Parameter], every: str, **places: str) -> str:
     """Return the arguments of a call to a region or guard; every says whether the guard is known to hold.
 
-    places: values in place of the thread's own ("tid_x", "thread"), whether the row's indices are asked ("asks"), and
-    whether the thread may be one that does what others do not ("rare").
+    places: values in place of the thread's own ("tid_x", "thread"), whether the row's indices are asked ("asks"),
+    whether the thread may be one that does what others do not ("rare"), and the place of the row at which conditions
+    are asked ("at").
     """
     given = {
         **{f"%gj.{name}": f"%{name}" for name in COORDINATES},
@@ -130,6 +131,7 @@ def arguments(parameters: Sequence[Parameter], every: str, **places: str) -> str
         "%gj.all": every,
         "%gj.asks": "true",
         "%gj.rare": "true",
+        "%gj.at": "0",
     }
     given |= {"%gj.bank": "%bank.out", "%gj.turn": "0"}
     given |= {f"%gj.{name.replace('_', '.')}": value for name, value in places.items()}

@@ -10,9 +10,9 @@ from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import Collective
 from gridjit.compiler.targets.host.gathered.arrays import GatheredArray
 from gridjit.compiler.targets.host.orders.flat import Flat
-from gridjit.compiler.targets.host.orders.rare import Stop
 from gridjit.compiler.targets.host.regions.body import Parameter
 from gridjit.compiler.targets.host.regions.slots import Slot
+from gridjit.compiler.targets.host.rows.rare import Stop
 
 # Codes that no kernel returns. With the last three, the thread's place in the status is its number in the block, lanes
 # as bits, and the number of an operation's kind (collectives/kinds.py).
@@ -47,9 +47,11 @@ class LoopPlan:
     which the grid waits, and the first that ends a turn of a loop that waits. progress: where in the bank threads
     note that they changed something in a turn. recursive: whether there are functions that look at
     the stack, as they call themselves. plain: for each region, whether rows of threads are asked whether they are
-    plain (orders/plain.py). stops: for each region, the places along a row where threads are run by themselves; none
-    at all if there are none. cluster: the blocks that the waits for the grid are for, if not for all. gathered: the
-    arrays that a run of blocks adds to in a copy; others: the addresses and dimensions of those it uses besides.
+    plain (rows/plain.py). crossing: for each region, whether its rows are run in parts between the places where its
+    conditions change (rows/crossings.py). stops: for each region, the places along a row where threads are run by
+    themselves; none at all if there are none. cluster: the blocks that the waits for the grid are for, if not for all.
+    gathered: the arrays that a run of blocks adds to in a copy; others: the addresses and dimensions of those it uses
+    besides.
     """
 
     entry: str
@@ -82,6 +84,7 @@ class LoopPlan:
     widest: bool = False
     recursive: bool = False
     plain: tuple[bool, ...] = ()
+    crossing: tuple[bool, ...] = ()
     stops: tuple[tuple[Stop, ...], ...] = ()
     cluster: Dim3 = (1, 1, 1)
     gathered: tuple[GatheredArray, ...] = ()

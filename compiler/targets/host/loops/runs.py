@@ -6,11 +6,12 @@ from gridjit.compiler.targets.host.loops.frame import CONTEXT, EXTENT, arguments
 from gridjit.compiler.targets.host.loops.memory import ROW
 from gridjit.compiler.targets.host.loops.metadata import ACCESS_GROUP
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
-from gridjit.compiler.targets.host.loops.threads import Asked, Parted, Plainly, RowBody, ThreadLoops
+from gridjit.compiler.targets.host.loops.threads import PART, Asked, Parted, Plainly, RowBody, ThreadLoops
 from gridjit.compiler.targets.host.orders import bounds
-from gridjit.compiler.targets.host.orders.plain import plain_name
 from gridjit.compiler.targets.host.regions import guard
 from gridjit.compiler.targets.host.regions.write import region_name
+from gridjit.compiler.targets.host.rows.crossings import crossing_name
+from gridjit.compiler.targets.host.rows.plain import plain_name
 
 # A run returns its threads' lowest and highest state.
 SUMMARY = "{ i32, i32 }"
@@ -69,27 +70,34 @@ def _threads(plan: LoopPlan, loops: ThreadLoops, number: int) -> list[str]:
 def _either(plan: LoopPlan, loops: ThreadLoops, number: int, every: str, noted: list[str]) -> RowBody | Plainly:
     """Return what is run for each thread of a row: a region's call, or one of two that asks of no index."""
     if not any(plan.plain[number : number + 1]):
-        return _parted(plan, number, every, noted)
+        return _parted(plan, loops, number, every, noted)
     return Plainly(
-        call=lambda first, end: _ask_plain(plan, loops, number, first, end),
-        body=_parted(plan, number, every, noted, asks="false"),
+        call=lambda first, end: _ask_row(plan, loops, f"i1 @{plain_name(number)}", first, end),
+        body=_parted(plan, loops, number, every, noted, asks="false"),
         otherwise=[call(plan, number, every), *noted],
     )
 
 
-def _parted(plan: LoopPlan, number: int, every: str, noted: list[str], *, asks: str = "true") -> RowBody:
-    """Return what is run for each thread of a row, by themselves for those that do what others do not."""
+def _parted(
+    plan: LoopPlan, loops: ThreadLoops, number: int, every: str, noted: list[str], *, asks: str = "true"
+) -> RowBody:
+    """Return what is run for each thread of a row: in parts, by themselves for those that do what others do not."""
     each = [call(plan, number, every, asks=asks), *noted]
     stops = plan.stops[number] if plan.stops else ()
-    usual = [call(plan, number, every, asks=asks, rare="false"), *noted]
-    return Parted(stops=stops, usual=usual, rare=each) if stops else each
+    crosses = any(plan.crossing[number : number + 1])
+    if not stops and not crosses:
+        return each
+    usual = call(plan, number, every, asks=asks, rare="false" if stops else "true", at=PART if crosses else "")
+    name = crossing_name(number) if crosses else ""
+    ends = (lambda first, end: _ask_row(plan, loops, f"i32 @{name}", first, end)) if crosses else None
+    return Parted(stops=stops, usual=[usual, *noted], rare=each, ends=ends)
 
 
-def _ask_plain(plan: LoopPlan, loops: ThreadLoops, number: int, first: str, end: str) -> str:
-    """Return the call that says whether a row is plain, from its first thread to before another."""
+def _ask_row(plan: LoopPlan, loops: ThreadLoops, function: str, first: str, end: str) -> str:
+    """Return the call of a function that tells something of a row from its first thread to before another."""
     places = {f"tid_{loops.inner}": first, "thread": "%row.start", **_turn(plan)}
     passed = arguments(plan.parameters, "false", **places) + _shared(plan)
-    return f"call i1 @{plain_name(number)}(i32 {first}, i32 {end}, {passed})"
+    return f"call {function}(i32 {first}, i32 {end}, {passed})"
 
 
 def _shared(plan: LoopPlan) -> str:
@@ -219,11 +227,22 @@ def _ask(plan: LoopPlan) -> list[str]:
 
 
 def call(
-    plan: LoopPlan, number: int, every: str, *, inline: bool = True, asks: str = "true", rare: str = "true"
+    plan: LoopPlan,
+    number: int,
+    every: str,
+    *,
+    inline: bool = True,
+    asks: str = "true",
+    rare: str = "true",
+    at: str = "",
 ) -> str:
-    """Return the call of a region; one that is not inlined keeps a rarely used loop small."""
+    """Return the call of a region; one that is not inlined keeps a rarely used loop small.
+
+    at: the thread of the row that conditions are asked of; the thread itself if it is not given.
+    """
     how = "alwaysinline" if inline else "noinline"
-    passed = arguments(plan.parameters, every, asks=asks, rare=rare, **_turn(plan)) + _shared(plan)
+    at = at or f"%tid.{plan.inner}"
+    passed = arguments(plan.parameters, every, asks=asks, rare=rare, at=at, **_turn(plan)) + _shared(plan)
     return f"  %state = call i32 @{region_name(number)}({passed}) {how}"
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from gridjit.compiler.targets.host.loops.metadata import LAUNCH, loop_number
 from gridjit.compiler.targets.host.orders import bounds
-from gridjit.compiler.targets.host.orders.rare import FIRST, LAST, Stop
 from gridjit.compiler.targets.host.regions.body import defined, rename
+from gridjit.compiler.targets.host.rows.rare import FIRST, LAST, Stop
 
 # The values that a function's loops share; every other value is a loop's own.
 _SHARED_NAMES = (
@@ -38,17 +38,22 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parted:
-    """What is run for a row of which some threads are run by themselves: one body for those, another for all others.
+    """What is run for a row in parts: one body for threads that are run by themselves, another for all others.
 
-    stops: the places of these threads along the row.
+    stops: the places of those threads along the row. ends: a call that returns where the part ends that begins at its
+    first argument, in a row that ends at its second; None if parts end only at stops. The usual body finds the first
+    place of its part in %part.
     """
 
     stops: tuple[Stop, ...]
     usual: list[str]
     rare: list[str]
+    ends: Callable[[str, str], str] | None = None
 
 
 RowBody = list[str] | Parted
+# Where a part of a row begins.
+PART = "%part"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,27 +233,28 @@ class ThreadLoops:
 
     def _parts(self, label: str, body: Parted, ends: tuple[str, str], before: str, after: str) -> list[str]:
         """Return the loop over the parts of a row: the threads up to the next that is run by itself, and that one."""
-        if {FIRST, LAST}.issuperset(body.stops):
+        if not body.ends and {FIRST, LAST}.issuperset(body.stops):
             return self._between(label, body, ends, before, after)
         first, end = ends
-        usual, alone = f"{label}.usual", f"{label}.alone"
+        usual, alone, back = f"{label}.usual", f"{label}.alone", f"{label}.parted"
+        until = body.ends(PART, end) if body.ends else f"add i32 {end}, 0"
+        passed = f"phi i32 [ %part.end, %{usual}.over ], [ %alone.next, %{alone} ]"
+        following = passed if body.stops else "add i32 %part.end, 0"
         lines = [
             f"{label}:",
-            f"  %part = phi i32 [ {first}, %{before} ], [ %part.next, %{alone} ]",
+            f"  {PART} = phi i32 [ {first}, %{before} ], [ %part.next, %{back} ]",
             *self._next_stop(body.stops, end),
-            "  %usual.any = icmp ult i32 %part, %stop",
+            f"  %until = {until}",
+            "  %part.end = call i32 @llvm.umin.i32(i32 %until, i32 %stop)",
+            f"  %usual.any = icmp ult i32 {PART}, %part.end",
             f"  br i1 %usual.any, label %{usual}.begin, label %{usual}.over",
             f"{usual}.begin:",
             f"  br label %{usual}",
-            *self._one(usual, body.usual, ("%part", "%stop"), f"{usual}.begin", f"{usual}.over", vectorize=True),
+            *self._one(usual, body.usual, (PART, "%part.end"), f"{usual}.begin", f"{usual}.over", vectorize=True),
             f"{usual}.over:",
-            f"  %alone.any = icmp ult i32 %stop, {end}",
-            f"  br i1 %alone.any, label %{alone}, label %{after}",
-            f"{alone}:",
-            f"  %tid.{self.inner} = add i32 %stop, 0",
-            *self._thread(),
-            *body.rare,
-            "  %part.next = add nuw nsw i32 %stop, 1",
+            *(self._at_stop(alone, body, end, back) if body.stops else [f"  br label %{back}"]),
+            f"{back}:",
+            f"  %part.next = {following}",
             f"  %part.more = icmp ult i32 %part.next, {end}",
             f"  br i1 %part.more, label %{label}, label %{after}, !llvm.loop !{self._number(vectorize=False)}",
         ]
@@ -303,6 +309,21 @@ class ThreadLoops:
         """Return what runs the thread at a place of a row."""
         lines = [f"{label}:", f"  %tid.{self.inner} = add i32 {place}, 0", *self._thread(), *body]
         return _prefixed(lines, label)
+
+    def _at_stop(self, label: str, body: Parted, end: str, after: str) -> list[str]:
+        """Return the code that runs the thread at %stop by itself, if the part ends there."""
+        return [
+            "  %at.stop = icmp eq i32 %part.end, %stop",
+            f"  %in.row = icmp ult i32 %stop, {end}",
+            "  %alone.any = and i1 %at.stop, %in.row",
+            f"  br i1 %alone.any, label %{label}, label %{after}",
+            f"{label}:",
+            f"  %tid.{self.inner} = add i32 %stop, 0",
+            *self._thread(),
+            *body.rare,
+            "  %alone.next = add nuw nsw i32 %stop, 1",
+            f"  br label %{after}",
+        ]
 
     def _next_stop(self, stops: Sequence[Stop], end: str) -> list[str]:
         """Return the code that finds %stop: the next thread of a row, from %part on, that is run by itself, or end."""

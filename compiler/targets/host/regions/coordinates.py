@@ -24,6 +24,7 @@ PLACE = (
     Parameter(type="i1", name="%gj.all"),
     Parameter(type="i1", name="%gj.asks"),
     Parameter(type="i1", name="%gj.rare"),
+    Parameter(type="i32", name="%gj.at"),
 )
 
 

@@ -19,13 +19,14 @@ from gridjit.compiler.targets.host.flow.leaving import without_leaving
 from gridjit.compiler.targets.host.flow.meetings import meetings
 from gridjit.compiler.targets.host.flow.settled import settled
 from gridjit.compiler.targets.host.flow.uniform import lasting_values, uniform_values
-from gridjit.compiler.targets.host.orders.plain import Plain, row_text
 from gridjit.compiler.targets.host.regions.barriers import SplitBlocks, split
 from gridjit.compiler.targets.host.regions.body import Block, Body
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
 from gridjit.compiler.targets.host.regions.recomputation import recomputed
 from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
 from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter, names_made, names_used
+from gridjit.compiler.targets.host.rows.crossings import Crossed, Parted, parted
+from gridjit.compiler.targets.host.rows.plain import Plain, row_text
 from gridjit.compiler.targets.host.sharing import SharedBlocks, shared
 
 # Bytes of the bank where progress is noted.
@@ -48,6 +49,7 @@ class Regions:
     together before each region; None for the first. cells: where the slab keeps what they give and get. loose: for each
     region, whether threads that wait for it may be in different turns of a loop. align: what local arrays in that
     memory need. plain: for each region, the function that says whether a row of threads is plain; "" if none can.
+    ends: for each, the function that finds where the parts of a row end; "" if rows are not run in parts.
     """
 
     texts: tuple[str, ...]
@@ -66,6 +68,7 @@ class Regions:
     loose: tuple[bool, ...]
     align: int
     plain: tuple[str, ...]
+    ends: tuple[str, ...]
 
 
 def cut(
@@ -74,10 +77,11 @@ def cut(
     arrays: Mapping[str, ValueType],
     staying: Callable[[Collection[Block]], tuple[Block, ...]] = tuple,
     asked: Plain | None = None,
+    crossed: Crossed | None = None,
 ) -> Regions:
     """Return body cut into regions; types are those of its values, arrays those of its local arrays.
 
-    asked: what body asks unless a row of threads is plain.
+    asked: what body asks unless a row of threads is plain. crossed: what it asks of parts of rows.
 
     staying: returns blocks without the ways on which threads end and their grid with them, if any are known.
     """
@@ -103,8 +107,9 @@ def cut(
     in_turn, bank = lay_out({} if many or _fit_stack(arrays) else arrays)
     whole = _cut(body, parts, used, again, places, in_turn)
     writers = [RegionWriter(whole=whole, number=number) for number in range(len(whole.starts))]
+    texts = [_parted(crossed, writer, used) for writer in writers]
     return Regions(
-        texts=tuple(writer.text() for writer in writers),
+        texts=tuple(one.region for one in texts),
         count=len(parts.starts),
         slab=places.slab,
         uniforms=whole.uniforms,
@@ -122,7 +127,16 @@ def cut(
         loose=loose,
         align=max([1, *(array.align for array in arrays.values())]),
         plain=tuple(_rows(asked, writer, used) for writer in writers[: len(parts.starts)]),
+        ends=tuple(one.ends for one in texts[: len(parts.starts)]),
     )
+
+
+def _parted(crossed: Crossed | None, writer: RegionWriter, used: SharedBlocks) -> Parted:
+    """Return a region's text, with the function that finds the parts of its rows."""
+    text = writer.text()
+    if crossed is None:
+        return Parted(region=text)
+    return parted(crossed, writer.number, text, writer.values(), writer.whole.every, alone=not used.starts)
 
 
 def _rows(asked: Plain | None, writer: RegionWriter, used: SharedBlocks) -> str:

@@ -20,6 +20,8 @@ from gridjit.compiler.targets.host.regions.opening import BRANCH, direct, ends, 
 from gridjit.compiler.targets.host.regions.operations import PURE
 
 NAME = "gridjit.guard"
+# Whether a thread goes on behind its guard.
+PASSES = "%gj.pass"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +62,12 @@ def _first_condition(body: Body, inner: str) -> Guarded:
     blocks = {block.label: block for block in body.blocks}
     condition, yes, no = found.groups()
     if ends(blocks[no]) and not ends(blocks[yes]):
-        change, passed = f"%gj.pass = or i1 {condition}, %gj.all", condition
+        change, passed = f"{PASSES} = or i1 {condition}, %gj.all", condition
     elif ends(blocks[yes]) and not ends(blocks[no]):
-        change, passed = f"%gj.some = xor i1 %gj.all, true\n  %gj.pass = and i1 {condition}, %gj.some", "%gj.not"
+        change, passed = f"%gj.some = xor i1 %gj.all, true\n  {PASSES} = and i1 {condition}, %gj.some", "%gj.not"
     else:
         return Guarded(body=body, text="")
-    lines = (*entry.lines[:-1], *change.split("\n  "), f"br i1 %gj.pass, label {yes}, label {no}")
+    lines = (*entry.lines[:-1], *change.split("\n  "), f"br i1 {PASSES}, label {yes}, label {no}")
     opened = replace(body, blocks=(Block(label=entry.label, lines=lines), *body.blocks[1:]))
     named = {name: line for line in pure if (name := defined(line))}
     varying = (f"%gj.tid.{inner}", "%gj.thread", TURN)

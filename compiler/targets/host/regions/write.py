@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gridjit.compiler.targets.host.orders.plain import RegionValues
 from gridjit.compiler.targets.host.regions.barriers import arrival, passage
 from gridjit.compiler.targets.host.regions.body import Block, Parameter, arms, defined, opcode, rename, used
 from gridjit.compiler.targets.host.regions.slots import Slot
 from gridjit.compiler.targets.host.resident.progress import progress
+from gridjit.compiler.targets.host.rows.known import RegionValues
 
 # A region returns 0 when its thread has ended, the number of the barrier it waits at, or an exception code with
 # this bit set.

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gridjit.compiler.targets.host.orders.linear import ONE, PLACE, Linear, Row
 from gridjit.compiler.targets.host.regions.body import NAME, Body, defined
+from gridjit.compiler.targets.host.rows.linear import ONE, PLACE, Linear, Row
 
 RARE = "%gj.rare"
 _EQUAL = re.compile(rf"({NAME}) = icmp (?:samesign )?(eq|ne) (i32|i64) ({NAME}), ({NAME}|-?\d+)$")

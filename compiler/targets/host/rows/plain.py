@@ -12,8 +12,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gridjit.compiler.targets.host.orders.linear import ONE, PLACE, Linear, Row
-from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, Parameter, arms, defined, opcode, used
+from gridjit.compiler.targets.host.regions.body import NAME, Body, Parameter, defined
+from gridjit.compiler.targets.host.rows.known import FAR, RegionValues, RowWriter
+from gridjit.compiler.targets.host.rows.linear import ONE, PLACE, Linear, Row
 
 ASKS = "%gj.asks"
 _KNOWN = re.compile(rf"({NAME}) = icmp sge i64 ({NAME}), 0$")
@@ -26,13 +27,10 @@ _ADDRESS = re.compile(rf"({NAME}) = inttoptr i64 ({NAME}) to ptr$")
 _WORD = re.compile(rf"{NAME} = ptrtoint ptr ({NAME}) to i64$")
 _ACCESS = re.compile(rf"(?:{NAME} = load|store) (i8|i16|i32|i64|float|double)(?: \S+)?, ptr ({NAME})(?:, |$)")
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
-_FLAGS = re.compile(r" (?:nuw|nsw|nneg|samesign|exact|disjoint|inbounds)(?= )")
 # Bytes between neighbours that are worth to be loaded together; more are gathered either way.
 _CLOSE = 64
 # More takes longer to ask than a row saves.
 _MOST = 24
-# No sum of an index of a row's first thread below this and a way along the row wraps around.
-_FAR = 1 << 61
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +83,7 @@ def _index(line: str, row: Row, known: Collection[str]) -> Linear | None:
     if (
         found is None
         or value is None
-        or not (-_FAR < int(found[3]) < _FAR)
+        or not (-FAR < int(found[3]) < FAR)
         or (found[1][0] == "u" and found[3][0] == "-")
     ):
         return None
@@ -177,19 +175,6 @@ class _Rewriting:
         return f"{way} = sub i64 {found[2]}, {word}", f"{found[1]} = getelementptr i8, ptr {words[0][1]}, i64 {way}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegionValues:
-    """What a region has: its blocks, what it computes again, what it was left, and of that what all threads share.
-
-    shared: parameters with their types, by the name of the value.
-    """
-
-    blocks: Mapping[str, Block]
-    again: Mapping[str, str]
-    live: Collection[str]
-    shared: Mapping[str, Parameter]
-
-
 def plain_name(number: int) -> str:
     """Return the name of the function that says whether a row of a region is plain."""
     return f"gridjit.plain.{number}"
@@ -203,88 +188,9 @@ def row_text(asked: Plain, number: int, region: RegionValues, parameters: Sequen
     made = {name: line for block in region.blocks.values() for line in block.lines if (name := defined(line))}
     values = {tuple(sorted(asked.indices[name].items())) for name in asked.indices if name in made}
     strides = {asked.strides[name] for name in asked.strides if name in made}
-    writer = _Writer({**region.again, **made}, region, {one.name for one in parameters})
+    writer = RowWriter(region, parameters)
     if not (values or strides) or not all(writer.index(dict(value)) for value in sorted(values)):
         return ""
     for stride, size in sorted(strides):
         writer.holds(f"icmp eq i64 {stride}, {size}")
-    declared = ", ".join(f"{one.type} {one.name}" for one in parameters)
-    head = f"define internal i1 @{plain_name(number)}(i32 %gj.from, i32 %gj.to, {declared}) alwaysinline nounwind {{"
-    return "\n  ".join([f"{head}\ngj.ask:", *writer.text, f"ret i1 {writer.all}"]) + "\n}\n"
-
-
-class _Writer:
-    """Writes the tests of a row. all: the value that says whether those written so far hold.
-
-    made: the instructions of the region. given: its parameters.
-    """
-
-    def __init__(self, made: Mapping[str, str], region: RegionValues, given: Collection[str]) -> None:
-        self.made, self.region = made, region
-        self.text = ["%gj.place = zext i32 %gj.from to i64", "%gj.end = zext i32 %gj.to to i64"]
-        self.text.append("%gj.last = sub i64 %gj.end, 1")
-        # Whether what was written is another value in another turn of a loop.
-        self.changes: dict[str, bool] = dict.fromkeys(given, False)
-        self.all, self.fresh = "true", 0
-
-    def index(self, value: Linear) -> bool:
-        """Write the test that a value is not negative in any thread of the row; return whether that is possible."""
-        total = str(value.get(ONE, 0))
-        for part, times in value.items():
-            if part == ONE:
-                continue
-            if (one := self._part(part, value)) is None:
-                return False
-            total = self._new(f"add i64 {total}, {self._new(f'mul i64 {one}, {times}')}")
-        self.holds(f"icmp ult i64 {total}, {_FAR}")
-        return True
-
-    def holds(self, test: str) -> None:
-        """Write one more test."""
-        self.all = self._new(f"and i1 {self.all}, {self._new(test)}")
-
-    def _part(self, part: str, value: Linear) -> str | None:
-        if part == PLACE:  # where the value is least
-            return "%gj.place" if value[PLACE] > 0 else "%gj.last"
-        how, _, name = part.rpartition(" ")
-        if not self._compute(name):
-            return None
-        return self._new(f"{how} i32 {name} to i64") if how else name
-
-    def _compute(self, name: str) -> bool:
-        """Write what computes a value as it is when the region begins; return whether that is known."""
-        if name in self.changes or not name.startswith("%"):
-            return True
-        if name not in self.made:
-            return self._copy(name, name)
-        line = self.made[name]
-        if opcode(line) == "phi":
-            return self._from_one_way(name, line)
-        parts = sorted(used(line))
-        if not all(map(self._compute, parts)):
-            return False
-        self.changes[name] = any(self.changes.get(part, False) for part in parts)
-        self.text.append(_FLAGS.sub("", line))
-        # A value that was left, and that the region makes anew, is two.
-        return not (self.changes[name] and name in self.region.live)
-
-    def _from_one_way(self, name: str, phi: str) -> bool:
-        """Write a phi as a copy of what it is when the region begins."""
-        ways = [value for value, label in arms(phi) if label in self.region.blocks]
-        return len(ways) == 1 and name not in self.region.live and self._copy(name, ways[0])
-
-    def _copy(self, name: str, value: str) -> bool:
-        """Write a copy of a number, or of a value that all threads share."""
-        if value.startswith("%"):
-            if (shared := self.region.shared.get(value)) is None or value not in self.region.live:
-                return False
-            self.text.append(f"{name} = add {shared.type} {shared.name}, 0")
-        else:
-            self.text.append(f"{name} = add i64 {value}, 0")
-        self.changes[name] = True
-        return True
-
-    def _new(self, made: str) -> str:
-        self.fresh += 1
-        self.text.append(f"%gj.test.{self.fresh} = {made}")
-        return f"%gj.test.{self.fresh}"
+    return writer.function(plain_name(number), "i1", writer.all)
