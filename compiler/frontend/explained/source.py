@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from gridjit.compiler.frontend.explained.lines import line_of, lines_of
 from gridjit.values import dataclass
@@ -33,7 +34,7 @@ class Source:
         if not 0 < line <= len(lines) <= _MOST_LINES:
             return cls(path=path, line=line)
         try:
-            tree = ast.parse("".join(lines))
+            tree = _parsed("".join(lines))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return cls(path=path, line=line)
         function = innermost_function(tree, line)
@@ -86,10 +87,23 @@ def subscript_of(source: Source, context: type[ast.expr_context]) -> ast.Subscri
 def innermost_function(tree: ast.AST, line: int) -> FunctionNode | None:
     """Return the innermost function whose lines a line is among; decorators count."""
     found: FunctionNode | None = None
-    for node in ast.walk(tree):
-        if isinstance(node, FunctionNode) and _first_line(node) <= line <= (node.end_lineno or node.lineno):
-            found = node  # ast.walk goes outside in
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, FunctionNode):
+            found = node
+        waiting += (child for child in ast.iter_child_nodes(node) if _holds_statements(child) and _is_at(child, line))
     return found
+
+
+def _holds_statements(node: ast.AST) -> bool:
+    return isinstance(node, ast.stmt | ast.excepthandler | ast.match_case)
+
+
+def _is_at(node: ast.AST, line: int) -> bool:
+    """Return whether a line is among those of a node, which may not know its own."""
+    last = getattr(node, "end_lineno", None)
+    return last is None or _first_line(node) <= line <= last
 
 
 def function_at(path: str, line: int) -> str:
@@ -108,8 +122,15 @@ def columns_of(path: str, node: ast.AST) -> tuple[int, int] | None:
     return begin, begin + len(text[node.col_offset : end].decode(errors="replace").rstrip())
 
 
-def _first_line(node: FunctionNode) -> int:
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+def _first_line(node: Any) -> int:
+    first: int = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
+    return first
+
+
+@functools.lru_cache(maxsize=1)
+def _parsed(text: str) -> ast.Module:
+    """Return the tree of a file's text, which nobody changes; one error asks for it several times."""
+    return ast.parse(text)
 
 
 def _at(around: ast.AST, line: int) -> Iterator[ast.AST]:

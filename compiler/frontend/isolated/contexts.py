@@ -147,13 +147,19 @@ def _implemented(context: Any) -> Callable[[str, Any], bool]:
 
     def installed(name: str, entry: tuple[Any, ...]) -> bool:
         implementation, *keys, signature = entry
-        found = known[name].get(keys[0] if keys else None, ())
-        return any(one is implementation and other == signature for other, one in found)
+        signatures = known[name].get(keys[0] if keys else None, {})
+        return signature in signatures.get(id(implementation), ())
 
     return installed
 
 
-def _versions(selector: Any) -> tuple[Any, ...]:
-    """Return what a selector chooses from, and have it choose anew: it may remember a choice from fewer."""
+def _versions(selector: Any) -> dict[int, list[Any]]:
+    """Return the signatures of what a selector chooses from, by its identity, and have it choose anew.
+
+    It may remember a choice from fewer.
+    """
     selector._cache.clear()
-    return tuple(selector.versions)
+    signatures: dict[int, list[Any]] = {}
+    for signature, implementation in selector.versions:
+        signatures.setdefault(id(implementation), []).append(signature)
+    return signatures
