@@ -65,10 +65,12 @@ def test_states_and_ufuncs_from_numbas_modules_run_on_the_host_and_from_the_cach
     tmp_path: Path, order: tuple[str, str], new: int
 ) -> None:
     (tmp_path / "program.py").write_text("".join(order) + PROGRAM)
-    environ = os.environ | {"GRIDJIT_TARGET": "host", "CUDA_VISIBLE_DEVICES": ""}
+    environ = os.environ | {"GRIDJIT_TARGET": "host"}
     for compiles in (1, 0):
-        run = run_new_python if compiles == new else run_python
-        done = run(tmp_path / "program.py", env=environ, cwd=tmp_path)
+        if compiles == new:
+            done = run_new_python(tmp_path / "program.py", env=environ | {"CUDA_VISIBLE_DEVICES": ""}, cwd=tmp_path)
+        else:
+            done = run_python(tmp_path / "program.py", env=environ, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout) == [[2, 2, 2], [4, 4], 8, True, compiles]
 

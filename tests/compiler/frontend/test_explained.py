@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from gridjit.compiler.errors import GridjitError
 from gridjit.compiler.frontend.explained.explain import explain
+from gridjit.compiler.frontend.explained.source import innermost_function
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 
@@ -147,3 +149,30 @@ def test_a_stack_that_numba_fills_is_not_taken_for_a_recursion_of_the_users() ->
         exec("def f(): f()\nf()", {"__name__": "numba.cuda.somewhere"})
     told = sentence(doubled, caught.value)
     assert told == "compiling it takes more nested calls than Python allows here"
+
+
+NESTED = """
+try:
+    pass
+except ValueError:
+    class Held:
+        @property
+        @cached
+        def a(self):
+            match self:
+                case 1:
+                    def b(): return 1
+                case _:
+                    async def c():
+                        with self:
+                            return lambda: 2
+            return 3
+outside = 4
+"""
+
+
+def test_a_line_is_in_the_innermost_function_around_it_wherever_that_is() -> None:
+    tree = ast.parse(NESTED)
+    found = [innermost_function(tree, line) for line in range(1, NESTED.count("\n") + 1)]
+    names = [one.name if one else "-" for one in found]
+    assert "".join(names) == "-----" + "aaaaa" + "b" + "a" + "ccc" + "a" + "-"
