@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import pty
@@ -129,7 +130,9 @@ def test_info_has_values_for_scripts_and_says_where_settings_are_from(
 def test_info_says_why_there_is_no_gpu_also_where_one_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("gridjit.runtime.devices.cuda.presence.why_not", lambda: "there is no such thing")
+    monkeypatch.setattr(
+        "gridjit.runtime.devices.cuda.presence.why_not", functools.cache(lambda: "there is no such thing")
+    )
     monkeypatch.setenv("GRIDJIT_TARGET", "cuda")
     restart()
     assert main(["info", "--json"]) == 0

@@ -357,7 +357,7 @@ def test_a_read_of_a_lane_that_takes_no_part_gives_the_own_value_and_is_an_error
     x = np.arange(32)
     run(absent, 1, 32, x)
     assert x.tolist() == [2, 3, 4, 5, 6, 7, 6, 7, *range(8, 32)]
-    with pytest.raises(LaunchError, match=r"lane 7 .*reads by cuda.shfl_down_sync.*lanes 0 to 7 do"):
+    with pytest.raises(LaunchError, match=r"lane 7 .*uses cuda.shfl_down_sync to read.*lanes 0 to 7 do"):
         run(absent, 1, 32, x, options=Options(debug=True))
 
 

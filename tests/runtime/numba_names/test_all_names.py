@@ -16,7 +16,7 @@ import gridjit
 from gridjit import cuda
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "numba-cuda.md"
-SECTION = re.compile(r"^## Names that are elsewhere\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+SECTION = re.compile(r"^## Names that gridjit does not have\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^\| (`.*?`) \| (.+?) \|$", re.MULTILINE)
 
 
