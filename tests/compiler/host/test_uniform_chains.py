@@ -33,8 +33,10 @@ turn:
 def test_a_sum_of_what_all_threads_share_is_optimized_once_unless_it_may_be_read_back_and_added_again() -> None:
     plain = SUM.replace("STEP", "%sum = fadd float %total, %each")
     assert not may_never_end(plain.replace("FROM", "%tile"))
-    assert may_never_end(plain.replace("FROM", "%arg.1"))
-    assert may_never_end(plain.replace("FROM", "%somewhere"))
+    kept = SUM.replace("STEP", "%sum = fadd float %total, %each\n  store float %sum, ptr %arg.1")
+    assert not may_never_end(kept.replace("FROM", "%tile"))
+    assert may_never_end(kept.replace("FROM", "%arg.1"))
+    assert may_never_end(kept.replace("FROM", "%somewhere"))
 
 
 @pytest.mark.parametrize(
@@ -72,3 +74,24 @@ def test_a_value_is_followed_through_the_memory_that_it_is_stored_in() -> None:
     assert not may_never_end(stored(1, back="%arg.2"))
     copied = "  call void @llvm.memcpy.p0.p0.i64(ptr %arg.2, ptr %arg.1, i64 8, i1 false)"
     assert may_never_end(stored(1, back="%arg.2", also=copied))
+
+
+@pytest.mark.parametrize(
+    ("asked", "tells"),
+    [
+        ("icmp eq i32 %gj.tid.x, 1", True),
+        ("icmp ult i32 %gj.tid.x, 1", True),
+        ("fcmp oeq double %v0, 0.0", True),
+        ("icmp slt i32 %gj.tid.x, %n", False),
+        ("icmp eq i32 %n, 4", False),
+    ],
+)
+def test_what_only_one_thread_does_is_the_same_in_all_rows(asked: str, tells: bool) -> None:
+    steps = "".join(f"  %v{n + 1} = fmul double %v{n}, %v{n}\n" for n in range(32))
+    text = (
+        "define internal i32 @gridjit.region.0(i32 %gj.tid.x, ptr %arg.1, i32 %n) {\nentry:\n"
+        "  %there = getelementptr double, ptr %arg.1, i32 %gj.tid.x\n  %v0 = load double, ptr %there, align 8\n"
+        f"  %only = {asked}\n  br i1 %only, label %one, label %over\none:\n{steps}"
+        "  store double %v32, ptr %there\n  br label %over\nover:\n  ret i32 0\n}\n"
+    )
+    assert may_never_end(text) == tells

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.regions.body import arms
@@ -14,6 +14,9 @@ _LABEL = re.compile(r'label %("[^"]+"|[-\w.$]+)')
 _INSTRUCTION = re.compile(r"\s*(?:(%\S+) = )?(?:(?:tail|musttail|notail) )?(\w+)(.*)", re.DOTALL)
 _STORE = re.compile(r" (?:volatile |atomic )*(?P<type>.+) (?P<value>\S+), ptr (?P<at>[^,\s]+)")
 _LOAD = re.compile(r" (?:volatile |atomic )*(?P<type>.+?), ptr (?P<at>[^,\s]+)")
+# A comparison that, where it holds, tells what a value is: LLVM puts that in its place.
+_EQUAL = re.compile(r" (?:samesign |fast |[a-z]+ )*?(?:eq|ne|oeq|ueq|one|une) ")
+_WITH_NUMBER = re.compile(r", -?\d+$")
 _POINTER = re.compile(r", ptr ([^,\s]+)")
 _DIVISIONS = frozenset(("sdiv", "udiv", "srem", "urem"))
 _ROOTS = frozenset(("load", "call", "atomicrmw", "cmpxchg")) | _DIVISIONS
@@ -30,7 +33,7 @@ class Line:
     """An instruction: its block, result, operation, what it reads, and of a load or store the memory that it means.
 
     chosen: what the result may be a copy of; None if it is computed. at: the pointer that is followed or moved. A
-    constant is "".
+    constant is "". equal: whether it compares for equality; bound: whether it compares with a number.
     """
 
     block: int
@@ -42,6 +45,8 @@ class Line:
     at: str = ""
     memory: str = ""
     root: bool = False
+    equal: bool = False
+    bound: bool = False
 
 
 def read(block: int, text: str) -> Line:
@@ -63,6 +68,9 @@ def read(block: int, text: str) -> Line:
     if operation == "getelementptr":
         moved = _POINTER.search(rest)
         return Line(block, name, operation, used, at=_named(moved[1]) if moved else "")
+    if operation in ("icmp", "fcmp", "switch"):
+        equal = operation == "switch" or _EQUAL.match(rest) is not None
+        return Line(block, name, operation, used, equal=equal, bound=_WITH_NUMBER.search(rest) is not None)
     copies = "@llvm.memcpy" in rest or "@llvm.memmove" in rest
     return Line(block, name, COPY if copies else operation, used, root=root)
 
@@ -70,6 +78,18 @@ def read(block: int, text: str) -> Line:
 def leads_to(body: Sequence[str]) -> list[str]:
     """Return the names of the blocks that a block leads to."""
     return _LABEL.findall(body[-1] if body else "")
+
+
+def reached(starts: Iterable[int], edges: Sequence[Sequence[int]], without: int = -1) -> set[int]:
+    """Return starts and the blocks that edges lead to from them, without going through one block."""
+    waiting = [number for number in starts if number != without]
+    found = set(waiting)
+    while waiting:
+        for number in edges[waiting.pop()]:
+            if number not in found and number != without:
+                found.add(number)
+                waiting.append(number)
+    return found
 
 
 def origins(lines: Sequence[Line]) -> dict[str, str]:

@@ -11,13 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from gridjit.compiler.targets.host.flow.uniform_lines import BOX, CELL, COPY, MAY_VANISH, Line, leads_to, origins, read
+from gridjit.compiler.targets.host.flow.uniform_lines import (
+    BOX,
+    CELL,
+    COPY,
+    MAY_VANISH,
+    Line,
+    leads_to,
+    origins,
+    reached,
+    read,
+)
 from gridjit.compiler.targets.host.flow.uniform_ways import is_memory, most_ways, users_of, with_memory
 
 _OPAQUE = frozenset(("alloca", "extractvalue", "insertvalue", "freeze"))
 _DECIDES = frozenset(("br", "switch", "ret"))
 # The threads of one loop differ in these.
 _THREAD = ("%gj.tid.x", "%gj.thread")
+# So do threads at the same place of each row.
+_ROW = ("%gj.thread",)
 
 
 def may_have_chain(blocks: Sequence[tuple[str, list[str]]], most: int) -> bool:
@@ -30,13 +42,33 @@ def may_have_chain(blocks: Sequence[tuple[str, list[str]]], most: int) -> bool:
     after = [[places[target] for target in leads_to(body)] for _, body in blocks]
     every = [line for block in lines for line in block]
     pointers = origins(every)
-    if _in_doubt(every, _THREAD, after, pointers, most):
+    if _in_doubt(every, _THREAD, after, pointers, most) or (
+        _tells_which(every, _THREAD, after, bounds=True) and _in_doubt(every, _ROW, after, pointers, most)
+    ):
         return True
     for head, inside in _loops(after):
         turns = [line.name for line in lines[head] if line.operation == "phi"]
-        if _in_doubt([line for number in inside for line in lines[number]], turns, after, pointers, most):
+        loop = [line for number in inside for line in lines[number]]
+        if _in_doubt(loop, turns, after, pointers, most) or (
+            _tells_which(loop, turns, after) and _in_doubt(loop, (), after, pointers, most)
+        ):
             return True
     return False
+
+
+def _tells_which(
+    lines: Sequence[Line], turns: Collection[str], after: Sequence[Sequence[int]], *, bounds: bool = False
+) -> bool:
+    """Return whether a condition may leave one turn only: for it, what differs from turn to turn is one value.
+
+    bounds: whether two numbers that a value lies between count.
+    """
+    asking = [line for line in lines if line.equal or (bounds and line.bound)]
+    if not asking:
+        return False
+    same = _maybe_same(lines, turns, after)
+    mine = {line.name for line in lines} | set(turns)
+    return any(used in mine and used not in same for line in asking for used in line.used)
 
 
 def _loops(after: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
@@ -47,21 +79,9 @@ def _loops(after: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
             before[target].append(number)
     for head, sources in enumerate(before):
         if back := [number for number in sources if number >= head]:
-            ahead = _reached([head], after)
+            ahead = reached([head], after)
             if not ahead.isdisjoint(back):
-                yield head, sorted({head, *(_reached(ahead.intersection(back), before, without=head) & ahead)})
-
-
-def _reached(starts: Iterable[int], edges: Sequence[Sequence[int]], without: int = -1) -> set[int]:
-    """Return starts and the blocks that edges lead to from them, without going through one block."""
-    waiting = [number for number in starts if number != without]
-    found = set(waiting)
-    while waiting:
-        for number in edges[waiting.pop()]:
-            if number not in found and number != without:
-                found.add(number)
-                waiting.append(number)
-    return found
+                yield head, sorted({head, *(reached(ahead.intersection(back), before, without=head) & ahead)})
 
 
 def _in_doubt(
@@ -78,7 +98,7 @@ def _in_doubt(
     same = _maybe_same(lines, turns, after)
     mine = {line.name for line in lines} | set(turns)
     roots = {line.name for line in lines if line.root and line.name in same and _from_one_place(line, mine, same)}
-    users = with_memory(lines, pointers)
+    users = with_memory(lines, pointers, after)
     made = _spread(users, roots, same | set(filter(is_memory, users)))
     if any(line.operation in _DECIDES and not made.isdisjoint(line.used) for line in lines):
         return True
@@ -109,7 +129,7 @@ def _maybe_same(lines: Sequence[Line], turns: Collection[str], after: Sequence[S
                 continue
             if line.operation == "store":
                 if (line.memory, line.block) not in stored and (line.value in known or line.value not in mine):
-                    stored |= {(line.memory, block) for block in _reached([line.block], after)}
+                    stored |= {(line.memory, block) for block in reached([line.block], after)}
             elif line.name and _is_same(line, mine, same, counted, stored, written):
                 same.add(line.name)
     return same

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from gridjit.compiler.targets.host.flow.uniform_lines import BOX, CELL, Line
+from gridjit.compiler.targets.host.flow.uniform_lines import BOX, CELL, Line, reached
 
 # More turns than LLVM makes of a loop when it unrolls all: it adds up to about 1,200 instructions.
 _TURNS = 2**11
@@ -29,19 +29,26 @@ def users_of(lines: Sequence[Line]) -> dict[str, list[str]]:
     return users
 
 
-def with_memory(lines: Sequence[Line], origins: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return those users, and those by way of memory: loads of what a value may have been stored as.
+def with_memory(
+    lines: Sequence[Line], origins: Mapping[str, str], after: Sequence[Sequence[int]]
+) -> dict[str, list[str]]:
+    """Return those users, and those by way of memory: later loads of what a value may have been stored as.
 
-    LLVM knows what a load returns only if it is stored through a pointer with the same origin.
+    LLVM knows what a load returns only if it is stored through a pointer with the same origin. after: where each block
+    leads.
     """
     users = users_of(lines)
-    loads = [(line.name, _memory(line, origins)) for line in lines if line.operation == "load"]
-    for line in lines:
+    loads = [(place, line, _memory(line, origins)) for place, line in enumerate(lines) if line.operation == "load"]
+    for place, line in enumerate(lines):
         if line.operation == "store":
             memory = _memory(line, origins)
-            users.setdefault(line.value, []).append(memory)
-            if memory not in users:
-                users[memory] = [name for name, other in loads if _may_be(memory, other)]
+            found = [(at, load) for at, load, of in loads if _may_be(memory, of)]
+            beyond = f"{memory}@{line.block}"
+            if beyond not in users:
+                blocks = reached(after[line.block], after)
+                users[beyond] = [load.name for _, load in found if load.block in blocks]
+            here = [load.name for at, load in found if load.block == line.block and at > place]
+            users.setdefault(line.value, []).extend([beyond, *here])
     return users
 
 
