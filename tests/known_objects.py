@@ -23,7 +23,7 @@ import llvmlite.binding
 
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host import generate, llvm
-from gridjit.compiler.targets.host.flow import uniform_chains, uniform_roots
+from gridjit.compiler.targets.host.flow import uniform_chains, uniform_lines, uniform_roots, uniform_ways
 from gridjit.compiler.targets.host.loops import seldom
 
 # The variable that names a run's folder of objects to its processes; where it is not set, LLVM makes all of them.
@@ -74,9 +74,8 @@ def final(text: str, target: Target, level: int, *, abreast: bool) -> Any:
 @functools.cache
 def _makers() -> tuple[object, ...]:
     """Return what says which LLVM makes the objects, and what code tells it how."""
-    files = [
-        Path(str(module.__file__)).read_bytes() for module in (generate, llvm, seldom, uniform_chains, uniform_roots)
-    ]
+    makers = (generate, llvm, seldom, uniform_chains, uniform_lines, uniform_roots, uniform_ways)
+    files = [Path(str(module.__file__)).read_bytes() for module in makers]
     version = llvmlite.binding.llvm_version_info
     return llvmlite.__version__, version, *(hashlib.sha256(text).hexdigest() for text in files)
 

@@ -152,6 +152,15 @@ def between_barriers(x, y):
     cuda.syncthreads()
     y[cuda.grid(1)] = value
 
+@gridjit.jit(cache=False, target="host")
+def of_one_thread(x, y):
+    i = cuda.grid(1)
+    if cuda.threadIdx.x == 0:
+        value = x[i % 32]
+        for j in range(32):
+            value = value * 0.5 + value * x[j]
+        y[i] = value
+
 TURN = "@gridjit.jit(cache=False, target='host')\\ndef each_turn(x, y):\\n  i = cuda.grid(1)\\n"
 TURN += "  for k in range(x.size):\\n"
 TURN += "    v = x[i % 1]\\n" + "    v = v * 0.5 + v * x[i % 1 + 1]\\n" * 32 + "    y[k % 64] = v\\n"
@@ -170,7 +179,7 @@ for each in x:
 for _ in range(32):
     written = written * 0.5 + written * x[1]
 for kernel, wanted in ((of_an_array, x.max()), (repeated, value), (names["written_out"], written), (in_memory, product),
-                       (between_barriers, value)):
+                       (between_barriers, value), (of_one_thread, value)):
     y = np.zeros(64)
     kernel[2, 32](x, y)
     assert np.isclose(y[0], wanted), (kernel, y[0], wanted)
@@ -215,6 +224,8 @@ turn:
   br label %head
 }
 """
+    squared = "%twice = fmul float %total, %total\n  %sum = fadd float %twice, %product"
+    loop = loop.replace("%sum = fadd float %total, %product", squared)
     assert not may_never_end(loop.replace("WHERE", "mine"))
     assert may_never_end(loop.replace("WHERE", "k"))
 

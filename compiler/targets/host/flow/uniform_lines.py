@@ -1,0 +1,124 @@
+"""uniform_lines: instructions as values that say what the search for chains of uniform values asks of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gridjit.compiler.targets.host.regions.body import arms
+from gridjit.compiler.targets.host.regions.operations import is_operation
+
+_NAME = re.compile(r'%(?:"[^"]+"|[-\w.$]+)')
+_LABEL = re.compile(r'label %("[^"]+"|[-\w.$]+)')
+_INSTRUCTION = re.compile(r"\s*(?:(%\S+) = )?(?:(?:tail|musttail|notail) )?(\w+)(.*)", re.DOTALL)
+_STORE = re.compile(r" (?:volatile |atomic )*(?P<type>.+) (?P<value>\S+), ptr (?P<at>[^,\s]+)")
+_LOAD = re.compile(r" (?:volatile |atomic )*(?P<type>.+?), ptr (?P<at>[^,\s]+)")
+# A comparison that, where it holds, tells what a value is: LLVM puts that in its place.
+_EQUAL = re.compile(r" (?:samesign |fast |[a-z]+ )*?(?:eq|ne|oeq|ueq|one|une) ")
+_WITH_NUMBER = re.compile(r", -?\d+$")
+_POINTER = re.compile(r", ptr ([^,\s]+)")
+_DIVISIONS = frozenset(("sdiv", "udiv", "srem", "urem"))
+_ROOTS = frozenset(("load", "call", "atomicrmw", "cmpxchg")) | _DIVISIONS
+# With 0 as one operand, they are 0 whatever the other is.
+MAY_VANISH = frozenset(("mul", "and", "shl", "lshr", "ashr")) | _DIVISIONS
+# An instruction that copies memory.
+COPY = "copy"
+# Where a region keeps a value that crosses barriers, and each thread's own memory that it comes from.
+BOX, CELL = "gj.box.", "gj.cell."
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An instruction: its block, result, operation, what it reads, and of a load or store the memory that it means.
+
+    chosen: what the result may be a copy of; None if it is computed. at: the pointer that is followed or moved. A
+    constant is "". equal: whether it compares for equality; bound: whether it compares with a number.
+    """
+
+    block: int
+    name: str
+    operation: str
+    used: tuple[str, ...]
+    chosen: tuple[str, ...] | None = None
+    value: str = ""
+    at: str = ""
+    memory: str = ""
+    root: bool = False
+    equal: bool = False
+    bound: bool = False
+
+
+def read(block: int, text: str) -> Line:
+    """Return the instruction of a text, which stands in that block."""
+    found = _INSTRUCTION.match(text.partition(", !")[0])
+    if found is None:
+        return Line(block, "", "br", ())
+    name, operation, rest = found[1] or "", found[2], found[3]
+    used = tuple(_NAME.findall(_LABEL.sub("", rest)))
+    root = operation in _ROOTS and not (operation == "call" and is_operation(text))
+    root &= operation not in _DIVISIONS or bool(_named(rest.split()[-1]))
+    if operation == "phi":
+        values = tuple(_named(value) for value, _ in arms(text))
+        return Line(block, name, operation, tuple(filter(None, values)), values)
+    if operation == "select":
+        return Line(block, name, operation, used, tuple(_named(part.split()[-1]) for part in rest.split(", ")[-2:]))
+    if memory := {"store": _STORE, "load": _LOAD}.get(operation):
+        return _access(Line(block, name, operation, used, root=root), memory.match(rest))
+    if operation == "getelementptr":
+        moved = _POINTER.search(rest)
+        return Line(block, name, operation, used, at=_named(moved[1]) if moved else "")
+    if operation in ("icmp", "fcmp", "switch"):
+        equal = operation == "switch" or _EQUAL.match(rest) is not None
+        return Line(block, name, operation, used, equal=equal, bound=_WITH_NUMBER.search(rest) is not None)
+    copies = "@llvm.memcpy" in rest or "@llvm.memmove" in rest
+    return Line(block, name, COPY if copies else operation, used, root=root)
+
+
+def leads_to(body: Sequence[str]) -> list[str]:
+    """Return the names of the blocks that a block leads to."""
+    return _LABEL.findall(body[-1] if body else "")
+
+
+def reached(starts: Iterable[int], edges: Sequence[Sequence[int]], without: int = -1) -> set[int]:
+    """Return starts and the blocks that edges lead to from them, without going through one block."""
+    waiting = [number for number in starts if number != without]
+    found = set(waiting)
+    while waiting:
+        for number in edges[waiting.pop()]:
+            if number not in found and number != without:
+                found.add(number)
+                waiting.append(number)
+    return found
+
+
+def origins(lines: Sequence[Line]) -> dict[str, str]:
+    """Return the parameter or variable that each pointer to something in it was made from; "" if it is not known."""
+    defined = {line.name: line for line in lines if line.name}
+    found: dict[str, str] = {}
+    for line in lines:
+        if line.at:
+            found[line.at] = _origin(line.at, defined)
+    return found
+
+
+def _origin(name: str, defined: Mapping[str, Line]) -> str:
+    while name in defined and defined[name].operation == "getelementptr":
+        name = defined[name].at
+    if name in defined and defined[name].operation != "alloca":
+        return ""
+    return "%gj" if name.lstrip('%"').startswith("gj.") and name not in defined else name
+
+
+def _access(line: Line, found: re.Match[str] | None) -> Line:
+    """Return a load or store with the memory that it means: a box, a cell, or all that holds values of its type."""
+    if found is None:
+        return line
+    at, value = found["at"], _named(found.groupdict().get("value", ""))
+    own = next((at for kind in (BOX, CELL) if at.lstrip('%"').startswith(kind)), "")
+    root = line.root and not own
+    return Line(line.block, line.name, line.operation, line.used, None, value, _named(at), own or found["type"], root)
+
+
+def _named(value: str) -> str:
+    return value if value.startswith("%") else ""

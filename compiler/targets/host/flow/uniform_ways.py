@@ -1,0 +1,102 @@
+"""uniform_ways: how many ways lead on from a value, through its users, theirs, and the loads of what is stored.
+
+LLVM unrolls loops, so what goes round one is used once more in each turn. If that is a plain ring, the ways are as
+many as turns. If the ring has a second way in it, they double in each turn, and there is no bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+
+from gridjit.compiler.targets.host.flow.uniform_lines import BOX, CELL, Line, reached
+
+# More turns than LLVM makes of a loop when it unrolls all: it adds up to about 1,200 instructions.
+_TURNS = 2**11
+# What is called may be inlined, and use what it is given more than once.
+_USES_IN_CALL = 4
+_UNBOUNDED = 2**63
+# Before the names of memories, which no value's name begins with.
+_MEMORY = "memory "
+
+
+def users_of(lines: Sequence[Line]) -> dict[str, list[str]]:
+    """Return the values that each value is an operand of, once for each time."""
+    users: dict[str, list[str]] = {}
+    for line in lines:
+        for used in line.used if line.name else ():
+            users.setdefault(used, []).extend([line.name] * (_USES_IN_CALL if line.operation == "call" else 1))
+    return users
+
+
+def with_memory(
+    lines: Sequence[Line], origins: Mapping[str, str], after: Sequence[Sequence[int]]
+) -> dict[str, list[str]]:
+    """Return those users, and those by way of memory: later loads of what a value may have been stored as.
+
+    LLVM knows what a load returns only if it is stored through a pointer with the same origin. after: where each block
+    leads.
+    """
+    users = users_of(lines)
+    loads = [(place, line, _memory(line, origins)) for place, line in enumerate(lines) if line.operation == "load"]
+    for place, line in enumerate(lines):
+        if line.operation == "store":
+            memory = _memory(line, origins)
+            found = [(at, load) for at, load, of in loads if _may_be(memory, of)]
+            beyond = f"{memory}@{line.block}"
+            if beyond not in users:
+                blocks = reached(after[line.block], after)
+                users[beyond] = [load.name for _, load in found if load.block in blocks]
+            here = [load.name for at, load in found if load.block == line.block and at > place]
+            users.setdefault(line.value, []).extend([beyond, *here])
+    return users
+
+
+def is_memory(name: str) -> bool:
+    """Return whether a user is a memory, not a value."""
+    return name.startswith(_MEMORY)
+
+
+def most_ways(users: Mapping[str, list[str]], among: Collection[str]) -> int:
+    """Return how many ways lead from the value that has the most, through users and users of users."""
+    graph = {name: [user for user in users.get(name, ()) if user in among] for name in among}
+    turns = dict.fromkeys(graph, 1)
+    while ring := _ring(graph):
+        ways_on = sum(user in ring for name in ring for user in graph[name])
+        if ways_on > len(ring) or any(turns[name] > 1 for name in ring):
+            return _UNBOUNDED
+        _close(ring, graph, turns)
+    ways: dict[str, int] = {}
+    for name in TopologicalSorter(graph).static_order():
+        ways[name] = turns[name] * (1 + sum(ways[user] for user in graph[name]))
+    return max(ways.values(), default=0)
+
+
+def _ring(graph: Mapping[str, list[str]]) -> frozenset[str]:
+    """Return values each of which is made of the one before, and the first of the last; empty if there are none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return frozenset(error.args[1])
+    return frozenset()
+
+
+def _close(ring: Collection[str], graph: dict[str, list[str]], turns: dict[str, int]) -> None:
+    """Put one value in the place of those of a ring."""
+    one = min(ring)
+    graph[one] = [user for name in ring for user in graph[name] if user not in ring]
+    turns[one] = _TURNS
+    for name in set(ring) - {one}:
+        del graph[name], turns[name]
+    for name, users in graph.items():
+        graph[name] = [one if user in ring else user for user in users]
+
+
+def _memory(line: Line, origins: Mapping[str, str]) -> str:
+    own = BOX in line.memory or CELL in line.memory
+    return _MEMORY + (line.memory if own else origins.get(line.at, ""))
+
+
+def _may_be(one: str, other: str) -> bool:
+    own = any(kind in memory for kind in (BOX, CELL) for memory in (one, other))
+    return one == other or (_MEMORY in (one, other) and not own)
