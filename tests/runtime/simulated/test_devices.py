@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import threading
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -148,11 +150,17 @@ def test_asking_for_devices_imports_no_numba() -> None:
 # -- limits ------------------------------------------------------------------------------------------------------------
 
 
-@gridjit.jit
-def large(x):
-    shared = cuda.shared.array(1 << 20, cuda.float32)
-    shared[0] = x[0]
-    x[0] = shared[0] + 1
+@pytest.fixture
+def large() -> Any:
+    """Return a kernel whose static shared array no GPU has room for, not compiled yet."""
+
+    @gridjit.jit
+    def large(x):
+        shared = cuda.shared.array(1 << 20, cuda.float32)
+        shared[0] = x[0]
+        x[0] = shared[0] + 1
+
+    return large
 
 
 @gridjit.jit
@@ -162,7 +170,7 @@ def dynamic(x):
     x[0] = shared[0] + 1
 
 
-def test_a_static_array_that_no_block_has_room_for_is_the_linkers_error(choose: Choose) -> None:
+def test_a_static_array_that_no_block_has_room_for_is_the_linkers_error(choose: Choose, large: Any) -> None:
     with pytest.raises(LinkError, match=r"uses too much shared data \(0x400000 bytes, 0x38c00 max"):
         large[1, 1](np.zeros(1, np.float32))
 
@@ -178,7 +186,7 @@ def test_more_dynamic_shared_memory_than_a_block_may_have_is_refused(choose: Cho
     assert x[0] == 1
 
 
-def test_limits_can_be_turned_off(choose: Choose) -> None:
+def test_limits_can_be_turned_off(choose: Choose, large: Any) -> None:
     choose(LIMITS="off")
     x = np.zeros(1, np.float32)
     large[1, 1](x)

@@ -221,14 +221,18 @@ def test_an_extensions_overload_is_asked_as_often_as_by_numbas_own_passes(monkey
     assert times > 3
 
 
+def adding(x):
+    """Stand for what is overloaded by an overload that adds another."""
+
+
 def test_what_an_extension_registers_while_a_kernel_compiles_is_found_in_that_compile() -> None:
-    @overload(changing)
+    @overload(adding)
     def implementation(x):
         overload(added_later)(lambda x: lambda x: x + 1)
         return lambda x: added_later(x)
 
     def calls(x):
-        x[0] = changing(x[0])
+        x[0] = adding(x[0])
 
     assert "added_later" not in ir(MANY.floats, "void(float32[::1], float32[::1])")
     assert "define" in ir(calls, "void(float64[::1])")
