@@ -9,15 +9,24 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import inspect
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.signatures.text import parsed
 from gridjit.runtime.installed.replaced import Replaced
+from gridjit.runtime.installed.ufunc_call import (
+    SIGNATURES,
+    UFuncCall,
+    check_keywords,
+    inputs_apart,
+    reducible,
+)
 from gridjit.runtime.jit import jit
 from gridjit.runtime.memory.create import as_device_array, device_array, to_device
 from gridjit.runtime.memory.device_array import DeviceArray
@@ -41,6 +50,8 @@ def vectorize(
             return math.sqrt(x * x + y * y)
     """
     made: Callable[[Callable[..., Any]], BinaryUFunc]
+    if inspect.isfunction(ftylist_or_function):
+        raise ConfigError(f"vectorize: {ftylist_or_function.__name__} does not have a signature; {SIGNATURES}")
     made = decorators().vectorize(_parsed(ftylist_or_function), target, **kws)
     return made
 
@@ -113,9 +124,21 @@ def builders() -> SimpleNamespace:
             return [_broadcast(a, shape) if self.is_device_array(a) else np.broadcast_to(a, shape) for a in arys]
 
     class UFunc(_Pickled, module.CUDAUFuncDispatcher):  # type: ignore[misc,name-defined]
-        pass
+        def __call__(self, *args: Any, **keywords: Any) -> Any:
+            """Return out, or a new array. out: where the result goes. stream: where the kernel runs."""
+            return UFuncCall.of(self.__name__, Mechanism, self.functions, keywords).result(args)
+
+        def reduce(self, arg: Any, stream: Any = 0) -> Any:
+            """Return what the function makes of all items of an array with one axis, two by two."""
+            stream = stream or module.cuda.stream()
+            return super().reduce(reducible(self.__name__, self.functions, arg, stream), stream)
 
     class GUFunc(_Pickled, module.CUDAGeneralizedUFunc):  # type: ignore[misc,name-defined]
+        def __call__(self, *args: Any, **keywords: Any) -> Any:
+            """Return the result, or several. out: where it goes. stream: where the kernel runs."""
+            check_keywords(self.__name__, keywords)
+            return super().__call__(*inputs_apart(args, self.engine.nin, keywords), **keywords)
+
         def _broadcast_scalar_input(self, ary: DeviceArray, shape: int) -> DeviceArray:
             return _broadcast(ary.reshape(1), (shape,))
 

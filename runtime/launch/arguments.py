@@ -52,10 +52,11 @@ def handlers_of(kernel: Kernel, args: tuple[Any, ...]) -> list[ArgumentHandler]:
     """Return what handles each of args; raises ArgumentError if there are too many, or too few."""
     names = kernel.parameter_names
     if len(args) != len(names):
-        expected = f"{len(names)} ({', '.join(names)})" if names else "none"
         defaults = "; the defaults of its parameters are not used" if kernel.py_func.__defaults__ else ""
         given = f"{len(args)} given{defaults}"
-        raise ArgumentError(f"{kernel.name} takes {expected} argument{'s' * (len(names) != 1)}; {given}")
+        listed = f" ({', '.join(names)})" if names else ""
+        count = f"{len(names) or 'no'} argument{'s' * (len(names) != 1)}"
+        raise ArgumentError(f"{kernel.name} takes {count}{listed}; {given}")
     return [_named(kernel, name, handler_of, arg) for name, arg in zip(names, args, strict=True)]
 
 

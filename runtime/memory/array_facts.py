@@ -6,7 +6,7 @@ import ctypes
 import functools
 import struct
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -31,7 +31,39 @@ class Flags(dict[str, bool]):
             raise AttributeError(f"no flag {name!r}; there are {', '.join(self)}") from None
 
 
-class ArrayFacts:
+class _NumPysOwn:
+    """An attribute of NumPy's arrays that those on the device do not have: reading it says how to get it."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
+        name = self._name
+        way = f"copy_to_host().{name} is the copy's; on a GPU, cupy.asarray(array) has NumPy's methods, without a copy"
+        if name == "fill":
+            way = "array[:] = value fills it"
+        raise AttributeError(f"an array on the device does not have NumPy's {name!r}: {way}", name=name)
+
+
+class _WithNumPysNames:
+    """The base of all that looks like a NumPy array, and has a part of its attributes."""
+
+    __slots__ = ()
+
+    def __dir__(self) -> list[str]:
+        """Return the names of what is there, without those of NumPy's that only say how to get it."""
+        own = {name for one in type(self).__mro__ if one is not _WithNumPysNames for name in vars(one)}
+        return [name for name in super().__dir__() if name in own]
+
+
+for _name in dir(np.ndarray):
+    if not _name.startswith("_"):
+        setattr(_WithNumPysNames, _name, _NumPysOwn(_name))
+
+
+class ArrayFacts(_WithNumPysNames):
     """The base of DeviceArray: all that is known of an array without making or copying another."""
 
     __slots__ = ()

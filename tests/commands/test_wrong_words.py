@@ -29,7 +29,7 @@ FLOATS = "void(float32[::1])"
         ("cache verify --dir nowhere", 1, "--dir nowhere: there is no such folder"),
         ("cache clear --dir nowhere", 1, "--dir nowhere: there is no such folder"),
         ("cache ls --dir opstats.py", 1, "opstats.py cannot be read: Not a directory"),
-        ("cache show 00000000", 1, "has a key that begins with '00000000'"),
+        ("cache show 00000000", 1, "has a key that begins with '00000000'; `gridjit cache ls` lists the keys"),
         ("cache export b --kernel nosuch", 1, "holds no entry of nosuch; `gridjit cache ls` lists what is there"),
         ("cache ls --kernel sizd", 1, "holds no entry of sizd; did you mean opstats.sized?"),
         ("cache ls --json --kernel cale", 1, "holds no entry of cale; did you mean opstats.scale"),
@@ -59,6 +59,24 @@ def test_wrong_words_are_one_line_with_the_value_and_the_way_on(
     assert (out, errors.count("\n")) == ("", 1)
     assert errors.startswith("gridjit: ")
     assert said in errors
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("cach ls", "invalid choice: 'cach'; did you mean cache?"),
+        ("cache lss", "invalid choice: 'lss'; did you mean ls?"),
+        ("cache ls --sort siz", "argument --sort: invalid choice: 'siz'; did you mean size?"),
+        ("frobnicate", "invalid choice: 'frobnicate' (choose from "),
+    ],
+)
+def test_a_word_that_is_not_one_of_those_there_are_asks_for_the_nearest(
+    capsys: pytest.CaptureFixture[str], words: str, said: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("filled")

@@ -205,6 +205,21 @@ def test_a_default_is_not_used_and_the_error_says_so(on_the_host: None) -> None:
         scaled[1, 1](np.zeros(1))
 
 
+def test_what_is_told_of_a_function_outside_of_others_is_of_its_own_line(on_the_host: None, tmp_path: Path) -> None:
+    path, text = tmp_path / "lambdas.py", "table = {}\nfor table in [{}]: pass\nmade = lambda x: x[table]\n"
+    path.write_text(text)
+    lambdas: dict[str, Any] = {}
+    exec(compile(text, path, "exec"), lambdas)
+    for signature, sentence in (
+        ("void()", "it takes 1 argument, and 0 are given"),
+        ("void(float32[::1])", "'table' is a dict, which kernels cannot use"),
+    ):
+        with pytest.raises(CompileError) as raised:
+            cuda.jit(signature)(lambdas["made"])
+        assert sentence in str(raised.value)
+        assert "lambdas.py:3\n" in str(raised.value)
+
+
 def test_parameters_of_any_number_are_refused_with_the_way_on(on_the_host: None) -> None:
     @gridjit.jit
     def first(*args: Any) -> None:

@@ -29,6 +29,7 @@ from gridjit.interrupts import let_through
 
 # The first that knows the failure tells of it: what is said of one name or value before what is said of a whole line.
 _RULES: Final[tuple[Callable[[Failure], Finding | None], ...]] = (
+    calls.mismatch,
     names.undefined,
     *libraries.RULES,
     *names.RULES,

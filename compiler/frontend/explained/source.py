@@ -19,7 +19,7 @@ _MOST_LINES: Final = 20_000  # of a file that is parsed for a message
 class Source:
     """What is known of a place's text. function: the innermost one around it; nodes: what its statement is made of.
 
-    All that is in the function, if the statement is not known.
+    All that is in the function, if the statement is not known. Outside of functions, as of a lambda, the line's own.
     """
 
     path: str
@@ -39,8 +39,8 @@ class Source:
             return cls(path=path, line=line)
         function = innermost_function(tree, line)
         around = function or tree
-        nodes = tuple(_at(around, line)) if exact else ()
-        nodes = nodes or tuple(ast.walk(around))
+        nodes = tuple(_at(around, line)) if exact or function is None else ()
+        nodes = nodes or tuple(ast.walk(around) if function is not None else ())
         return cls(path=path, line=line, function=function, nodes=nodes)
 
     def of(self, kind: type[Node]) -> Iterator[Node]:

@@ -146,7 +146,9 @@ def find_item(store: DiskStore, prefix: str) -> ListedEntry:
     """Return the entry whose key begins with prefix; raises GridjitError unless there is exactly one."""
     found = [info for info in store.entries() if info.key.startswith(prefix.lower())]
     if not found:
-        raise GridjitError(f"no entry in {store.folder} has a key that begins with {prefix!r}")
+        raise GridjitError(
+            f"no entry in {store.folder} has a key that begins with {prefix!r}; `gridjit cache ls` lists the keys"
+        )
     if len(found) > 1:
         keys = ", ".join(sorted(info.key[:16] for info in found)[:4])
         raise GridjitError(

@@ -100,3 +100,11 @@ def ufunc_of_another_name_in_math(out):
 @mistake(FLOATS)
 def asked_for_its_class(out):
     out[0] = isinstance(out, np.ndarray)
+
+
+import math
+
+
+@mistake(FLOATS)
+def math_comb(out):
+    out[0] = math.comb(5, 2)

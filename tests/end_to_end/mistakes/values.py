@@ -307,3 +307,14 @@ def far_to_the_right(out):
 @mistake("void(int64[::1])")
 def halved_in_place(out):
     out[cuda.threadIdx.x] /= 2
+
+
+@mistake(FLOATS)
+def shape_unpack(out):
+    rows, columns = out.shape
+
+
+@mistake(FLOATS)
+def number_indexed(out):
+    count = 3
+    out[0] = count[0]

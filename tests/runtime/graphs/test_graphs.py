@@ -161,7 +161,7 @@ def test_an_update_of_what_is_not_a_kernels_node_says_so(add: Any) -> None:
     for wrong in (7, -2, None, 1.0):
         with pytest.raises(ArgumentError, match=re.escape(f"{wrong!r} is not a node of this graph")):
             g.update(wrong, (x, 1.0))  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match=r"adds takes 2 \(x, amount\) arguments; 1 given"):
+    with pytest.raises(ArgumentError, match=r"adds takes 2 arguments \(x, amount\); 1 given"):
         other.update(0, (x,))
 
 

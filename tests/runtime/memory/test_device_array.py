@@ -23,6 +23,20 @@ def on_host(values):
     return to_device(values, space=HOST_SPACE)
 
 
+def test_what_only_numpys_arrays_have_says_how_to_get_it() -> None:
+    array = on_host(VALUES)
+    for name in ("sum", "mean", "astype", "tolist"):
+        with pytest.raises(AttributeError, match=rf"does not have NumPy's '{name}': copy_to_host\(\)\.{name} .* cupy"):
+            getattr(array, name)
+    with pytest.raises(AttributeError, match=r"'fill': array\[:\] = value fills it"):
+        array.fill(1)
+    with pytest.raises(AttributeError, match="no attribute 'summ'"):
+        array.summ  # noqa: B018
+    assert not hasattr(array, "sum") and not hasattr(type(array), "sum")
+    assert np.sum(array) == VALUES.sum()
+    assert {"T", "shape", "reshape"} <= set(dir(array)) and not {"sum", "fill"} & set(dir(array))
+
+
 def test_a_masked_array_is_not_copied_to_the_device_without_its_mask() -> None:
     masked = np.ma.masked_array([1.0, 2.0], [False, True])
     with pytest.raises(ArgumentError, match="its mask would be lost"):

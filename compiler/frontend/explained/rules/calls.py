@@ -210,9 +210,10 @@ def lengths(failure: Failure) -> Finding | None:
     if "wrong tuple length" in failure.text and (found := _LENGTH.search(failure.text)) is not None:
         made = next(failure.source.of(ast.Assign), None)
         what = text_of(made.value) if made is not None else "this"
+        has, given = int(found[2]), int(found[1])
         return Finding(
-            sentence=f"{what} has {found[2]} values, and {found[1]} names are assigned",
-            advice=f"Assign {found[2]} names.",
+            sentence=f"{what} has {has} value{'s' * (has != 1)}, and {given} names are assigned",
+            advice=f"Assign {has} names." if has > 1 else f"Assign one name with a comma after it, as in a, = {what}.",
             node=made,
         )
     if (one := re.match(r"^failed to unpack (.+)$", failure.words)) is not None:
@@ -389,6 +390,6 @@ def cast(failure: Failure) -> Finding | None:
 
 
 RULES = (
-    *(unpacked, arguments, cudas, mismatch, recursion, endless, not_callable, called, two_types, lengths),
+    *(unpacked, arguments, cudas, recursion, endless, not_callable, called, two_types, lengths),
     *(unknown_items, printed, not_a_tuple, dimensions, big, cast, keywords),
 )

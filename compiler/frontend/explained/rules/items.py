@@ -70,8 +70,16 @@ def _not_indexed(name: str, owner: str) -> tuple[str, str] | None:
     if owner == "Dim3":
         return f"{name!r} has x, y and z, and no items", f"Write {name}.x, {name}.y or {name}.z."
     if not (is_array(owner) or owner.startswith("(") or owner.endswith(("list", "str")) or "tuple" in owner):
-        return f"{name!r} is one {owner}, not an array, and cannot be indexed", "Pass an array, or leave out the index."
+        return (
+            f"{name!r} is {_one(owner)}, not an array, and cannot be indexed",
+            "Pass an array, or leave out the index.",
+        )
     return None
+
+
+def _one(owner: str) -> str:
+    """Return what a variable is that is not an array: a number whose value the compiler knows, or one of a type."""
+    return f"the number {owner}" if re.fullmatch(r"-?\d+", owner) else f"one {owner}"
 
 
 def _wrong_index(name: str, owner: str, index: str, failure: Failure) -> tuple[str, str] | None:

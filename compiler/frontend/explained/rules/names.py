@@ -239,6 +239,8 @@ def _of_numpy(kind: str, name: str) -> str:
         return "Compute it before the launch, and pass the result as an argument."
     if kind.startswith(("module numpy.random", "module random")):
         return "Use gridjit.cuda.random: its states are made before the launch, and each thread draws from its own."
+    if kind.startswith("module math"):
+        return "Write it with other functions of math, with cuda.libdevice, or with a loop."
     return f"Use math.{name}." if name in vars(math) else "Use math or cuda.libdevice, or write a loop."
 
 

@@ -34,7 +34,11 @@ def splitting(report: Report) -> Markup | None:
 def _split(name: str, forms: list[Form]) -> Markup:
     title = element("h3", element("span", name, class_="code"), f" - {count('specialization', len(forms))}")
     told = [_values(what, values) for what, values in splits(forms).items()]
-    same = [element("p", "Options, globals or the toolchain: see why each was compiled, below.", class_="soft small")]
+    same = [
+        element(
+            "p", "Source, options, globals or the toolchain: see why each was compiled, below.", class_="soft small"
+        )
+    ]
     return element("div", title, *(told or same), class_="split")
 
 

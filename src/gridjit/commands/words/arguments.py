@@ -17,9 +17,24 @@ _JSON = "print JSON"
 _QUIET = "without progress"
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that says which of its words was probably meant by one that it does not know."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError:
+            from gridjit.runtime.misspelt import near_names
+
+            if not (near := near_names(str(value), map(str, action.choices or ()))):
+                raise
+            words = f"invalid choice: {value!r}; did you mean {' or '.join(near)}?"
+            raise argparse.ArgumentError(action, words) from None
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line; `run` of what it parses is "module:function"."""
-    made = argparse.ArgumentParser(prog="gridjit", description="GPU kernels in Python, compiled once and kept.")
+    made = _Parser(prog="gridjit", description="GPU kernels in Python, compiled once and kept.")
     made.add_argument("--version", action="version", version=f"gridjit {__version__}")
     made.set_defaults(run=None, shown=made)
     commands = made.add_subparsers(title="commands", metavar="COMMAND")

@@ -1,0 +1,199 @@
+"""UFuncCall: a call of a ufunc, from its arguments to its result: checked, broadcast, flattened, and put in its place.
+
+numba-cuda's rules choose the signature. As in NumPy, the result is where `out` says whatever its layout, and what it is
+computed from is not overwritten before it is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from gridjit.compiler.errors import ArgumentError, ShapeError, a_class
+from gridjit.runtime.args.staging import refuse_masked
+from gridjit.runtime.memory.create import as_device_array, device_array
+from gridjit.runtime.memory.device_array import DeviceArray
+from gridjit.runtime.numba_names.functions import is_cuda_array
+from gridjit.values import dataclass
+
+Shape = tuple[int, ...]
+SIGNATURES: Final = "give the types that it takes: @vectorize(['float32(float32)'])"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UFuncCall:
+    """A call whose keywords were read. mechanism: numba-cuda's class that chooses among functions, by their types."""
+
+    name: str
+    mechanism: Any
+    functions: Mapping[Any, Any]
+    out: Any = None
+    stream: Any = 0
+
+    @classmethod
+    def of(cls, name: str, mechanism: Any, functions: Mapping[Any, Any], keywords: Mapping[str, Any]) -> UFuncCall:
+        """Return the call with the keywords of a user; raises ArgumentError for one that ufuncs do not take."""
+        check_keywords(name, keywords)
+        out = keywords.get("out")
+        if isinstance(out, tuple) and len(out) == 1:  # as NumPy's take it, too
+            (out,) = out
+        return cls(name=name, mechanism=mechanism, functions=functions, out=out, stream=keywords.get("stream", 0))
+
+    def result(self, args: tuple[Any, ...]) -> Any:
+        """Return out, or a new array: on the device if an argument is there."""
+        self._check_count(args)
+        for arg in (*args, self.out):
+            refuse_masked(arg)
+        chosen = self.mechanism(self.functions, args)
+        arrays = self._broadcast(chosen)
+        dtype, function = chosen.get_function()
+        shape = arrays[0].shape
+        out = self._checked_out(chosen, shape, dtype)
+        inputs = [self._flat(chosen, array) for array in arrays]
+        made = self._written(out, inputs, shape, dtype)
+        chosen.launch(function, made.size, self.stream, [*inputs, made])
+        if out is not None:
+            return self._put(out, made, shape)
+        on_device = any(chosen.is_device_array(array) for array in arrays)
+        return made.reshape(shape) if on_device else made.copy_to_host().reshape(shape)[()]
+
+    def _check_count(self, args: tuple[Any, ...]) -> None:
+        if not self.functions:
+            raise ArgumentError(f"{self.name} does not have a signature; {SIGNATURES}")
+        taken = len(next(iter(self.functions)))
+        if len(args) != taken:
+            way = f"; name the result's array, {self.name}(..., out=array)" if len(args) == taken + 1 else ""
+            raise ArgumentError(f"{self.name} takes {taken} argument{'s' * (taken != 1)}; {len(args)} given{way}")
+
+    def _broadcast(self, chosen: Any) -> list[Any]:
+        """Return the arguments as arrays of one shape, once the signature is chosen."""
+        chosen._fill_arrays()
+        chosen._fill_argtypes()
+        given = [kind or np.asarray(arg).dtype for arg, kind in zip(chosen.args, chosen.argtypes, strict=True)]
+        try:
+            chosen._resolve_signature()
+        except TypeError as error:
+            several = "ambiguous" in str(error)
+            which = "several signatures fit" if several else "no signature has these types"
+            way = (
+                "Give numbers of NumPy's, as numpy.float32(1)" if several else "Convert, as in x.astype(numpy.float32)"
+            )
+            known = ", ".join(map(_said, self.functions))
+            raise ArgumentError(f"{self.name}{_said(given)}: {which}; there are {known}. {way}") from None
+        arrays = chosen._get_actual_args()
+        shapes = ", ".join(str(array.shape) for array in arrays)
+        try:
+            broadcast: list[Any] = chosen._broadcast(arrays)
+        except ValueError:
+            raise ShapeError(f"{self.name}: arrays of shapes {shapes} cannot be broadcast to one shape") from None
+        return broadcast
+
+    def _checked_out(self, chosen: Any, shape: Shape, dtype: Any) -> Any:
+        """Return where the result goes; raises for an array of another shape, or that cannot hold such items."""
+        if self.out is None or isinstance(self.out, np.ndarray):
+            out = self.out
+        elif chosen.is_device_array(self.out):
+            out = chosen.as_device_array(self.out)
+        else:
+            raise ArgumentError(f"{self.name}(out=...): {a_class(type(self.out))} is not an array")
+        if out is not None and out.shape != shape:
+            raise ShapeError(f"{self.name}(out=...): the result has the shape {shape}, and out {out.shape}")
+        if out is not None and not np.can_cast(dtype, out.dtype, "same_kind"):
+            raise ArgumentError(
+                f"{self.name}(out=...): the result is {dtype}, which an array of {out.dtype} cannot hold"
+            )
+        return out
+
+    def _flat(self, chosen: Any, array: Any) -> DeviceArray:
+        """Return an argument on the device, with one axis."""
+        if not chosen.is_device_array(array):
+            made: DeviceArray = chosen.to_device(np.ravel(array), self.stream)
+            return made
+        flat = _flattened(array)
+        return copied(array, self.stream).reshape(array.size) if flat is None else flat
+
+    def _written(self, out: Any, inputs: list[DeviceArray], shape: Shape, dtype: Any) -> DeviceArray:
+        """Return the array that the kernel writes: out itself if that cannot change what is yet to be read."""
+        if isinstance(out, DeviceArray) and out.dtype == dtype:
+            flat = _flattened(out)
+            if flat is not None and all(_apart(one, flat) for one in inputs):
+                return flat
+        return device_array(math.prod(shape), dtype, stream=self.stream)
+
+    def _put(self, out: Any, made: DeviceArray, shape: Shape) -> Any:
+        """Return out, with what the kernel made."""
+        if isinstance(out, DeviceArray) and made._memory is out._memory:
+            return out
+        result: Any = made.reshape(shape)
+        if out.dtype != made.dtype:
+            result = result.copy_to_host(stream=self.stream).astype(out.dtype)
+        if isinstance(out, DeviceArray):
+            out.copy_to_device(result, stream=self.stream)
+        elif isinstance(result, DeviceArray):
+            result.copy_to_host(out, stream=self.stream)
+        else:
+            out[...] = result
+        return out
+
+
+def check_keywords(name: str, keywords: Mapping[str, Any]) -> None:
+    """Raise ArgumentError for a keyword that NumPy's ufuncs take, and those of kernels do not."""
+    if unknown := sorted(keywords.keys() - {"out", "stream"}):
+        raise ArgumentError(f"{name}({unknown[0]}=...): ufuncs of kernels take the keywords out and stream only")
+
+
+def inputs_apart(args: tuple[Any, ...], count: int, keywords: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return a generalized ufunc's arguments; of the first count, its inputs, copies of those that it overwrites."""
+    for arg in (*args, keywords.get("out")):
+        refuse_masked(arg)
+    results = [one for one in (*args[count:], keywords.get("out")) if isinstance(one, DeviceArray)]
+
+    def apart(arg: Any) -> Any:
+        if not isinstance(arg, DeviceArray):
+            return arg
+        overwritten = any(np.may_share_memory(arg._ghost, one._ghost) for one in results)
+        return copied(arg, keywords.get("stream", 0)) if overwritten else arg
+
+    return (*map(apart, args[:count]), *args[count:])
+
+
+def reducible(name: str, functions: Mapping[Any, Any], arg: Any, stream: Any) -> Any:
+    """Return what a ufunc may reduce in place: an array of the host, or a copy of one on the device.
+
+    Raises ArgumentError if the ufunc does not take two arguments, or the array does not have one axis.
+    """
+    if any(len(types) != 2 for types in functions):
+        raise ArgumentError(f"{name}.reduce: only ufuncs of two arguments reduce, as in float32(float32, float32)")
+    refuse_masked(arg)
+    array = as_device_array(arg) if isinstance(arg, DeviceArray) or is_cuda_array(arg) else np.asarray(arg)
+    if array.ndim != 1:
+        raise ShapeError(f"{name}.reduce: the array has {array.ndim} axes; pass one with 1, such as x.ravel()")
+    return copied(array, stream) if isinstance(array, DeviceArray) else array
+
+
+def copied(array: DeviceArray, stream: Any) -> DeviceArray:
+    """Return a copy of an array on the device, in C order."""
+    made = device_array(array.shape, array.dtype, stream=stream)
+    made.copy_to_device(array, stream=stream)
+    return made
+
+
+def _flattened(array: DeviceArray) -> DeviceArray | None:
+    """Return the view of an array with one axis; None if there is none."""
+    if array.ndim == 1:
+        return array
+    return array.reshape(array.size) if array.is_c_contiguous() else None
+
+
+def _apart(read: DeviceArray, written: DeviceArray) -> bool:
+    """Return whether no item is read after another one's result was written there."""
+    first, second = read._ghost, written._ghost
+    same = first.strides == second.strides and first.dtype == second.dtype
+    return (same and first.ctypes.data == second.ctypes.data) or not np.may_share_memory(first, second)
+
+
+def _said(types: Iterable[Any]) -> str:
+    return f"({', '.join(str(np.dtype(one)) for one in types)})"
