@@ -41,6 +41,7 @@ from gridjit.compiler.targets.host.regions.guard import Guarded
 from gridjit.compiler.targets.host.regions.shared import SharedLayout, local_arrays, value_types
 from gridjit.compiler.targets.host.regions.slots import ValueType
 from gridjit.compiler.targets.host.rows.crossings import Crossed, crossed
+from gridjit.compiler.targets.host.rows.divisions import has_own_divisions, with_own_divisions
 from gridjit.compiler.targets.host.rows.plain import Plain, plain
 from gridjit.compiler.targets.host.rows.rare import Rarely, rarely
 from gridjit.compiler.targets.host.spots import place_of
@@ -123,8 +124,8 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
     asked = plain(guarded.body, order.inner, order.turns) if order.free else None
     parted = rarely(asked.body, order.inner) if asked else Rarely(body=guarded.body)
     across = crossed(parted.body, order.inner) if asked else None
-    cut_here = across.body if across else parted.body
-    regions = _regions(cut_here, module, target, order.added, own, asked, across)
+    divided = with_own_divisions(across.body if across else parted.body)
+    regions = _regions(divided, module, target, order.added, own, asked, across)
     regions = replace(regions, parallel=False) if options.checks else regions
     plan = replace(
         _plan(lowered, body, regions, shared, guarded, order),
@@ -135,8 +136,10 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
         cluster=waiting_cluster(lowered),
         gathered=gathering.arrays,
         others=gathering.others,
+        divided=has_own_divisions(divided),
     )
-    text = _assemble(body, [guarded.text, guarded.idle, *regions.plain, *regions.ends, *regions.texts], plan, regions)
+    functions = [guarded.text, guarded.idle, *regions.plain, *regions.ends, *regions.texts]
+    text = _assemble(body, functions, plan, regions)
     text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
     text = with_lines(text, name_of(lowered), lowered.source[1]) if lines else text
     waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}

@@ -8,6 +8,8 @@ from gridjit.compiler.targets.host.loops.metadata import lane_loop
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.loops.runs import SUMMARY, call, note, summary_end, summary_start
 
+_APART = ("  %apart = phi i32 [ 0, %row ], [ %apart.next, %lane ]", "  %apart.next = add i32 %apart, %nothing")
+
 LANES = "i32 %lo, i32 %hi"
 
 
@@ -50,6 +52,7 @@ def _warp(plan: LoopPlan, number: int) -> str:
         "  br label %lane",
         "lane:",
         "  %j = phi i32 [ 0, %row ], [ %j.next, %lane ]",
+        *(_APART if plan.divided else []),
         "  %tid.x = add nuw nsw i32 %x.from, %j",
         "  %t = add nuw nsw i32 %at, %j",
         "  %t.wide = zext nneg i32 %t to i64",
@@ -145,7 +148,7 @@ def _one_by_one(plan: LoopPlan) -> str:
 
 
 def _case(plan: LoopPlan, number: int) -> list[str]:
-    text = call(plan, number, "false", inline=False).replace("%state =", f"%state.{number} =")
+    text = call(plan, number, "false", inline=False, apart="0").replace("%state =", f"%state.{number} =")
     return [f"case.{number}:", text, "  br label %ran"]
 
 

@@ -15,7 +15,7 @@ from gridjit.compiler.targets.host.regions.coordinates import PLACE
 from gridjit.compiler.targets.host.regions.operations import is_operation
 
 _DIVERGENT_OPERATIONS = frozenset(("load", "call", "alloca", "atomicrmw", "cmpxchg", "freeze"))
-_THREADS_OWN = frozenset(("%gj.tid.x", "%gj.tid.y", "%gj.tid.z", "%gj.thread", "%gj.at", "%gj.slab"))
+_THREADS_OWN = frozenset(("%gj.tid.x", "%gj.tid.y", "%gj.tid.z", "%gj.thread", "%gj.at", "%gj.apart", "%gj.slab"))
 
 
 def uniform_values(body: Body) -> frozenset[str]:

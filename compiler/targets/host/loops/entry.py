@@ -39,7 +39,7 @@ from gridjit.compiler.targets.host.resident.runs import resident_run, resident_r
 
 def entry_text(plan: LoopPlan) -> str:
     """Return the functions that run plan's kernel, and the metadata they use."""
-    loops = ThreadLoops()
+    loops = ThreadLoops(divided=plan.divided)
     if plan.resident:
         runs = [resident_run(plan, loops, number, kind) for number, kind in resident_runs(plan)]
         parts = [resident_entry(plan), resident_block(plan), *runs, report(), *_waits(plan)]
@@ -47,7 +47,7 @@ def entry_text(plan: LoopPlan) -> str:
     if plan.watched:
         blocks = _watched(plan, loops)
     else:
-        loops = ThreadLoops(inner=plan.inner, width="%width", depth="%depth")
+        loops = ThreadLoops(inner=plan.inner, width="%width", depth="%depth", divided=plan.divided)
         blocks = [plain_block(plan, loops)]
     declared = ["declare ptr @aligned_alloc(i64, i64)", "declare void @free(ptr)"]
     return "\n".join(

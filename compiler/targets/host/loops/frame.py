@@ -10,6 +10,7 @@ from gridjit.compiler.targets.host.loops.metadata import DYNAMIC_RANGE, INVARIAN
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.regions.body import Parameter
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
+from gridjit.compiler.targets.host.rows.divisions import NOTHING
 from gridjit.compiler.targets.host.stack import NOTE
 
 # The parameters of the functions that run a block, and what they hand on.
@@ -67,7 +68,8 @@ def note_stack(plan: LoopPlan) -> list[str]:
 
 def block_loads(plan: LoopPlan) -> list[str]:
     """Return the loads at the start of a function that runs threads: launch, parameters, and what all threads share."""
-    return [*launch_loads(), *parameter_loads(plan.parameters), *_bank_loads(plan)]
+    nothing = [NOTHING] if plan.divided else []
+    return [*launch_loads(), *parameter_loads(plan.parameters), *_bank_loads(plan), *nothing]
 
 
 def parameter_offsets(parameters: Sequence[Parameter]) -> list[int]:
@@ -122,8 +124,8 @@ def arguments(parameters: Sequence[Parameter], every: str, **places: str) -> str
     """Return the arguments of a call to a region or guard; every says whether the guard is known to hold.
 
     places: values in place of the thread's own ("tid_x", "thread"), whether the row's indices are asked ("asks"),
-    whether the thread may be one that does what others do not ("rare"), and the place of the row at which conditions
-    are asked ("at").
+    whether the thread may be one that does what others do not ("rare"), the place of the row at which conditions
+    are asked ("at"), and what keeps a thread's divisions its own ("apart").
     """
     given = {
         **{f"%gj.{name}": f"%{name}" for name in COORDINATES},
@@ -132,6 +134,7 @@ def arguments(parameters: Sequence[Parameter], every: str, **places: str) -> str
         "%gj.asks": "true",
         "%gj.rare": "true",
         "%gj.at": "0",
+        "%gj.apart": "0",
     }
     given |= {"%gj.bank": "%bank.out", "%gj.turn": "0"}
     given |= {f"%gj.{name.replace('_', '.')}": value for name, value in places.items()}

@@ -51,7 +51,7 @@ class LoopPlan:
     conditions change (rows/crossings.py). stops: for each region, the places along a row where threads are run by
     themselves; none at all if there are none. cluster: the blocks that the waits for the grid are for, if not for all.
     gathered: the arrays that a run of blocks adds to in a copy; others: the addresses and dimensions of those it uses
-    besides.
+    besides. divided: whether there are divisions that some threads of a row skip (rows/divisions.py).
     """
 
     entry: str
@@ -85,6 +85,7 @@ class LoopPlan:
     recursive: bool = False
     plain: tuple[bool, ...] = ()
     crossing: tuple[bool, ...] = ()
+    divided: bool = False
     stops: tuple[tuple[Stop, ...], ...] = ()
     cluster: Dim3 = (1, 1, 1)
     gathered: tuple[GatheredArray, ...] = ()

@@ -235,14 +235,17 @@ def call(
     asks: str = "true",
     rare: str = "true",
     at: str = "",
+    apart: str = "%apart",
 ) -> str:
     """Return the call of a region; one that is not inlined keeps a rarely used loop small.
 
-    at: the thread of the row that conditions are asked of; the thread itself if it is not given.
+    at: the thread of the row that conditions are asked of; the thread itself if it is not given. apart: what keeps the
+    thread's divisions its own.
     """
     how = "alwaysinline" if inline else "noinline"
     at = at or f"%tid.{plan.inner}"
-    passed = arguments(plan.parameters, every, asks=asks, rare=rare, at=at, **_turn(plan)) + _shared(plan)
+    apart = apart if plan.divided else "0"
+    passed = arguments(plan.parameters, every, asks=asks, rare=rare, at=at, apart=apart, **_turn(plan)) + _shared(plan)
     return f"  %state = call i32 @{region_name(number)}({passed}) {how}"
 
 

@@ -20,7 +20,7 @@ _SHARED_NAMES = (
     *(f"%ctaid.{axis}" for axis in "xyz"),
     *("%dynamic", "%threads", "%params", "%launch", "%shared", "%slab", "%states", "%status", "%width", "%depth"),
     *("%turn", "%went"),
-    *("%low", "%high", "%holds"),
+    *("%low", "%high", "%holds", "%nothing"),
 )
 
 
@@ -72,12 +72,14 @@ class Plainly:
 class ThreadLoops:
     """Writes loops, and remembers for their metadata which of those written may be vectorized.
 
-    inner: the axis of a row. width, depth: how many threads there are along x and y.
+    inner: the axis of a row. width, depth: how many threads there are along x and y. divided: whether each thread is
+    handed what keeps its divisions its own (rows/divisions.py).
     """
 
     inner: str = "x"
     width: str = "%ntid.x"
     depth: str = "%ntid.y"
+    divided: bool = False
     vectorized: list[bool] = field(default_factory=list)
 
     def loop(self, name: str, body: RowBody | Plainly, before: str, after: str, *, vectorize: bool = True) -> list[str]:
@@ -216,12 +218,18 @@ class ThreadLoops:
         lines = [
             f"{label}:",
             f"  %tid.{self.inner} = phi i32 [ {first}, %{before} ], [ %{self.inner}.next, %{label}.end ]",
+            *([f"  %apart = phi i32 [ 0, %{before} ], [ %apart.next, %{label}.end ]"] if self.divided else []),
+            *(["  %apart.next = add i32 %apart, %nothing"] if self.divided else []),
             *self._thread(),
             *body,
             f"  br label %{label}.end",
             *_end(label, self.inner, end, after, self._number(vectorize=vectorize)),
         ]
         return _prefixed(lines, label)
+
+    def _together(self) -> list[str]:
+        """Return the code for a thread that is not in a loop with others, whose divisions need nothing."""
+        return ["  %apart = add i32 0, 0"] if self.divided else []
 
     def _thread(self) -> list[str]:
         """Return the code that finds a thread's number from its place along the row."""
@@ -307,7 +315,7 @@ class ThreadLoops:
 
     def _alone(self, label: str, place: str, body: list[str]) -> list[str]:
         """Return what runs the thread at a place of a row."""
-        lines = [f"{label}:", f"  %tid.{self.inner} = add i32 {place}, 0", *self._thread(), *body]
+        lines = [f"{label}:", f"  %tid.{self.inner} = add i32 {place}, 0", *self._together(), *self._thread(), *body]
         return _prefixed(lines, label)
 
     def _at_stop(self, label: str, body: Parted, end: str, after: str) -> list[str]:
@@ -319,6 +327,7 @@ class ThreadLoops:
             f"  br i1 %alone.any, label %{label}, label %{after}",
             f"{label}:",
             f"  %tid.{self.inner} = add i32 %stop, 0",
+            *self._together(),
             *self._thread(),
             *body.rare,
             "  %alone.next = add nuw nsw i32 %stop, 1",

@@ -25,6 +25,7 @@ PLACE = (
     Parameter(type="i1", name="%gj.asks"),
     Parameter(type="i1", name="%gj.rare"),
     Parameter(type="i32", name="%gj.at"),
+    Parameter(type="i32", name="%gj.apart"),
 )
 
 
