@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gridjit.compiler.errors import HazardError
 from gridjit.forking import in_child, lock, section
 from gridjit.runtime import attention
 from gridjit.runtime.attention import recorder_of, recorders
@@ -87,7 +88,7 @@ class Checker:
             if key is not None:
                 places = arguments_of(launcher.kernel, arrays)
                 self._quick[key] = Quick(weakref.ref(launcher), ready.found, timeline, places)
-        if not arrays or self._is_recorded(timeline, handle):
+        if self._is_recorded(timeline, handle):
             return
         work = Work(launcher.kernel.py_func.__name__, handle, here())
         with section(), self._lock:
@@ -100,7 +101,7 @@ class Checker:
         if quick is None or quick.launcher() is not launcher:
             return False
         handle = stream_handle(launcher.stream)
-        if quick.arrays and not self._is_recorded(quick.timeline, handle):
+        if not self._is_recorded(quick.timeline, handle):
             site, piece = Site(here()), self.ranges.piece
             work = Work(launcher.kernel.py_func.__name__, handle, site)
             with section(), self._lock:
@@ -177,14 +178,13 @@ class Checker:
         """Give a stream work; raises HazardError if nothing orders it after the uses that it must come after."""
         line = self.line(timeline, work.stream)
         number = line.number
+        before = self.clocks.before(line)
         self.clocks.begin(line)
-        for piece, name, writes in used:
-            if piece is not None:
-                # This is most of what a launch costs: what the stream itself wrote last is not looked at any further.
-                if (last := piece.write) is None or last[0] != number or piece.reads:
-                    self._check(line, work, piece, name, writes)
-                for known in piece.others:
-                    self._check(line, work, known, name, writes)
+        try:
+            self._check_all(line, work, used)
+        except HazardError:
+            self.clocks.go_back(line, before)
+            raise
         found = [(piece, name, writes) for piece, name, writes in used if piece is not None]
         for piece, _, writes in found:
             if (last := piece.write) is None or last[0] != number or piece.reads or piece.others:
@@ -212,6 +212,15 @@ class Checker:
                     piece.reads.clear()
             else:
                 piece.reads[number] = (number, time, work, name)
+
+    def _check_all(self, line: Line, work: Work, used: Sequence[Used]) -> None:
+        for piece, name, writes in used:
+            if piece is not None:
+                # This is most of what a launch costs: what the stream itself wrote last is not looked at any further.
+                if (last := piece.write) is None or last[0] != line.number or piece.reads:
+                    self._check(line, work, piece, name, writes)
+                for known in piece.others:
+                    self._check(line, work, known, name, writes)
 
     def _check(self, line: Line, work: Work, piece: Piece, name: str, writes: bool) -> None:
         number, orders, last = line.number, self.clocks.orders, piece.write
