@@ -111,8 +111,19 @@ class Checker:
                     uses = zip(quick.arrays, used, strict=True)
                     noted = {at: (p, name, w) for (at, *_), (p, name, w) in uses if p is not None}
                     if len(noted) == len(used):
+                        self._know_arrays(args, noted)
                         self._repeats(launcher, line, quick.timeline).add(Repeat(args, noted, line, work, site))
         return True
+
+    def _know_arrays(self, args: tuple[Any, ...], noted: dict[int, NotedUse]) -> None:
+        """Know memory by the arrays that a launch was given. Code may use those of another type in another way."""
+        for at, (piece, *_) in noted.items():
+            array = args[at]
+            if piece.kind is not array._kind:
+                if piece.kind is not None:
+                    self.clocks.disturb_all()
+                piece.kind = array._kind
+            piece.key = array._parameters  # equal bytes
 
     def _repeats(self, launcher: Launcher, line: Line, timeline: Timeline) -> Repeats:
         """Return what knows a launcher's last launches, all of them in one line."""
