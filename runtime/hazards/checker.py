@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gridjit.compiler.errors import HazardError
 from gridjit.forking import in_child, lock, section
 from gridjit.runtime import attention
 from gridjit.runtime.attention import recorder_of, recorders
@@ -87,7 +88,7 @@ class Checker:
             if key is not None:
                 places = arguments_of(launcher.kernel, arrays)
                 self._quick[key] = Quick(weakref.ref(launcher), ready.found, timeline, places)
-        if not arrays or self._is_recorded(timeline, handle):
+        if self._is_recorded(timeline, handle):
             return
         work = Work(launcher.kernel.py_func.__name__, handle, here())
         with section(), self._lock:
@@ -100,7 +101,7 @@ class Checker:
         if quick is None or quick.launcher() is not launcher:
             return False
         handle = stream_handle(launcher.stream)
-        if quick.arrays and not self._is_recorded(quick.timeline, handle):
+        if not self._is_recorded(quick.timeline, handle):
             site, piece = Site(here()), self.ranges.piece
             work = Work(launcher.kernel.py_func.__name__, handle, site)
             with section(), self._lock:
@@ -110,8 +111,19 @@ class Checker:
                     uses = zip(quick.arrays, used, strict=True)
                     noted = {at: (p, name, w) for (at, *_), (p, name, w) in uses if p is not None}
                     if len(noted) == len(used):
+                        self._know_arrays(args, noted)
                         self._repeats(launcher, line, quick.timeline).add(Repeat(args, noted, line, work, site))
         return True
+
+    def _know_arrays(self, args: tuple[Any, ...], noted: dict[int, NotedUse]) -> None:
+        """Know memory by the arrays that a launch was given. Code may use those of another type in another way."""
+        for at, (piece, *_) in noted.items():
+            array = args[at]
+            if piece.kind is not array._kind:
+                if piece.kind is not None:
+                    self.clocks.disturb_all()
+                piece.kind = array._kind
+            piece.key = array._parameters  # equal bytes
 
     def _repeats(self, launcher: Launcher, line: Line, timeline: Timeline) -> Repeats:
         """Return what knows a launcher's last launches, all of them in one line."""
@@ -177,14 +189,13 @@ class Checker:
         """Give a stream work; raises HazardError if nothing orders it after the uses that it must come after."""
         line = self.line(timeline, work.stream)
         number = line.number
+        before = self.clocks.before(line)
         self.clocks.begin(line)
-        for piece, name, writes in used:
-            if piece is not None:
-                # This is most of what a launch costs: what the stream itself wrote last is not looked at any further.
-                if (last := piece.write) is None or last[0] != number or piece.reads:
-                    self._check(line, work, piece, name, writes)
-                for known in piece.others:
-                    self._check(line, work, known, name, writes)
+        try:
+            self._check_all(line, work, used)
+        except HazardError:
+            self.clocks.go_back(line, before)
+            raise
         found = [(piece, name, writes) for piece, name, writes in used if piece is not None]
         for piece, _, writes in found:
             if (last := piece.write) is None or last[0] != number or piece.reads or piece.others:
@@ -212,6 +223,15 @@ class Checker:
                     piece.reads.clear()
             else:
                 piece.reads[number] = (number, time, work, name)
+
+    def _check_all(self, line: Line, work: Work, used: Sequence[Used]) -> None:
+        for piece, name, writes in used:
+            if piece is not None:
+                # This is most of what a launch costs: what the stream itself wrote last is not looked at any further.
+                if (last := piece.write) is None or last[0] != line.number or piece.reads:
+                    self._check(line, work, piece, name, writes)
+                for known in piece.others:
+                    self._check(line, work, known, name, writes)
 
     def _check(self, line: Line, work: Work, piece: Piece, name: str, writes: bool) -> None:
         number, orders, last = line.number, self.clocks.orders, piece.write

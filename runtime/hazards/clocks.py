@@ -7,6 +7,7 @@ to be done. What the host has waited for is known everywhere: all later work, of
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from gridjit.runtime.streams import LEGACY
 
@@ -15,6 +16,8 @@ _MANY = 256
 
 # By the number of a line: the time up to which its work is done.
 Clock = dict[int, int]
+# Of a default stream: its clock, and its lines' moved and left.
+Before: TypeAlias = "tuple[Clock, set[Line], Clock]"
 
 
 class Line:
@@ -112,6 +115,20 @@ class Clocks:
                 line.joined = now
                 default.window += 1
                 self.join(line.clock, default.clock)
+
+    @staticmethod
+    def before(line: Line) -> Before | None:
+        """Return what beginning work in a line changes that others see; None if nothing."""
+        lines = line.lines
+        if line is not lines.default or not (lines.moved or lines.left):
+            return None
+        return dict(line.clock), set(lines.moved), dict(lines.left)
+
+    @staticmethod
+    def go_back(line: Line, before: Before | None) -> None:
+        """Have it be as before work was begun, which is not given to the line after all."""
+        if before is not None:
+            line.clock, line.lines.moved, line.lines.left = before
 
     def tick(self, line: Line) -> int:
         """Return the time of work that is given to a line now."""

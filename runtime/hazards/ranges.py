@@ -31,15 +31,17 @@ Use = tuple[int, int, Any, str]
 class Piece:
     """Memory that was used. low, high: the addresses that it lies between. layout, origin: where its items are.
 
-    key: how a launch passes it, until it is forgotten. is_solid: whether all bytes between the addresses are its own.
+    key: how a launch passes it, until it is forgotten. kind: of the array that it is known by to launches that are made
+    again. is_solid: whether all bytes between the addresses are its own.
     write: what wrote it last. reads: what has read it since, by the line. others: the pieces it shares bytes with.
     """
 
-    __slots__ = ("high", "is_solid", "key", "layout", "low", "origin", "others", "reads", "write")
+    __slots__ = ("high", "is_solid", "key", "kind", "layout", "low", "origin", "others", "reads", "write")
 
     def __init__(self, key: bytes, layout: StridedLayout, origin: int) -> None:
         low, high = layout.extent
         self.key: bytes | None = key
+        self.kind: object = None
         self.is_solid = layout.volume * layout.itemsize == high - low
         self.low = origin + low
         self.high = origin + high

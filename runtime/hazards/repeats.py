@@ -38,8 +38,6 @@ class Repeat:
     def __init__(self, args: tuple[Any, ...], uses: dict[int, NotedUse], line: Line, work: Work, site: Site) -> None:
         self.pattern = tuple(uses[at][0] if at in uses else type(arg) for at, arg in enumerate(args))
         self.uses = [*uses.values()]
-        for at, (piece, *_) in uses.items():
-            piece.key = args[at]._parameters  # equal bytes: from now on those of an array that is seen again
         self.work = work
         self.site = site
         self.note(line)
@@ -56,7 +54,8 @@ class Repeat:
             if type(wanted) is not Piece:
                 if type(arg) is not wanted:
                     return False
-            # No two arrays have the same object there, so it tells their types too; a piece that is forgotten has none.
+            # No two arrays have the same object there; a piece that is forgotten has none. Nor do two types: whoever
+            # gives a piece the object of an array of another type has all launches looked at again.
             elif type(arg) is not DeviceArray or arg._parameters is not wanted.key:
                 return False
         return True

@@ -20,6 +20,12 @@ pytestmark = pytest.mark.usefixtures("checked")
 
 
 @gridjit.jit
+def count_to(last: int) -> None:
+    for _ in range(last):
+        pass
+
+
+@gridjit.jit
 def add_pair(into: Any, pair: Any) -> None:
     i = cuda.grid(1)
     if i < into.size:
@@ -180,6 +186,28 @@ def test_two_blocking_streams_are_not_ordered_by_the_default_stream_before_both(
     with pytest.raises(HazardError):
         scale[1, 64, other](x, 2.0)
     scale[1, 64](ones(), 2.0)
+    scale[1, 64, other](x, 2.0)
+
+
+def test_a_launch_without_arrays_in_the_default_stream_orders_blocking_streams(first: Any) -> None:
+    x, other, launch = ones(), gridjit.create_stream(), count_to[1, 1]
+    for _ in range(4):
+        scale[1, 64, first](x, 2.0)
+        launch(3)
+        scale[1, 64, other](x, 2.0)
+        launch(3)
+
+
+def test_work_that_is_refused_in_the_default_stream_orders_nothing(first: Any, second: Any) -> None:
+    x, y, other = ones(), ones(), gridjit.create_stream()
+    scale[1, 64](ones(), 2.0)
+    scale[1, 64, first](x, 2.0)
+    scale[1, 64, second](y, 2.0)
+    with pytest.raises(HazardError, match="the default stream"):
+        scale[1, 64](y, 2.0)
+    with pytest.raises(HazardError):
+        scale[1, 64, other](x, 2.0)
+    scale[1, 64](x, 2.0)
     scale[1, 64, other](x, 2.0)
 
 

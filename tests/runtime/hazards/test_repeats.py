@@ -7,7 +7,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+from numba import types
+from numba.extending import overload
 
 import gridjit
 from gridjit import HazardError, cuda
@@ -16,6 +19,32 @@ from gridjit.runtime.hazards.repeats import Repeats
 from tests.runtime.hazards.work import add, ones, scale
 
 pytestmark = pytest.mark.usefixtures("checked")
+
+
+def touch(values: Any, i: int) -> Any:
+    """Write to integers, and read others."""
+
+
+@overload(touch)
+def _touch(values: Any, i: Any) -> Any:
+    if isinstance(values.dtype, types.Integer):
+
+        def found(values: Any, i: Any) -> Any:
+            values[i] = i
+            return i
+    else:
+
+        def found(values: Any, i: Any) -> Any:
+            return values[i]
+
+    return found
+
+
+@gridjit.jit
+def touch_each(values: Any, into: Any) -> None:
+    i = cuda.grid(1)
+    touch(values, i)
+    into[i] = 1.0
 
 
 def test_a_loop_of_launches_is_looked_at_once_and_not_with_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,6 +164,23 @@ def test_memory_that_another_array_has_now_is_looked_at_anew(first: Any, second:
             scale[1, 64, second](x, 2.0)
         first.synchronize()
         del x
+
+
+def test_a_kernel_that_writes_to_views_of_one_type_only_is_looked_at_with_each(first: Any, second: Any) -> None:
+    into, x, y = ones(), ones(), ones()
+    integers, whole, short = x.view(np.int64), touch_each[1, 64, first], touch_each[1, 32, first]
+
+    def turns(launch: Any, values: Any, count: int = 4) -> None:
+        for _ in range(count):
+            launch(values, into)
+        cuda.synchronize()
+
+    turns(short, integers)
+    for launch, values in ((short, x), (whole, integers), (whole, x), (whole, integers)):
+        turns(launch, values)
+    short(integers, into)
+    with pytest.raises(HazardError, match=r"while touch_each .* may still write"):
+        add[1, 64, second](y, x)
 
 
 def test_a_launcher_that_outlives_a_check_is_looked_at_by_the_next(
