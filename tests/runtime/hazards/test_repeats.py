@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import gridjit
 from gridjit import HazardError, cuda
 from gridjit.runtime.hazards.checker import Checker
 from gridjit.runtime.hazards.repeats import Repeats
+from tests.registered import taken_away_after
 from tests.runtime.hazards.work import add, ones, scale
 
 pytestmark = pytest.mark.usefixtures("checked")
@@ -25,26 +26,32 @@ def touch(values: Any, i: int) -> Any:
     """Write to integers, and read others."""
 
 
-@overload(touch)
-def _touch(values: Any, i: Any) -> Any:
-    if isinstance(values.dtype, types.Integer):
+@pytest.fixture
+def touch_each() -> Iterator[Any]:
+    """Return a kernel that touches an array, for as long as numba knows how."""
+    with taken_away_after():
 
-        def found(values: Any, i: Any) -> Any:
-            values[i] = i
-            return i
-    else:
+        @overload(touch)
+        def touched(values: Any, i: Any) -> Any:
+            if isinstance(values.dtype, types.Integer):
 
-        def found(values: Any, i: Any) -> Any:
-            return values[i]
+                def found(values: Any, i: Any) -> Any:
+                    values[i] = i
+                    return i
+            else:
 
-    return found
+                def found(values: Any, i: Any) -> Any:
+                    return values[i]
 
+            return found
 
-@gridjit.jit
-def touch_each(values: Any, into: Any) -> None:
-    i = cuda.grid(1)
-    touch(values, i)
-    into[i] = 1.0
+        @gridjit.jit
+        def touch_each(values: Any, into: Any) -> None:
+            i = cuda.grid(1)
+            touch(values, i)
+            into[i] = 1.0
+
+        yield touch_each
 
 
 def test_a_loop_of_launches_is_looked_at_once_and_not_with_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +173,9 @@ def test_memory_that_another_array_has_now_is_looked_at_anew(first: Any, second:
         del x
 
 
-def test_a_kernel_that_writes_to_views_of_one_type_only_is_looked_at_with_each(first: Any, second: Any) -> None:
+def test_a_kernel_that_writes_to_views_of_one_type_only_is_looked_at_with_each(
+    first: Any, second: Any, touch_each: Any
+) -> None:
     into, x, y = ones(), ones(), ones()
     integers, whole, short = x.view(np.int64), touch_each[1, 64, first], touch_each[1, 32, first]
 
