@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,46 +16,14 @@ from gridjit.runtime.attention import watchers
 from gridjit.runtime.hazards import machine_code
 from gridjit.runtime.hazards.repeats import Repeats
 from gridjit.runtime.native.probes import object_layout
+from tests.runtime.hazards.work import add, ones, scale
 
-pytestmark = pytest.mark.skipif(
-    object_layout() is None or sys.version_info < (3, 11), reason="this interpreter looks at launches from Python"
-)
-
-
-@gridjit.jit
-def scale(values: Any, factor: float) -> None:
-    i = cuda.grid(1)
-    if i < values.size:
-        values[i] *= factor
-
-
-@gridjit.jit
-def add(into: Any, values: Any) -> None:
-    i = cuda.grid(1)
-    if i < into.size:
-        into[i] += values[i]
-
-
-@pytest.fixture(autouse=True)
-def checked(monkeypatch: pytest.MonkeyPatch, cache_dir: Any, restart: Callable[[], None]) -> Iterator[None]:
-    monkeypatch.setenv("GRIDJIT_TARGET", "host")
-    monkeypatch.setenv("GRIDJIT_CHECK_STREAMS", "1")
-    restart()
-    yield
-    cuda.synchronize()
-    monkeypatch.delenv("GRIDJIT_CHECK_STREAMS")
-    restart()
-
-
-@pytest.fixture
-def second() -> gridjit.Stream:
-    return gridjit.create_stream(nonblocking=True)
-
-
-def ones() -> Any:
-    made = cuda.to_device(np.ones(64))
-    cuda.synchronize()
-    return made
+pytestmark = [
+    pytest.mark.usefixtures("checked"),
+    pytest.mark.skipif(
+        object_layout() is None or sys.version_info < (3, 11), reason="this interpreter looks at launches from Python"
+    ),
+]
 
 
 class Turns:
