@@ -7,8 +7,7 @@ from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, block_load
 from gridjit.compiler.targets.host.loops.metadata import lane_loop
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.loops.runs import SUMMARY, call, note, summary_end, summary_start
-
-_APART = ("  %apart = phi i32 [ 0, %row ], [ %apart.next, %lane ]", "  %apart.next = add i32 %apart, %nothing")
+from gridjit.compiler.targets.host.rows.divisions import handed
 
 LANES = "i32 %lo, i32 %hi"
 
@@ -52,7 +51,7 @@ def _warp(plan: LoopPlan, number: int) -> str:
         "  br label %lane",
         "lane:",
         "  %j = phi i32 [ 0, %row ], [ %j.next, %lane ]",
-        *(_APART if plan.divided else []),
+        *(handed("row", "lane") if plan.divided else []),
         "  %tid.x = add nuw nsw i32 %x.from, %j",
         "  %t = add nuw nsw i32 %at, %j",
         "  %t.wide = zext nneg i32 %t to i64",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from gridjit.compiler.targets.host.loops.metadata import LAUNCH, loop_number
 from gridjit.compiler.targets.host.orders import bounds
 from gridjit.compiler.targets.host.regions.body import defined, rename
+from gridjit.compiler.targets.host.rows.divisions import handed
 from gridjit.compiler.targets.host.rows.rare import FIRST, LAST, Stop
 
 # The values that a function's loops share; every other value is a loop's own.
@@ -218,8 +219,7 @@ class ThreadLoops:
         lines = [
             f"{label}:",
             f"  %tid.{self.inner} = phi i32 [ {first}, %{before} ], [ %{self.inner}.next, %{label}.end ]",
-            *([f"  %apart = phi i32 [ 0, %{before} ], [ %apart.next, %{label}.end ]"] if self.divided else []),
-            *(["  %apart.next = add i32 %apart, %nothing"] if self.divided else []),
+            *(handed(before, f"{label}.end") if self.divided else []),
             *self._thread(),
             *body,
             f"  br label %{label}.end",

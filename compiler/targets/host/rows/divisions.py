@@ -36,6 +36,11 @@ def with_own_divisions(body: Body) -> Body:
     return replace(body, blocks=blocks)
 
 
+def handed(before: str, end: str) -> list[str]:
+    """Return the start of a loop that hands each thread %apart: it follows one block, and goes round from another."""
+    return [f"  %apart = phi i32 [ 0, %{before} ], [ %apart.next, %{end} ]", "  %apart.next = add i32 %apart, %nothing"]
+
+
 def has_own_divisions(body: Body) -> bool:
     """Return whether a body reads `%gj.apart`."""
     return any(APART in line for block in body.blocks for line in block.lines)
