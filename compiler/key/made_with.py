@@ -40,7 +40,7 @@ _WRITES = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attribute:
+class InstalledObject:
     """Something that is an attribute of a module of installed code, by the names of both."""
 
     module: str
@@ -48,7 +48,7 @@ class Attribute:
 
 
 def made_with(found: Registration) -> list[Named]:
-    """Return what the functions of a registration hold; an Attribute for what their libraries' modules hold too."""
+    """Return what the functions of a registration hold; an InstalledObject for what libraries hold too."""
     return held_by(*found.sources)
 
 
@@ -70,7 +70,7 @@ def settled_text(value: object) -> str | None:
         return _code_text(value) if _is_known(value) else None
     if isinstance(value, enum.Enum) and _is_known(type(value)):
         return f"{type_name(type(value))} {value._name_} {scalar_text(value._value_)}"
-    return f"{value.module}.{value.name}" if type(value) is Attribute else scalar_text(value)
+    return f"{value.module}.{value.name}" if type(value) is InstalledObject else scalar_text(value)
 
 
 def is_of_no_matter(kind: type) -> bool:
@@ -222,7 +222,7 @@ def _is_known(found: FunctionType | type) -> bool:
     return is_library(name) or name == "builtins" or owner_of(found) is not None
 
 
-def _attribute_of(value: object) -> Attribute | None:
+def _attribute_of(value: object) -> InstalledObject | None:
     """Return what a value is of a module of installed code, which makes it that library's own; None for others."""
     owner = type(value)
     if isinstance(value, type | FunctionType | tuple | enum.Enum):
@@ -231,7 +231,7 @@ def _attribute_of(value: object) -> Attribute | None:
         return None
     holding = [one for one in installed_modules() if _holds(one, value)]
     names = [(name_of_module(one), name) for one in holding for name, item in [*vars(one).items()] if item is value]
-    return Attribute(module=min(names)[0], name=min(names)[1]) if names else None
+    return InstalledObject(module=min(names)[0], name=min(names)[1]) if names else None
 
 
 def _methods_in(value: object) -> list[FunctionType]:

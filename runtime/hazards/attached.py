@@ -26,7 +26,7 @@ _own = threading.local()
 _replaced: list[tuple[Any, str]] = []
 
 
-class Watching(Checker):
+class AttachedChecker(Checker):
     """The checker, and what attaches it. store: returns where machine code is kept."""
 
     def __init__(self, store: Callable[[], Store]) -> None:
@@ -53,7 +53,7 @@ class Watching(Checker):
 def begin(store: Callable[[], Store]) -> None:
     """Check from now on. store: returns where machine code is kept."""
     if not watchers:
-        watching = Watching(store)
+        watching = AttachedChecker(store)
         watching.watch_timeline(HOST)
         watching.watch_space(HOST_SPACE)
         watchers.append(watching)
@@ -62,7 +62,7 @@ def begin(store: Callable[[], Store]) -> None:
 def end() -> None:
     """Check no more: launchers that live on are known to nobody."""
     for watcher in watchers:
-        if isinstance(watcher, Watching):
+        if isinstance(watcher, AttachedChecker):
             watcher.begin()
     watchers.clear()
     while _replaced:

@@ -21,7 +21,7 @@ from gridjit.runtime.attention import recorder_of, recorders
 from gridjit.runtime.hazards.arguments import Passed, Quick, arguments_of, arrays_of, kinds_in_place
 from gridjit.runtime.hazards.clocks import Clock, Clocks, Line, Lines
 from gridjit.runtime.hazards.places import Site, here
-from gridjit.runtime.hazards.ranges import Piece, Ranges, Use
+from gridjit.runtime.hazards.ranges import Ranges, Use, UsedMemory
 from gridjit.runtime.hazards.repeats import NotedUse, Repeat, Repeats
 from gridjit.runtime.hazards.work import Work, hazard, host_hazard
 from gridjit.runtime.streams import LEGACY, PER_THREAD, stream_handle
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.streams import Timeline
 
 # Memory that work uses: where, what the work calls it, and whether it may write it.
-Used: TypeAlias = "tuple[Piece | None, str, bool]"
+Used: TypeAlias = "tuple[UsedMemory | None, str, bool]"
 # A stream: its timeline's id, its handle, and the thread of a thread's own default stream.
 Key = tuple[int, int, int]
 _threads = threading.local()
@@ -203,7 +203,7 @@ class Checker:
         self._note(line, work, found)
         return line
 
-    def _disturb(self, number: int, piece: Piece, writes: bool) -> None:
+    def _disturb(self, number: int, piece: UsedMemory, writes: bool) -> None:
         """Have launches in other lines looked at again that this line's use of memory must come before or after."""
         for known in (piece, *piece.others):
             if known.write is not None and known.write[0] != number:
@@ -233,7 +233,7 @@ class Checker:
                 for known in piece.others:
                     self._check(line, work, known, name, writes)
 
-    def _check(self, line: Line, work: Work, piece: Piece, name: str, writes: bool) -> None:
+    def _check(self, line: Line, work: Work, piece: UsedMemory, name: str, writes: bool) -> None:
         number, orders, last = line.number, self.clocks.orders, piece.write
         if last is not None and last[0] != number and not orders(last[0], last[1], line):
             raise hazard(work, name, piece, last, writes=writes, wrote=True)

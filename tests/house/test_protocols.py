@@ -11,7 +11,7 @@ from gridjit.runtime.devices.base import Device, LoadedKernel
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.launcher import Launcher
-from gridjit.runtime.launch.ready import Ready, ReadyTable, Shape
+from gridjit.runtime.launch.ready import ConfigKey, Ready, ReadyTable
 from gridjit.runtime.memory.space import Space
 from gridjit.runtime.session import Session
 from gridjit.runtime.settings import Settings
@@ -27,7 +27,7 @@ OURS = (
     Launcher,
     Ready,
     ReadyTable,
-    Shape,
+    ConfigKey,
     Kernel,
     ConfiguredKernel,
     Session,

@@ -48,7 +48,7 @@ class Question(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Code:
+class FunctionCode:
     """Which code a function has, and the names by which numba calls it in symbols and exceptions."""
 
     function: FunctionType
@@ -56,16 +56,16 @@ class Code:
     names: tuple[object, ...]
 
     @classmethod
-    def of(cls, function: FunctionType) -> Code:
+    def of(cls, function: FunctionType) -> FunctionCode:
         """Return the question with today's answer."""
         return cls(function, function.__code__, (function.__qualname__, function.__name__, function.__module__))
 
     @property
     def identity(self) -> tuple[object, ...]:
-        return (Code, id(self.function))
+        return (FunctionCode, id(self.function))
 
-    def today(self, asking: Asking) -> Code | None:
-        now = Code.of(self.function)
+    def today(self, asking: Asking) -> FunctionCode | None:
+        now = FunctionCode.of(self.function)
         return self if now.code is self.code and now.names == self.names else None
 
     def record(self, asking: Asking) -> None:
@@ -116,7 +116,7 @@ class Free:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Attribute:
+class ModuleAttribute:
     """What an attribute of a module is."""
 
     owner: Any
@@ -126,13 +126,13 @@ class Attribute:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        return (Attribute, id(self.owner), self.name, id(self.value))
+        return (ModuleAttribute, id(self.owner), self.name, id(self.value))
 
-    def today(self, asking: Asking) -> Attribute | None:
+    def today(self, asking: Asking) -> ModuleAttribute | None:
         value = asking.reads.attribute_now(self.owner, self.name)
         if value is MISSING or mark_of(value) != self.mark:
             return None
-        return Attribute(self.owner, self.name, value, self.mark)
+        return ModuleAttribute(self.owner, self.name, value, self.mark)
 
     def record(self, asking: Asking) -> None:
         asking.reads.take_attribute_as(self.owner, self.name, self.value)

@@ -13,7 +13,7 @@ from gridjit.compiler.frontend.faster.flags import text_of
 from gridjit.compiler.frontend.faster.matched import note_compiled
 from gridjit.compiler.frontend.kept.asked import offers_what_it_is_called_with
 from gridjit.compiler.frontend.kept.keeping import NUMBAS_OWN, Callee, Keeping, Table, numbas_own
-from gridjit.compiler.frontend.kept.places import InContext, InDispatcher, Shared
+from gridjit.compiler.frontend.kept.places import InContext, InDispatcher, SharedPlace
 from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain, mark_of
 
 # Where a dispatcher keeps its units: among what belongs to its compiles, so that nobody takes it for a value.
@@ -100,13 +100,13 @@ def _device_function(
         key = _key_of(dispatcher, arguments, return_type)
         callee = Callee(place=place, function=function, table=table, key=key, shelved=shelved)
         return keeping.result(callee, compile_it)
-    result = _numbas_own(keeping, Shared(shelved, shelved), function, compile_it)
+    result = _numbas_own(keeping, SharedPlace(shelved, shelved), function, compile_it)
     if arguments not in dispatcher.overloads:
         place.put(result)
     return result
 
 
-def _numbas_own(keeping: Keeping, place: Shared, function: Any, compile_it: Callable[[], Any]) -> Any:
+def _numbas_own(keeping: Keeping, place: SharedPlace, function: Any, compile_it: Callable[[], Any]) -> Any:
     """Return what a function of numba-cuda's own is compiled to, the same for all that stand for it in the compile."""
     result = keeping.result(numbas_own(place, function), compile_it)
     place.put(result)
@@ -121,7 +121,7 @@ def _shelved_device(keeping: Keeping, dispatcher: Any, arguments: Any, return_ty
     return keeping.shelving.key(function, arguments, return_type, ("device", options), whole=is_numbas(function))
 
 
-def _shelved_internal(keeping: Keeping, context: Any, function: Any, signature: Any, flags: Any) -> Shared | None:
+def _shelved_internal(keeping: Keeping, context: Any, function: Any, signature: Any, flags: Any) -> SharedPlace | None:
     """Return the place of a function that numba-cuda's lowering compiles and that can be told, None for any other."""
     from numba.cuda.core.targetconfig import ConfigStack
 
@@ -132,7 +132,7 @@ def _shelved_internal(keeping: Keeping, context: Any, function: Any, signature: 
     types = (function, signature.args, signature.return_type)
     told = keeping.shelving.key(*types, options, whole=True)
     key = keeping.shelving.key(*types, (*options, text_of(flags)), whole=True)
-    return None if told is None or key is None else Shared(told, key)
+    return None if told is None or key is None else SharedPlace(told, key)
 
 
 def _table_of(dispatcher: Any) -> Table | None:

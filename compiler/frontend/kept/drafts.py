@@ -10,7 +10,16 @@ from types import CellType, FunctionType, ModuleType
 from typing import Any, Protocol
 
 from gridjit.compiler.footprint import Fact
-from gridjit.compiler.frontend.kept.asked import Attribute, Called, Code, Content, Free, Global, Launched, Question
+from gridjit.compiler.frontend.kept.asked import (
+    Called,
+    Content,
+    Free,
+    FunctionCode,
+    Global,
+    Launched,
+    ModuleAttribute,
+    Question,
+)
 from gridjit.compiler.frontend.kept.plain import is_numbas, mark_of
 from gridjit.compiler.frontend.kept.unit import Unit
 from gridjit.compiler.key.source.code import with_nested
@@ -132,7 +141,7 @@ class NotedReads:
     def take_function(self, function: FunctionType) -> None:
         self._reads.take_function(function)
         if (draft := self._drafts.innermost) is not None:
-            draft.note(Code.of(function))
+            draft.note(FunctionCode.of(function))
             if not draft.contains(function):
                 self._drafts.spoil(f"{function.__qualname__} was compiled into it")
 
@@ -152,7 +161,7 @@ class NotedReads:
         value = self._reads.take_attribute(owner, name)
         if self._drafts.innermost is not None:
             mark = mark_of(value) if is_plain_owner(owner, name) else None
-            self._note(name, None if mark is None else Attribute(owner, name, value, mark))
+            self._note(name, None if mark is None else ModuleAttribute(owner, name, value, mark))
         return value
 
     def take_content(self, array: Any, digest: str) -> None:

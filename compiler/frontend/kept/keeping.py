@@ -13,14 +13,14 @@ from typing import Any, TypeAlias
 from gridjit.compiler.frontend.kept.asked import Asking, Question, offers_what_it_is_called_with
 from gridjit.compiler.frontend.kept.drafts import Draft, Drafts
 from gridjit.compiler.frontend.kept.library import is_code_alone, let_go_of_the_way, print_once
-from gridjit.compiler.frontend.kept.places import OfKernel, Shared
+from gridjit.compiler.frontend.kept.places import OfKernel, SharedPlace
 from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain
 from gridjit.compiler.frontend.kept.stored.record import MOST_ALIKE
 from gridjit.compiler.frontend.kept.stored.reviving import Demands
 from gridjit.compiler.frontend.kept.stored.shelving import Shelving
 from gridjit.compiler.frontend.kept.stored.told import calls_others
 from gridjit.compiler.frontend.kept.surroundings import Surroundings
-from gridjit.compiler.frontend.kept.unit import Place, Unit
+from gridjit.compiler.frontend.kept.unit import ResultPlace, Unit
 from gridjit.compiler.view.config import ConfigView
 from gridjit.interrupts import let_through
 
@@ -39,7 +39,7 @@ class Callee:
     the shelf, None if it has none. function: None for one of numba-cuda's own that another process's unit names.
     """
 
-    place: Place
+    place: ResultPlace
     function: FunctionType | None
     table: Table | None = None
     key: object = None
@@ -199,7 +199,7 @@ class Keeping:
             return None
         return self._unit_of(dispatcher.compile_device(arguments))
 
-    def _numbas(self, place: Shared) -> Unit | None:
+    def _numbas(self, place: SharedPlace) -> Unit | None:
         """Return the unit of a function of numba-cuda's own, if it is there already."""
         if (result := place.found(self._empty)) is not None:
             unit = self._unit_of(result)
@@ -305,12 +305,12 @@ def _today(question: Question, asking: Asking) -> Question | None:
         return None
 
 
-def numbas_own(place: Shared, function: FunctionType | None) -> Callee:
+def numbas_own(place: SharedPlace, function: FunctionType | None) -> Callee:
     """Return a function of numba-cuda's own that can be told in any process, as its units are looked for."""
     return Callee(place=place, function=function, table=NUMBAS_OWN, key=place.key, shelved=place.key)
 
 
-def _makes_a_unit(draft: Draft, place: Place, result: Any) -> bool:
+def _makes_a_unit(draft: Draft, place: ResultPlace, result: Any) -> bool:
     """Return whether what was compiled as draft may stand for a compile of another time."""
     signature = result.signature
     if draft.spoiled or not all(map(is_plain, (*signature.args, signature.return_type))):

@@ -14,7 +14,7 @@ from gridjit.compiler.frontend.kept.asked import Question
 from gridjit.compiler.frontend.kept.surroundings import Surroundings
 
 
-class Place(Protocol):
+class ResultPlace(Protocol):
     """Where numba looks for what a callee was compiled to. It holds nothing of other compiles: see isolation."""
 
     @property
@@ -39,7 +39,7 @@ class Unit:
     for, and the units that it used, in their order. name: what people call it; "" for numba-cuda's own.
     """
 
-    place: Place
+    place: ResultPlace
     result: Any
     surroundings: Surroundings
     events: tuple[Question | Unit, ...]

@@ -30,7 +30,7 @@ _Report = ctypes.c_char * reports.REPORT_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Launch:
+class LaunchCall:
     """A launch to be made: all that HostKernel.launch takes."""
 
     loaded: HostKernel
@@ -62,8 +62,8 @@ class Copy:
         np.copyto(self.destination, self.source)
 
 
-Work: TypeAlias = "Launch | Copy"
-Piece: TypeAlias = "Launch | Copy | Batch"
+Work: TypeAlias = "LaunchCall | Copy"
+Piece: TypeAlias = "LaunchCall | Copy | Batch"
 # A launch's shape and parameters, where machine code reads them.
 Part: TypeAlias = "tuple[Any, Any]"
 
@@ -103,7 +103,7 @@ class HostCapture:
 class Batch:
     """Launches that machine code makes one after another, in one call."""
 
-    def __init__(self, engine: Engine, launches: list[Launch], parts: list[Part], steps: Any) -> None:
+    def __init__(self, engine: Engine, launches: list[LaunchCall], parts: list[Part], steps: Any) -> None:
         self._engine = engine
         self._launches = launches
         # Steps refer to these by address.
@@ -112,13 +112,13 @@ class Batch:
         self._given = ctypes.addressof(steps), len(launches)
 
     @classmethod
-    def of(cls, engine: Engine, launches: list[Launch]) -> Batch:
+    def of(cls, engine: Engine, launches: list[LaunchCall]) -> Batch:
         """Return the batch of these launches."""
         parts = [(_shape(one), _parameters(one)) for one in launches]
         steps = [_step(one, part) for one, part in zip(launches, parts, strict=True)]
         return cls(engine, launches, parts, (records.StepRecord * len(steps))(*steps))
 
-    def with_another(self, at: int, launch: Launch) -> Batch:
+    def with_another(self, at: int, launch: LaunchCall) -> Batch:
         """Return a batch with another launch in a place; this one stays as it is."""
         launches, parts = [*self._launches], [*self._parts]
         launches[at], parts[at] = launch, (_shape(launch), _parameters(launch))
@@ -182,10 +182,10 @@ class HostRunnable:
         """Return the work in as few pieces as can be: machine code makes launches that follow each other."""
         engine = self._device.engine(make=True)
         pieces: list[Piece] = []
-        together: list[Launch] = []
+        together: list[LaunchCall] = []
         self._places = {}
         for node, work in enumerate([*self._work, None]):
-            if engine is not None and isinstance(work, Launch) and _is_batched(work):
+            if engine is not None and isinstance(work, LaunchCall) and _is_batched(work):
                 self._places[node] = len(pieces), len(together)
                 together.append(work)
                 continue
@@ -197,12 +197,12 @@ class HostRunnable:
         return tuple(pieces)
 
 
-def _is_batched(launch: Launch) -> bool:
+def _is_batched(launch: LaunchCall) -> bool:
     return launch.is_plain and launch.loaded.address is not None
 
 
-def _launch(loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, parameters: bytes) -> Launch:
-    return Launch(loaded=cast("HostKernel", loaded), config=config, sharedmem=sharedmem, parameters=parameters)
+def _launch(loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, parameters: bytes) -> LaunchCall:
+    return LaunchCall(loaded=cast("HostKernel", loaded), config=config, sharedmem=sharedmem, parameters=parameters)
 
 
 def _run(pieces: Iterable[Piece]) -> None:
@@ -210,17 +210,17 @@ def _run(pieces: Iterable[Piece]) -> None:
         piece.run()
 
 
-def _step(launch: Launch, part: Part) -> Any:
+def _step(launch: LaunchCall, part: Part) -> Any:
     shape, parameters = part
     handle = launch.loaded.entry(0).handle
     return records.StepRecord(kernel=handle, shape=ctypes.addressof(shape), params=ctypes.addressof(parameters))
 
 
-def _shape(launch: Launch) -> Any:
+def _shape(launch: LaunchCall) -> Any:
     return launch_bytes(launch.config, launch.sharedmem)
 
 
-def _parameters(launch: Launch) -> Any:
+def _parameters(launch: LaunchCall) -> Any:
     return ctypes.create_string_buffer(launch.parameters, len(launch.parameters) or 1)
 
 

@@ -1,4 +1,4 @@
-"""pool: the threads that help the calling thread with a grid.
+"""ThreadPool: the threads that help the calling thread with a grid.
 
 They are daemons, made when first needed and made again in a forked child.
 """
@@ -22,7 +22,7 @@ else:
 Work = Callable[[], None]
 
 
-class Pool:
+class ThreadPool:
     """Threads that wait for work; help() never waits for one to be free, and never fails."""
 
     def __init__(self) -> None:
@@ -53,17 +53,17 @@ def _serve(work_queue: SimpleQueue[Work]) -> None:
         work_queue.get()()
 
 
-def pool() -> Pool:
+def pool() -> ThreadPool:
     """Return this process's pool."""
     return _pools[0]
 
 
-_pools = [Pool()]
+_pools = [ThreadPool()]
 
 
 def renew() -> None:
     """Use threads of a new pool from now on."""
-    _pools[0] = Pool()
+    _pools[0] = ThreadPool()
 
 
 # The parent's threads do not exist in the child.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gridjit.compiler.targets.host.checks.accesses import Access, accesses, synchronizes
 from gridjit.compiler.targets.host.checks.cells import SharedCells, shared_cells
-from gridjit.compiler.targets.host.checks.clocks import Clocks, clock_after, clocks, is_clock, step
+from gridjit.compiler.targets.host.checks.clocks import BlockClocks, clock_after, clocks, is_clock, step
 from gridjit.compiler.targets.host.checks.intervals import Instruction, quiet_reads
 from gridjit.compiler.targets.host.checks.ir import order as order_ir
 from gridjit.compiler.targets.host.checks.ir.access import access_name
@@ -26,7 +26,7 @@ from gridjit.compiler.targets.host.checks.roots import (
     UNKNOWN,
     Argument,
     Roots,
-    Shared,
+    SharedRoot,
     definitions_of,
 )
 from gridjit.compiler.targets.host.checks.updates import Updates, updates
@@ -64,7 +64,7 @@ class Instrumenter:
     written: bool
     orders: bool
     releases: bool
-    clocks: Clocks
+    clocks: BlockClocks
     updates: Updates
     lines: Mapping[str, tuple[str, ...]]
     writes: frozenset[int] | None
@@ -159,7 +159,7 @@ class Instrumenter:
             return str(only), 0, 0
         if all(isinstance(root, Argument) for root in roots):
             return "argument" if len(roots) == 1 else "global", 0, 0
-        if all(isinstance(root, Shared) for root in roots):
+        if all(isinstance(root, SharedRoot) for root in roots):
             return ("shared" if self.shared.dense else "paged", *self.shared.cells(roots))
         mixed = self.shared.dense and self.shared.any
         return ("unknown", 0, self.shared.shift) if mixed else ("global", 0, 0)

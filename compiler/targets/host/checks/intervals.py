@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gridjit.compiler.targets.host.checks.accesses import accesses
 from gridjit.compiler.targets.host.checks.failures import without_failures
-from gridjit.compiler.targets.host.checks.roots import UNKNOWN, Root, Roots, Shared
+from gridjit.compiler.targets.host.checks.roots import UNKNOWN, Root, Roots, SharedRoot
 from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import read_call
 from gridjit.compiler.targets.host.flow.uniform import parted_blocks, uniform_values
@@ -48,7 +48,7 @@ def quiet_reads(body: Body, roots: Roots) -> frozenset[Instruction]:
 
 def _is_quiet(of: Iterable[Root], written: Sequence[Iterable[Root]]) -> bool:
     there = {root for one in written for root in one}
-    return all(isinstance(root, Shared) for root in of) and UNKNOWN not in there and not there & set(of)
+    return all(isinstance(root, SharedRoot) for root in of) and UNKNOWN not in there and not there & set(of)
 
 
 def _waits(line: str) -> bool:
