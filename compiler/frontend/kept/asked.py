@@ -1,7 +1,7 @@
 """asked: the questions that the front end asked while it compiled a callee, each with the answer that it got.
 
-A question can be asked again: `today` returns it with today's answer if the same code is made of both. `record` has
-that answer count for the kernel at hand, as it would if the front end had asked.
+A question can be asked again: `today` returns it with today's answer, if both answers lead to the same code.
+`record` has that answer count for the kernel at hand, as it would if the front end had asked.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Question(Protocol):
         """What was asked."""
 
     def today(self, asking: Asking) -> Question | None:
-        """Return the question with today's answer, None if other code might be made of that."""
+        """Return the question with today's answer; None if that might lead to other code."""
 
     def record(self, asking: Asking) -> None:
         """Have the answer count for the compile that asks."""
@@ -74,7 +74,7 @@ class FunctionCode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Global:
-    """What a global of a function, or a builtin, is."""
+    """What value a global of a function has, or a builtin."""
 
     function: FunctionType
     name: str
@@ -95,7 +95,7 @@ class Global:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Free:
-    """What a closure's variable is."""
+    """What value a variable of a closure has."""
 
     function: FunctionType
     name: str
@@ -117,7 +117,7 @@ class Free:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModuleAttribute:
-    """What an attribute of a module is."""
+    """What value an attribute of a module has."""
 
     owner: Any
     name: str
@@ -168,7 +168,7 @@ class Called:
 
 
 def _parameter_marks(function: Any) -> Mark | None:
-    """Return the marks of a function's parameters, with the defaults that calls are completed with; None if unknown."""
+    """Return the marks of a function's parameters, with the defaults that complete a call; None if unknown."""
     parameters = [*pysignature(function).parameters.values()]
     defaults = [mark_of(one.default) if one.default is not one.empty else () for one in parameters]
     if None in defaults:
@@ -196,7 +196,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Launched:
-    """What a field of the launch is; where: the place that read it."""
+    """What value a field of the launch has. where: the place that read it."""
 
     field: str
     value: FactValue
@@ -219,7 +219,7 @@ class Launched:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raised:
-    """Which number an exception has that the code may raise."""
+    """Which number stands for an exception that the code may raise."""
 
     exception: Any
     arguments: Any
@@ -237,7 +237,7 @@ class Raised:
 
 
 def offers_what_it_is_called_with(dispatcher: Any) -> bool:
-    """Return whether a dispatcher compiles what it is called with, having no declared signatures to choose from."""
+    """Return whether a dispatcher compiles for whatever types it is called with, as none were declared."""
     from numba.cuda.dispatcher import CUDADispatcher
 
     return type(dispatcher) is CUDADispatcher and bool(dispatcher._can_compile)

@@ -1,4 +1,4 @@
-"""callees: where numba-cuda compiles what a kernel calls, each callee is taken from a unit or becomes a draft.
+"""callees: wherever numba-cuda compiles what a kernel calls, the callee comes from a unit or becomes a draft.
 
 Those are device functions, the implementations behind @overload, which are device functions made by numba-cuda, and the
 functions that its lowering compiles.
@@ -25,7 +25,7 @@ _implementations: dict[object, tuple[Any, Any]] = {}
 
 
 class Callees:
-    """The callees of one compile, without keeping: each is compiled.
+    """The callees of one compile that keeps none: each is compiled.
 
     empty: has a dispatcher forget what other compiles left in it.
     """
@@ -48,7 +48,7 @@ class Callees:
     def internal_function(
         self, context: Any, function: Any, signature: Any, flags: Any, compile_it: Callable[[], Any]
     ) -> Any:
-        """Return what a function is compiled to that the lowering of another calls. flags: None for those of that."""
+        """Return what a function that another one's lowering calls is compiled to. flags: None for the caller's."""
         if (keeping := self._keeping) is None:
             return compile_it()
         key = _internal_key(context, function, signature, flags)
@@ -63,7 +63,7 @@ class Callees:
         return result
 
     def use(self, result: Any) -> None:
-        """Note that a callee was found that was compiled before in this compile."""
+        """Note that a callee was found which this compile had compiled before."""
         if self._keeping is not None:
             self._keeping.use(result)
 
@@ -92,7 +92,7 @@ class Callees:
 def _device_function(
     keeping: Keeping, dispatcher: Any, arguments: Any, return_type: Any, compile_it: Callable[[], Any]
 ) -> Any:
-    """Return what a device function is compiled to, which is not where numba looks for it."""
+    """Return what a device function is compiled to, if numba does not find it where it looks."""
     table, function = _table_of(dispatcher), dispatcher.py_func
     place = InDispatcher(dispatcher=dispatcher, arguments=arguments)
     shelved = None if table is None else _shelved_device(keeping, dispatcher, arguments, return_type)
@@ -122,7 +122,7 @@ def _shelved_device(keeping: Keeping, dispatcher: Any, arguments: Any, return_ty
 
 
 def _shelved_internal(keeping: Keeping, context: Any, function: Any, signature: Any, flags: Any) -> SharedPlace | None:
-    """Return the place of a function that numba-cuda's lowering compiles and that can be told, None for any other."""
+    """Return the place of a function that numba-cuda's lowering compiles and that can be named; None for any other."""
     from numba.cuda.core.targetconfig import ConfigStack
 
     if keeping.shelving is None:
@@ -155,7 +155,7 @@ def _numbas_key(context: Any, function: Any, signature: Any) -> object:
 
 
 def _internal_key(context: Any, function: Any, signature: Any, flags: Any) -> object | None:
-    """Return what tells an internal function of numba-cuda's from others; None for one that cannot be told."""
+    """Return what tells an internal function of numba-cuda's from others; None if nothing does."""
     from numba.cuda.core.targetconfig import ConfigStack
 
     flags = ConfigStack.top_or_none() if flags is None else flags
@@ -167,7 +167,7 @@ def _internal_key(context: Any, function: Any, signature: Any, flags: Any) -> ob
 
 
 def _implementation_key(template: Any, arguments: Any, keywords: Any) -> object | None:
-    """Return what tells an implementation of numba-cuda's from others; None for one that cannot be told."""
+    """Return what tells an implementation of numba-cuda's from others; None if nothing does."""
     from numba.cuda.core.targetconfig import ConfigStack
 
     function, given = template._overload_func, (*arguments, *keywords.values())

@@ -75,7 +75,7 @@ def _inside(name: str, numba_type: Any) -> bool:
 
 
 def mark_of(value: object) -> Mark | None:
-    """Return the mark of a value that code takes; None where it does not tell all that the compiler may see."""
+    """Return the mark of a value that code takes; None if no mark covers all that the compiler may see."""
     try:
         return _mark(value)
     except Exception as error:  # looking at a value runs code of its class

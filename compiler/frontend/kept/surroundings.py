@@ -22,8 +22,8 @@ from gridjit.compiler.key.registrations import Registration
 class Surroundings:
     """What surrounds a compile; the same object for as long as all of it is the same.
 
-    told: what of the target, of boundscheck and of numba's modules is the same in another process, as a text; None if
-    a program's own code stands in numba's place.
+    told: the target, boundscheck and numba's modules as a text that is the same in another process; None if a
+    program's own code stands in numba's place.
     """
 
     def __init__(self, mark: Mark, registered: tuple[Registration, ...], tell: Callable[[], str | None]) -> None:

@@ -56,7 +56,7 @@ class Demands:
 
 
 class _Other(Exception):
-    """An answer is another than it was."""
+    """An answer has changed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -164,7 +164,7 @@ def _numbas(asked: _Asked, told: str, key: str, *seen: Any) -> Unit:
 
 
 def _used(asked: _Asked, unit: Unit | None, returns: Any, symbol: str, cooperative: Any) -> Unit:
-    """Return a unit if callers see of it what they saw: what it returns, and whether it makes them cooperative."""
+    """Return a unit if callers see the same of it as before: what it returns, and whether it makes them cooperative."""
     if unit is None or row_of(unit.result.signature.return_type) != returns:
         raise _Other
     if bool(unit.result.library.use_cooperative) is not reading.flag(cooperative):
@@ -174,7 +174,7 @@ def _used(asked: _Asked, unit: Unit | None, returns: Any, symbol: str, cooperati
 
 
 def _function(asked: _Asked) -> FunctionType:
-    """Return the user's function; of numba-cuda's own nothing is asked."""
+    """Return the user's function; raises Unreadable for numba-cuda's own, of which nothing is asked."""
     if asked.function is None:
         raise reading.Unreadable("nothing of a function is expected")
     return asked.function
@@ -191,7 +191,7 @@ def _value(asked: _Asked, place: Any) -> Any:
 
 
 def _same(value: object, text: str) -> Any:
-    """Return the mark of a value that is what it was."""
+    """Return the mark of a value that has not changed; raises _Other for any other."""
     mark = mark_of(value)
     if mark is None or told(value, mark) != text:
         raise _Other

@@ -86,7 +86,7 @@ def calls_others(function: FunctionType) -> bool:
 
 
 def _callee(value: Any) -> str | None:
-    """Return the text of what stands for a function with a unit of its own: what that is, is told where it is used."""
+    """Return the text of what stands for a function with a unit of its own; its code is told where it is used."""
     dispatcher = dispatcher_of(value)
     if dispatcher is None or getattr(value, "py_func", None) is not dispatcher.py_func:
         return None
@@ -94,7 +94,7 @@ def _callee(value: Any) -> str | None:
 
 
 def _very(value: Any) -> str | None:
-    """Return the name of a value that is found under it in any process."""
+    """Return the name under which any process finds this very value."""
     if type(value) is ModuleType:
         name = name_of_module(value)
         return f"module {name}" if sys.modules.get(name) is value else None

@@ -1,4 +1,4 @@
-"""type_rows: numba's plain types as rows of texts and numbers, and back; what comes back as another has no row."""
+"""type_rows: numba's plain types as rows of texts and numbers, and back; what would come back changed has no row."""
 
 from __future__ import annotations
 

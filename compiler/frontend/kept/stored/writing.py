@@ -29,7 +29,7 @@ from gridjit.compiler.key.source.libraries import is_library_module, name_of_mod
 
 
 class _Untold(Exception):
-    """Something of a unit cannot be told."""
+    """Something in a unit has no text that means the same in another process."""
 
 
 def stored(unit: Unit, function: FunctionType) -> StoredUnit | None:
@@ -118,7 +118,7 @@ def _owner(owner: Any, values: Sequence[object]) -> int | str:
 
 
 def _place(values: Sequence[object], is_it: Callable[[Any], bool]) -> int:
-    """Return the place of the first value that it is."""
+    """Return the place of the first value for which is_it holds; raises _Untold if there is none."""
     for place, value in enumerate(values):
         if is_it(value):
             return place

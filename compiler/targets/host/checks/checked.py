@@ -72,6 +72,6 @@ def checks_ir(checks: Collection[str], text: str) -> str:
 def is_worth_again(text: str) -> bool:
     """Return whether LLVM should optimize a kernel twice: with loops that read shared memory which is all written.
 
-    Only when all else is done, such a loop is small enough for one to be made of it that does not ask each time.
+    Only after the first time is such a loop small enough for LLVM to make another of it that does not ask each time.
     """
     return f"@{COUNT}(" in text

@@ -165,7 +165,7 @@ class Instrumenter:
         return ("unknown", 0, self.shared.shift) if mixed else ("global", 0, 0)
 
     def _kind(self, access: Access, here: Instruction, space: str) -> str:
-        """Return what an access is told of as; "" if it is told of with another."""
+        """Return the kind that an access is reported as to the checks; "" if it is reported together with another."""
         if here in self.updates.reads and self._is_fast(access, "read"):
             return ""
         if here in self.updates.writes and self._is_fast(access, "write"):
@@ -183,7 +183,7 @@ class Instrumenter:
         return access.scalar == 1 << shift if space == "shared" else space == "argument" and kind != "atomic"
 
     def _tell(self, access: Access, line: str, here: Instruction) -> list[str]:
-        """Return the code that tells of an access."""
+        """Return the code that reports an access to the checks."""
         space, start, shift = self._space(access.at)
         kind = self._kind(access, here, space)
         # Nobody writes constants; and a local array's zeros do not count as written.
@@ -224,7 +224,7 @@ class Instrumenter:
         return self.lines[label][number]
 
     def _looked_at(self, access: Access, kind: str, who: str) -> list[str]:
-        """Return the call of the function for all that there may be."""
+        """Return the call of the function that handles every case."""
         space, start, shift = self._space(access.at)
         lines, more = list[str](), ""
         if kind == "write":

@@ -43,11 +43,11 @@ class Places:
     updates: dict[tuple[AccessPlace, AccessPlace], int] = field(default_factory=dict)
 
     def number(self, line: str) -> int:
-        """Return the number of the place of an instruction; what is too much shares the last."""
+        """Return the number of the place of an instruction; those beyond the last number share it."""
         return self.numbers.setdefault(self._of(line), min(len(self.numbers) + 1, UPDATES - 1))
 
     def update(self, write: str, read: str) -> int:
-        """Return the number of the place of a write that is told of together with a read."""
+        """Return the number of the place of a write that is reported together with a read."""
         pair = self._of(write), self._of(read)
         return self.updates.setdefault(pair, min(UPDATES + 2 * len(self.updates), MOST_SITES - 2))
 
