@@ -241,8 +241,6 @@ class _Visit(Visit):
 
     def running(self, what: str, value: object) -> str:
         """Return the digest of what runs while kernels are compiled; raises OpaqueValue for what cannot be followed."""
-        from gridjit.compiler.key.source.fingerprint import fingerprint_values
-
         found = fingerprint_values([(what, value)], running=True)
         if found.opaque:
             raise OpaqueValue(f"has a {what} that cannot be followed: {found.opaque[0]}")

@@ -36,18 +36,19 @@ if TYPE_CHECKING:
 Used: TypeAlias = "tuple[UsedMemory | None, str, bool]"
 # A stream: its timeline's id, its handle, and the thread of a thread's own default stream.
 Key = tuple[int, int, int]
-_threads = threading.local()
 _numbers = itertools.count(1)
 # Specializations whose arguments are known, before they are looked at anew.
 _MOST = 4096
 
 
-def _thread() -> int:
-    """Return the calling thread's number; those of the interpreter are given again to threads that begin later."""
-    if not hasattr(_threads, "number"):
-        _threads.number = next(_numbers)
-    number: int = _threads.number
-    return number
+class _Threads(threading.local):
+    """The calling thread's number; those of the interpreter are given again to threads that begin later."""
+
+    def __init__(self) -> None:
+        self.number = next(_numbers)
+
+
+_threads = _Threads()
 
 
 class Checker:
@@ -273,7 +274,7 @@ class Checker:
         if self.ended:
             self._see_to_ends()
         handle = stream or LEGACY
-        key = (id(timeline), handle, _thread() if handle == PER_THREAD else 0)
+        key = (id(timeline), handle, _threads.number if handle == PER_THREAD else 0)
         if (known := self._lines.get(key)) is not None:
             return known
         lines = self._devices.get(key[0])

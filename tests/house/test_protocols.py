@@ -83,6 +83,22 @@ def test_nobody_looks_whether_an_object_has_what_its_own_class_gives_it() -> Non
     assert found == []
 
 
+def test_what_a_thread_has_of_its_own_is_declared_by_a_class() -> None:
+    files = [file for top in ("src/gridjit", "runtime", "compiler", "cache") for file in (ROOT / top).rglob("*.py")]
+    assert [str(file) for file in files if has_undeclared_locals(file.read_text())] == []
+
+
+def has_undeclared_locals(text: str) -> bool:
+    """Return whether a thread-local object is made of threading's class itself, so that who uses it has to probe it."""
+    calls = (node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+    return any(ast.unparse(func) in ("threading.local", "_thread._local") for func in calls)
+
+
+def test_thread_locals_are_seen_where_they_are_made() -> None:
+    assert has_undeclared_locals("own = threading.local()")
+    assert not has_undeclared_locals("class Own(threading.local):\n    quiet = False\nown = Own()")
+
+
 def own_probes(text: str) -> list[tuple[int, str]]:
     """Return the probes of self."""
     return list(probes(ast.parse(text), of="self"))

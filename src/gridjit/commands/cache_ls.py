@@ -55,18 +55,18 @@ def run_stats(given: argparse.Namespace) -> int:
     chosen = {name: uses for name, uses in by_kernel.items() if given.kernel is None or is_named(name, given.kernel)}
     if not chosen:
         select_some(items, given.kernel, store.folder)
-    tallies = {name: UseTotals.of(uses) for name, uses in sorted(chosen.items())}
+    totals_of = {name: UseTotals.of(uses) for name, uses in sorted(chosen.items())}
     whole = UseTotals.of(use for uses in chosen.values() for use in uses)
     if given.json:
-        rows = [{"kernel": name or None, **_used(tally)} for name, tally in tallies.items()]
+        rows = [{"kernel": name or None, **_used(totals)} for name, totals in totals_of.items()]
         printing.print_json({"folder": store.folder, **_used(whole), "kernels": rows})
         return 0
     if whole.since is None:
         printing.say("no uses are counted yet")
         return 0
     table = tables.table("kernel", *(numbers := ("hits", "compiles", "hit rate", "last use")), right=numbers)
-    for name, tally in tallies.items():
-        table.add_row(name or "(no longer there)", *_row(tally))
+    for name, totals in totals_of.items():
+        table.add_row(name or "(no longer there)", *_row(totals))
     table.add_section()
     table.add_row("all", *_row(whole))
     printing.say(f"{store.folder}, counted for {printing.age_text(whole.since)}")
@@ -74,20 +74,20 @@ def run_stats(given: argparse.Namespace) -> int:
     return 0
 
 
-def _used(tally: UseTotals) -> dict[str, Any]:
+def _used(totals: UseTotals) -> dict[str, Any]:
     """Return uses as JSON values; times are in seconds since 1970."""
     return {
-        "hits": tally.hits,
-        "compiles": tally.compiles,
-        "hit_rate": tally.rate,
-        "since": tally.since,
-        "last_use": tally.last,
+        "hits": totals.hits,
+        "compiles": totals.compiles,
+        "hit_rate": totals.rate,
+        "since": totals.since,
+        "last_use": totals.last,
     }
 
 
-def _row(tally: UseTotals) -> tuple[str, str, str, str]:
-    last = "" if tally.last is None else printing.age_text(tally.last)
-    return str(tally.hits), str(tally.compiles), "" if tally.rate is None else f"{tally.rate:.0%}", last
+def _row(totals: UseTotals) -> tuple[str, str, str, str]:
+    last = "" if totals.last is None else printing.age_text(totals.last)
+    return str(totals.hits), str(totals.compiles), "" if totals.rate is None else f"{totals.rate:.0%}", last
 
 
 def _order(name: str, used: dict[str, UseTotals]) -> Callable[[ListedEntry], Any]:
