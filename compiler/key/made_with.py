@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import dis
 
 # A name, and the value that goes by it.
-Named = tuple[str, object]
+_Named = tuple[str, object]
 
 _DEEPEST = 64
 # Modules whose objects say nothing about code.
@@ -47,12 +47,12 @@ class InstalledObject:
     name: str
 
 
-def made_with(found: Registration) -> list[Named]:
+def made_with(found: Registration) -> list[_Named]:
     """Return what the functions of a registration hold; an InstalledObject for what libraries hold too."""
     return held_by(*found.sources)
 
 
-def held_by(*sources: object) -> list[Named]:
+def held_by(*sources: object) -> list[_Named]:
     """Return what functions and classes hold, at any depth of installed code; see made_with."""
     walk = _Holdings()
     for source in sources:
@@ -82,7 +82,7 @@ class _Holdings:
     """One visit of what functions hold."""
 
     def __init__(self) -> None:
-        self.values: list[Named] = []
+        self.values: list[_Named] = []
         self._seen: dict[int, object] = {}
 
     def source(self, source: object) -> None:
@@ -142,7 +142,7 @@ class _Holdings:
             self.values.append((name, value if scalar_text(value) is not None else _attribute_of(value) or value))
 
 
-def _held_by(function: FunctionType) -> Iterator[Named]:
+def _held_by(function: FunctionType) -> Iterator[_Named]:
     yield from closure_of(function).items()
     yield from ((f"default {number}", value) for number, value in enumerate(function.__defaults__ or ()))
     yield from (function.__kwdefaults__ or {}).items()

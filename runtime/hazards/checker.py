@@ -21,7 +21,7 @@ from gridjit.runtime.attention import recorder_of, recorders
 from gridjit.runtime.hazards.arguments import Passed, Quick, arguments_of, arrays_of, kinds_in_place
 from gridjit.runtime.hazards.clocks import Clock, Clocks, Line, Lines
 from gridjit.runtime.hazards.places import Site, here
-from gridjit.runtime.hazards.ranges import Ranges, Use, UsedMemory
+from gridjit.runtime.hazards.ranges import MemoryUse, Ranges, UsedMemory
 from gridjit.runtime.hazards.repeats import NotedUse, Repeat, Repeats
 from gridjit.runtime.hazards.work import Work, hazard, host_hazard
 from gridjit.runtime.streams import LEGACY, PER_THREAD, stream_handle
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Memory that work uses: where, what the work calls it, and whether it may write it.
 Used: TypeAlias = "tuple[UsedMemory | None, str, bool]"
 # A stream: its timeline's id, its handle, and the thread of a thread's own default stream.
-Key = tuple[int, int, int]
+_Key = tuple[int, int, int]
 _numbers = itertools.count(1)
 # Specializations whose arguments are known, before they are looked at anew.
 _MOST = 4096
@@ -71,7 +71,7 @@ class Checker:
         self.clocks.disturb_all()
         self.clocks = Clocks()
         self.ranges = Ranges(self._is_over)
-        self._lines: dict[Key, Line] = {}
+        self._lines: dict[_Key, Line] = {}
         self._devices: dict[int, Lines] = {}
         self._events: dict[int, Clock] = {}
 
@@ -249,7 +249,7 @@ class Checker:
             return True
         return handle > PER_THREAD and timeline.capturing(handle)
 
-    def _is_over(self, use: Use) -> bool:
+    def _is_over(self, use: MemoryUse) -> bool:
         return self.clocks.is_done(use[0], use[1])
 
     # -- memory ------------------------------------------------------------------------------------------------------

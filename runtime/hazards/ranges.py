@@ -25,7 +25,7 @@ MOST = 4096
 _WORK = 1000
 
 # A line's number, the time there, and what it was for who reads an error: the work, and the name of the argument.
-Use = tuple[int, int, Any, str]
+MemoryUse = tuple[int, int, Any, str]
 
 
 class UsedMemory:
@@ -47,11 +47,11 @@ class UsedMemory:
         self.high = origin + high
         self.layout = layout
         self.origin = origin
-        self.write: Use | None = None
-        self.reads: dict[int, Use] = {}
+        self.write: MemoryUse | None = None
+        self.reads: dict[int, MemoryUse] = {}
         self.others: list[UsedMemory] = []
 
-    def uses(self) -> Iterator[Use]:
+    def uses(self) -> Iterator[MemoryUse]:
         """Yield what used it."""
         if self.write is not None:
             yield self.write
@@ -70,7 +70,7 @@ class UsedMemory:
 class Ranges:
     """All pieces, by how a launch passes them and by their addresses. is_over: whether a use can matter no more."""
 
-    def __init__(self, is_over: Callable[[Use], bool]) -> None:
+    def __init__(self, is_over: Callable[[MemoryUse], bool]) -> None:
         self._is_over = is_over
         self._known: dict[bytes, UsedMemory] = {}
         self._pieces: list[UsedMemory] = []  # by low
@@ -102,7 +102,7 @@ class Ranges:
         for piece in self._between(low, high):
             self._remove(piece)
 
-    def uses(self) -> Iterator[Use]:
+    def uses(self) -> Iterator[MemoryUse]:
         """Yield what used any piece."""
         for piece in self._pieces:
             yield from piece.uses()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gridjit.compiler.errors import HazardError
 from gridjit.runtime.hazards.places import CodePosition, Site
-from gridjit.runtime.hazards.ranges import Use, UsedMemory
+from gridjit.runtime.hazards.ranges import MemoryUse, UsedMemory
 from gridjit.runtime.streams import LEGACY, PER_THREAD
 
 
@@ -33,7 +33,7 @@ def stream_name(handle: int) -> str:
     return "the thread's own default stream" if handle == PER_THREAD else f"stream 0x{handle:x}"
 
 
-def hazard(work: Work, name: str, piece: UsedMemory, earlier: Use, *, writes: bool, wrote: bool) -> HazardError:
+def hazard(work: Work, name: str, piece: UsedMemory, earlier: MemoryUse, *, writes: bool, wrote: bool) -> HazardError:
     """Return the error of work that uses memory while earlier work may still use it.
 
     name: what the work calls its array. writes, wrote: which of both write.
@@ -47,7 +47,7 @@ def hazard(work: Work, name: str, piece: UsedMemory, earlier: Use, *, writes: bo
     )
 
 
-def host_hazard(place: CodePosition, piece: UsedMemory, earlier: Use) -> HazardError:
+def host_hazard(place: CodePosition, piece: UsedMemory, earlier: MemoryUse) -> HazardError:
     """Return the error of a host that uses memory in place while work that it has not waited for may still write it."""
     before, name = earlier[2], earlier[3]
     path, _, line = str(place).rpartition(":")

@@ -13,7 +13,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any, Protocol
 
 from gridjit.compiler.footprint import ELSEWHERE, IN_FULL, FactValue, current_value, is_very_object
-from gridjit.compiler.frontend.kept.plain import Mark, mark_of
+from gridjit.compiler.frontend.kept.plain import ValueMark, mark_of
 from gridjit.compiler.key.source.foreign import array_digest
 from gridjit.compiler.key.source.objects import MISSING, cell_value
 from gridjit.compiler.recorded.reads import Reads
@@ -79,7 +79,7 @@ class Global:
     function: FunctionType
     name: str
     value: object
-    mark: Mark
+    mark: ValueMark
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -101,7 +101,7 @@ class Free:
     name: str
     cell: CellType
     value: object
-    mark: Mark
+    mark: ValueMark
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -122,7 +122,7 @@ class ModuleAttribute:
     owner: Any
     name: str
     value: object
-    mark: Mark
+    mark: ValueMark
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -144,7 +144,7 @@ class Called:
 
     dispatcher: Any
     function: FunctionType
-    marks: Mark
+    marks: ValueMark
 
     @classmethod
     def of(cls, dispatcher: Any) -> Called | None:
@@ -167,7 +167,7 @@ class Called:
         """Record nothing: it is in the key."""
 
 
-def _parameter_marks(function: Any) -> Mark | None:
+def _parameter_marks(function: Any) -> ValueMark | None:
     """Return the marks of a function's parameters, with the defaults that complete a call; None if unknown."""
     parameters = [*pysignature(function).parameters.values()]
     defaults = [mark_of(one.default) if one.default is not one.empty else () for one in parameters]

@@ -12,7 +12,7 @@ from typing import Any
 from gridjit.compiler.frontend.faster.flags import text_of
 from gridjit.compiler.frontend.faster.matched import note_compiled
 from gridjit.compiler.frontend.kept.asked import offers_what_it_is_called_with
-from gridjit.compiler.frontend.kept.keeping import NUMBAS_OWN, Callee, Keeping, Table, numbas_own
+from gridjit.compiler.frontend.kept.keeping import NUMBAS_OWN, Callee, Keeping, UnitTable, numbas_own
 from gridjit.compiler.frontend.kept.places import InContext, InDispatcher, SharedPlace
 from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain, mark_of
 
@@ -135,11 +135,11 @@ def _shelved_internal(keeping: Keeping, context: Any, function: Any, signature: 
     return None if told is None or key is None else SharedPlace(told, key)
 
 
-def _table_of(dispatcher: Any) -> Table | None:
+def _table_of(dispatcher: Any) -> UnitTable | None:
     options = dispatcher.targetoptions
     if not offers_what_it_is_called_with(dispatcher) or options.get("debug") or options.get("lineinfo"):
         return None
-    table: Table = vars(dispatcher._compiler).setdefault(_KEPT, {})
+    table: UnitTable = vars(dispatcher._compiler).setdefault(_KEPT, {})
     return table
 
 

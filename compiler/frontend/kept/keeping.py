@@ -25,10 +25,10 @@ from gridjit.compiler.view.config import ConfigView
 from gridjit.interrupts import let_through
 
 # The units of a callee by what it was compiled for, the newest first.
-Table: TypeAlias = "MutableMapping[object, tuple[Unit, ...]]"
+UnitTable: TypeAlias = "MutableMapping[object, tuple[Unit, ...]]"
 _MOST_OF_ONE = 1024
 # The units of numba-cuda's own functions: of those that its lowering compiles, and of what can be told in any process.
-NUMBAS_OWN: Table = {}
+NUMBAS_OWN: UnitTable = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,7 +41,7 @@ class Callee:
 
     place: ResultPlace
     function: FunctionType | None
-    table: Table | None = None
+    table: UnitTable | None = None
     key: object = None
     shelved: str | None = None
 
@@ -64,7 +64,7 @@ class Keeping:
         self._around: list[Surroundings] = []
         self._drafts = drafts
         self._empty = empty
-        self._made: list[tuple[Table, object, Unit]] = []
+        self._made: list[tuple[UnitTable, object, Unit]] = []
         # By the identity of a result of this compile, which is kept alive here: the unit that was made of it, if any.
         self._units: dict[int, tuple[Any, Unit | None]] = {}
         # By the identity of a unit, which is kept alive here: other threads' compiles take units out of their tables.

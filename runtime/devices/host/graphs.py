@@ -62,10 +62,10 @@ class Copy:
         np.copyto(self.destination, self.source)
 
 
-Work: TypeAlias = "LaunchCall | Copy"
-Piece: TypeAlias = "LaunchCall | Copy | Batch"
+_Work: TypeAlias = "LaunchCall | Copy"
+_Piece: TypeAlias = "LaunchCall | Copy | Batch"
 # A launch's shape and parameters, where machine code reads them.
-Part: TypeAlias = "tuple[Any, Any]"
+_Part: TypeAlias = "tuple[Any, Any]"
 
 
 class HostCapture:
@@ -74,7 +74,7 @@ class HostCapture:
     def __init__(self, device: HostDevice, stream: int) -> None:
         self._device = device
         self._stream = stream
-        self._work: list[Work] = []
+        self._work: list[_Work] = []
         HOST.note_recorded(stream, True)
 
     def launch(self, loaded: LoadedKernel, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> int:
@@ -85,7 +85,7 @@ class HostCapture:
         """Add a copy."""
         return self._add(Copy(destination=destination, source=source))
 
-    def _add(self, work: Work) -> int:
+    def _add(self, work: _Work) -> int:
         self._work.append(work)
         return len(self._work) - 1
 
@@ -103,7 +103,7 @@ class HostCapture:
 class Batch:
     """Launches that machine code makes one after another, in one call."""
 
-    def __init__(self, engine: Engine, launches: list[LaunchCall], parts: list[Part], steps: Any) -> None:
+    def __init__(self, engine: Engine, launches: list[LaunchCall], parts: list[_Part], steps: Any) -> None:
         self._engine = engine
         self._launches = launches
         # Steps refer to these by address.
@@ -140,7 +140,7 @@ class Batch:
 class HostRunnable:
     """A list of work that runs as a whole. Those that run it keep the list that there was, whatever is updated."""
 
-    def __init__(self, device: HostDevice, work: list[Work]) -> None:
+    def __init__(self, device: HostDevice, work: list[_Work]) -> None:
         self._device = device
         self._work = work
         # Where in the pieces the launches are that machine code makes: the piece, and the place in it.
@@ -178,10 +178,10 @@ class HostRunnable:
         """Let go of it all."""
         self._work, self._pieces = [], ()
 
-    def _divided(self) -> tuple[Piece, ...]:
+    def _divided(self) -> tuple[_Piece, ...]:
         """Return the work in as few pieces as can be: machine code makes launches that follow each other."""
         engine = self._device.engine(make=True)
-        pieces: list[Piece] = []
+        pieces: list[_Piece] = []
         together: list[LaunchCall] = []
         self._places = {}
         for node, work in enumerate([*self._work, None]):
@@ -205,12 +205,12 @@ def _launch(loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, paramete
     return LaunchCall(loaded=cast("HostKernel", loaded), config=config, sharedmem=sharedmem, parameters=parameters)
 
 
-def _run(pieces: Iterable[Piece]) -> None:
+def _run(pieces: Iterable[_Piece]) -> None:
     for piece in pieces:
         piece.run()
 
 
-def _step(launch: LaunchCall, part: Part) -> Any:
+def _step(launch: LaunchCall, part: _Part) -> Any:
     shape, parameters = part
     handle = launch.loaded.entry(0).handle
     return records.StepRecord(kernel=handle, shape=ctypes.addressof(shape), params=ctypes.addressof(parameters))

@@ -19,7 +19,7 @@ else:
     except ImportError:
         from queue import SimpleQueue
 
-Work = Callable[[], None]
+_Work = Callable[[], None]
 
 
 class ThreadPool:
@@ -27,10 +27,10 @@ class ThreadPool:
 
     def __init__(self) -> None:
         self._lock = lock()
-        self._queue: SimpleQueue[Work] = SimpleQueue()
+        self._queue: SimpleQueue[_Work] = SimpleQueue()
         self._size = 0
 
-    def help(self, work: Work, count: int) -> None:
+    def help(self, work: _Work, count: int) -> None:
         """Have up to count threads run work, as soon as they are free."""
         with section(), self._lock:
             while self._size < count and self._start():
@@ -48,7 +48,7 @@ class ThreadPool:
         return True
 
 
-def _serve(work_queue: SimpleQueue[Work]) -> None:
+def _serve(work_queue: SimpleQueue[_Work]) -> None:
     while True:
         work_queue.get()()
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-from gridjit.compiler.frontend.kept.plain import Mark, is_numbas, mark_of
+from gridjit.compiler.frontend.kept.plain import ValueMark, is_numbas, mark_of
 from gridjit.compiler.key.source.code import digest_fields, plan_of
 from gridjit.compiler.key.source.libraries import name_of_module
 from gridjit.compiler.key.source.objects import cell_value, defaults_of
@@ -23,7 +23,7 @@ _ASKED_FURTHER = ("callee ", "array ")
 _CALLEES = ("gridjit.", "numba.")
 
 
-def told(value: object, mark: Mark | None) -> str | None:
+def told(value: object, mark: ValueMark | None) -> str | None:
     """Return the text of a value that has that mark."""
     if mark is None:
         return None

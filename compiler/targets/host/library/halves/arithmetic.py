@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gridjit.compiler.targets.host.library.halves.code import Format, IRBuilder, narrowed, widened
 
 # What a function writes for its arguments, which are numbers of 16 bits.
-Body = Callable[[IRBuilder, Format, "list[str]"], "tuple[str, str]"]
+_Body = Callable[[IRBuilder, Format, "list[str]"], "tuple[str, str]"]
 _INFINITY = "0x7FF0000000000000"
 _NAN = "32767"
 
@@ -58,7 +58,7 @@ def _limited(code: IRBuilder, value: str, low: str, high: str | None, nan: str |
     return value
 
 
-def _arithmetic(name: str, ending: str = "") -> Body:
+def _arithmetic(name: str, ending: str = "") -> _Body:
     def body(code: IRBuilder, kind: Format, bits: list[str]) -> tuple[str, str]:
         value = _computed(code, name, _doubles(code, kind, bits))
         if ending == "sat":
@@ -70,7 +70,7 @@ def _arithmetic(name: str, ending: str = "") -> Body:
     return body
 
 
-def _compared(condition: str) -> Body:
+def _compared(condition: str) -> _Body:
     def body(code: IRBuilder, kind: Format, bits: list[str]) -> tuple[str, str]:
         x, y = _doubles(code, kind, bits)
         holds = code.put(f"fcmp {condition} double {x}, {y}")
@@ -79,7 +79,7 @@ def _compared(condition: str) -> Body:
     return body
 
 
-def _extreme(less: str, *, keeps_nan: bool) -> Body:
+def _extreme(less: str, *, keeps_nan: bool) -> _Body:
     """The smaller or greater number; of zeros, -0 is the smaller. A NaN counts only if keeps_nan, or both are."""
 
     def body(code: IRBuilder, kind: Format, bits: list[str]) -> tuple[str, str]:
@@ -98,7 +98,7 @@ def _extreme(less: str, *, keeps_nan: bool) -> Body:
     return body
 
 
-def _of_one(function: str) -> Body:
+def _of_one(function: str) -> _Body:
     """A function of doubles, rounded once."""
 
     def body(code: IRBuilder, kind: Format, bits: list[str]) -> tuple[str, str]:
@@ -107,7 +107,7 @@ def _of_one(function: str) -> Body:
     return body
 
 
-def _bits(instruction: str) -> Body:
+def _bits(instruction: str) -> _Body:
     return lambda code, _, bits: ("i16", code.put(f"{instruction.split()[0]} i16 {bits[0]}, {instruction.split()[1]}"))
 
 
@@ -153,7 +153,7 @@ TWO = frozenset(
 )
 THREE = frozenset(["__hfma", "__hfma_sat", "__hfma_relu"])
 
-BODIES: dict[str, Body] = {
+BODIES: dict[str, _Body] = {
     **{f"__h{name}": _arithmetic(name) for name in (*_NAMES, "div")},
     **{f"__h{name}_rn": _arithmetic(name) for name in ("add", "sub", "mul")},
     **{f"__h{name}_sat": _arithmetic(name, "sat") for name in _NAMES},
