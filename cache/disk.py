@@ -1,8 +1,8 @@
 """DiskStore: entries as files in one folder, bounded in size, read without any index.
 
 An entry is a file named by its key and sealed with it, so reading is opening that file and checking the seal: it needs
-no lock, no database and no right to write. An index beside the files knows the order in which they were stored, to
-drop the oldest when there are too many; it is imported and opened on the first write.
+no lock, no database and no right to write. Bounds drop the oldest entries when there are too many; they are imported on
+the first write, with the index beside the files that knows in which order they were stored.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from gridjit.cache.entry import open_entry, seal
 from gridjit.cache.errors import warn
 from gridjit.cache.folder import Distrusted, folder_at, is_open_to_others, make_folder, open_folder, read_below
 from gridjit.cache.store import SUFFIXES, EntryInfo, check_key, check_suffix
-from gridjit.forking import Lock, lock, section
+from gridjit.forking import lock, section
 from gridjit.interrupts import let_through, tolerated
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
-    from gridjit.cache.index import Index
+    from gridjit.cache.bounds import Bounds
     from gridjit.cache.store import Store
-    from gridjit.cache.tally import Tally
     from gridjit.cache.uses import Use
 
 _OWN_FOLDER = "Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to run without a cache."
@@ -34,10 +33,6 @@ _NO_SUCH_BASE = "Set GRIDJIT_CACHE_BASE without it to run without its entries."
 _TRUST = "Set GRIDJIT_CACHE_ALLOW_SHARED=1 to use it anyway, and run what others put there."
 _START_ANEW = "Delete it, or the whole folder: what others put there would be run."
 _MORE_ROOM = "Set GRIDJIT_CACHE_SIZE to more."
-# How long the index is waited for once a wait was in vain, until it answers again.
-_SHORT_WAIT_S = 0.05
-# Indexes of a parent process, kept for good: to free one that was in use at the fork would undo its parent's work.
-_inherited: list[Index | None] = []
 _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -78,17 +73,14 @@ class DiskStore:
         self.folder = self._place.path
         self.read_only = read_only
         self._max_bytes = max_bytes
-        self._bounds = {"max_bytes": max_bytes, "max_entries": max_entries}
+        self._max_entries = max_entries
         self._timeout = timeout
-        self._patience = timeout
         self._secret = secret
         self._most_bytes = max(max_bytes, files.MOST_BYTES)  # bounds may have been wider when an entry was put
         self._refused = False
         self._warned = False
-        self._index: Index | None = None
-        self._tally: Tally | None = None
-        self._lock = lock()  # around the index
-        self._pid = os.getpid()
+        self._bounds: Bounds | None = None
+        self._making_bounds = lock()
 
     @property
     def layers(self) -> tuple[DiskStore, ...]:
@@ -206,7 +198,7 @@ class DiskStore:
             return
         self.sweep()
         try:
-            self._use_index(lambda index: index.reconcile(files.list_files(self._place), **self._bounds))
+            self._known_bounds().reconcile()
         except (OSError, ImportError) as error:  # a Python without SQLite has no index
             self._tell(error, "written")
 
@@ -216,8 +208,8 @@ class DiskStore:
 
     def close(self) -> None:
         """Let go of the index; the next write opens it again."""
-        with section(), self._guard():
-            self._index = self._tally = None
+        if self._bounds is not None:
+            self._bounds.close()
 
     def _is_good(self, info: EntryInfo) -> bool | None:
         """Return whether an entry opens, or None if it went meanwhile."""
@@ -265,7 +257,7 @@ class DiskStore:
             for key, data in sealed.items():
                 files.write_file(self._place, key, suffix, data)
                 written.append(EntryInfo(key=key, suffix=suffix, size=len(data), stored=0.0))
-            self._use_index(lambda index: index.record_all(written, **self._bounds))
+            self._known_bounds().record(written)
         except (OSError, ImportError) as error:
             # A file that the index does not know would never make room for another.
             let_through(error)
@@ -284,7 +276,7 @@ class DiskStore:
                 break
             files.remove_files(self._place, info.key)
             rest -= info.size
-        self._use_index(lambda index: index.reconcile(files.list_files(self._place), **self._bounds))
+        self._known_bounds().reconcile()
         return True
 
     def _forget(self, keys: list[str]) -> None:
@@ -292,63 +284,23 @@ class DiskStore:
             return
         self._remove_files(keys)
         try:
-            self._use_index(lambda index: index.forget(keys))
+            self._known_bounds().forget(keys)
         except (OSError, ImportError) as error:  # a Python without SQLite has no index
             self._tell(error, "written")
-
-    def _use_index(self, action: Callable[[Index | Tally], list[str]]) -> None:
-        """Run action on what keeps the bounds, and remove the files of the keys it gives up."""
-        with section(), self._guard():
-            evicted = self._use_tally(action) if is_open_to_others(self._place) else self._use_database(action)
-        self._remove_files(evicted)
-
-    def _use_tally(self, action: Callable[[Index | Tally], list[str]]) -> list[str]:
-        from gridjit.cache.tally import Tally
-
-        if self._tally is None:
-            self._tally = Tally(self._place)
-        return action(self._tally)
-
-    def _use_database(self, action: Callable[[Index | Tally], list[str]]) -> list[str]:
-        """Return what action gives on the index; a damaged one is rebuilt, once."""
-        from gridjit.cache.index import IndexBroken, check_database, database_identity, remove_database
-
-        anew = False
-        while True:
-            identity = database_identity(self.folder)
-            try:
-                check_database(self.folder)
-                evicted = action(self._open_index())
-            except IndexBroken:
-                self._index = None
-                if anew:
-                    raise
-                anew = True
-                # Another process may have replaced it meanwhile; that one is good.
-                if database_identity(self.folder) == identity:
-                    remove_database(self.folder)
-            except OSError:
-                self._index, self._patience = None, min(self._timeout, _SHORT_WAIT_S)
-                raise
-            else:
-                self._patience = self._timeout
-                return evicted
 
     def _remove_files(self, keys: list[str]) -> None:
         for key in keys:
             files.remove_files(self._place, key)
 
-    def _open_index(self) -> Index:
-        from gridjit.cache.index import Index
+    def _known_bounds(self) -> Bounds:
+        """Return what keeps the folder within its limits, the same for all threads."""
+        from gridjit.cache.bounds import Bounds
 
-        if self._index is None:
-            index = Index(self.folder, timeout=self._patience)
-            if index.is_empty():
-                # New, or made anew beside files that are still good; writers that died left temporaries.
-                files.sweep_temporaries(self._place)
-                self._remove_files(index.reconcile(files.list_files(self._place), **self._bounds))
-            self._index = index
-        return self._index
+        with section(), self._making_bounds:
+            if self._bounds is None:
+                limits = {"max_bytes": self._max_bytes, "max_entries": self._max_entries}
+                self._bounds = Bounds(self._place, **limits, timeout=self._timeout)
+            return self._bounds
 
     def _readable(self) -> bool:
         """Return whether the folder is there and may be used; if it may not be, that is said."""
@@ -390,13 +342,6 @@ class DiskStore:
 
     def _way_without(self) -> str:
         return _NO_SUCH_BASE if self.read_only else _OWN_FOLDER
-
-    def _guard(self) -> Lock:
-        if self._pid != os.getpid():
-            self._pid = os.getpid()
-            _inherited.append(self._index)
-            self._index = None
-        return self._lock
 
 
 def note_use(store: Store, key: str, *, hit: bool) -> None:

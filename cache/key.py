@@ -15,7 +15,7 @@ from gridjit.digests import blake2b, utf8
 from gridjit.values import dataclass
 
 FieldValue: TypeAlias = str | bytes | int
-Field: TypeAlias = tuple[str, FieldValue]
+KeyField: TypeAlias = tuple[str, FieldValue]
 
 DIGEST_BYTES = 32
 # Part of every digest: another way to write fields down gets another number, and so other names.
@@ -26,10 +26,10 @@ _ENCODING = b"gridjit key 2"
 class Key:
     """The labelled fields that name an entry, in order."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[KeyField, ...]
 
     @classmethod
-    def of(cls, fields: Iterable[Field]) -> Key:
+    def of(cls, fields: Iterable[KeyField]) -> Key:
         """Return the key of fields; raises CacheError for a label given twice or a value of another type."""
         listed = tuple(fields)
         values = dict(listed)
@@ -43,7 +43,7 @@ class Key:
         return digest(self.fields)
 
 
-def digest(fields: Iterable[Field]) -> str:
+def digest(fields: Iterable[KeyField]) -> str:
     """Return the blake2b-256 digest of labelled fields, in hexadecimal.
 
     All lengths come first, then all texts: a job has thousands of fields, and so they are put together at once.
@@ -67,7 +67,7 @@ def _joined(values: Iterable[FieldValue]) -> str | None:
         return None
 
 
-def _check(fields: tuple[Field, ...]) -> None:
+def _check(fields: tuple[KeyField, ...]) -> None:
     """Raise CacheError for a label given twice or a value of another type."""
     seen: set[str] = set()
     for label, value in fields:

@@ -28,7 +28,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class UseTotals:
     """Uses added up: how often found and compiled, when first and last (None: never)."""
 
     hits: int = 0
@@ -43,7 +43,7 @@ class Tally:
         return round(self.hits / uses, 4) if uses else None
 
     @classmethod
-    def of(cls, uses: Iterable[Use]) -> Tally:
+    def of(cls, uses: Iterable[Use]) -> UseTotals:
         """Return the sum of uses."""
         known = list(uses)
         times = [use.time for use in known]

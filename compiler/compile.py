@@ -30,7 +30,7 @@ from gridjit.compiler.process.freed_memory import keep_freed_memory
 from gridjit.compiler.recorded.dependencies import discovered, file_dependencies, value_dependencies
 from gridjit.compiler.recorded.library_watch import LibraryWatch
 from gridjit.compiler.recorded.reads import Reads
-from gridjit.compiler.target import Code, CodeGenerator, Lowered
+from gridjit.compiler.target import CodeGenerator, Lowered, ObjectCode
 from gridjit.compiler.view.config import ConfigView
 from gridjit.compiler.view.recording import recording_of
 from gridjit.forking import section
@@ -100,7 +100,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
 def _artifact(
     job: CompileJob,
     lowered: Lowered,
-    code: Code,
+    code: ObjectCode,
     footprint: Footprint,
     effects: Effects,
     dependencies: tuple[Dependency, ...],
@@ -128,14 +128,14 @@ def _artifact(
     )
 
 
-def _show_assembly(job: CompileJob, code: Code) -> None:
+def _show_assembly(job: CompileJob, code: ObjectCode) -> None:
     """Print the assembly, where numba's settings ask for it."""
     if code.assembly and "DUMP_ASSEMBLY" in dumps():
         title = f"ASSEMBLY {job.function.__qualname__}".center(80, "-")
         say("\n".join((title, code.assembly, "=" * 80)), sys.stdout)
 
 
-def _metadata(job: CompileJob, view: ConfigView, lowered: Lowered, code: Code) -> dict[str, Any]:
+def _metadata(job: CompileJob, view: ConfigView, lowered: Lowered, code: ObjectCode) -> dict[str, Any]:
     """Return what is kept with an artifact for launches and for people, besides its dependences."""
     return {
         "launch_config_sensitive": view.is_kernel_launch_config_sensitive(),
@@ -149,7 +149,7 @@ def _metadata(job: CompileJob, view: ConfigView, lowered: Lowered, code: Code) -
     }
 
 
-def _checks(job: CompileJob, code: Code) -> dict[str, Any]:
+def _checks(job: CompileJob, code: ObjectCode) -> dict[str, Any]:
     """Return what a launch of checked code needs: places, which parameters are arrays, and which it writes to."""
     from gridjit.compiler.targets.host.checks.arguments import arrays_in
 
@@ -209,7 +209,7 @@ def _waits_for_grids(lowered: Lowered) -> bool:
     return said or any(word in file.data for file in lowered.linked for word in (_WAIT.encode(), _WAIT_IN_C))
 
 
-def _unseen(code: Code) -> tuple[str, ...]:
+def _unseen(code: ObjectCode) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reason for file in code.consumed for reason in file.unseen))
 
 

@@ -102,7 +102,7 @@ class Lowered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
+class ObjectCode:
     """What a target makes: an object or cubin, and what is known of it.
 
     image: the bytes; suffix: their file suffix (".o", ".cubin"); entry: the symbol to launch.
@@ -132,6 +132,6 @@ class Code:
 class CodeGenerator(Protocol):
     """Makes code for one target kind. Everything it may look at is a parameter."""
 
-    def generate(self, lowered: Lowered, target: Target, options: Options) -> Code:
+    def generate(self, lowered: Lowered, target: Target, options: Options) -> ObjectCode:
         """Return the code of lowered; raises CompileError or UnsupportedError naming kernel, operation and line."""
         ...

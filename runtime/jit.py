@@ -121,12 +121,16 @@ def jit(
         kernel.specialized = bool(signatures) and not isinstance(func_or_sig, list)
         return kernel
 
-    if func_or_sig is None:
-        return functools.partial(decorate, signatures=[])
     if callable(func_or_sig) and not hasattr(func_or_sig, "return_type"):
         return decorate(func_or_sig, [])
-    signatures = func_or_sig if isinstance(func_or_sig, list) else [func_or_sig]
-    return functools.partial(decorate, signatures=signatures)
+    return functools.partial(decorate, signatures=_listed(func_or_sig))
+
+
+def _listed(signatures: Any) -> list[Any]:
+    """Return the signatures that jit was given: none, one or a list."""
+    if signatures is None:
+        return []
+    return signatures if isinstance(signatures, list) else [signatures]
 
 
 def _check(chosen: Options, kept: dict[str, Any]) -> None:

@@ -21,8 +21,8 @@ from gridjit.runtime.settings import Settings, settings
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
     from gridjit.runtime.devices.cuda.device import Devices
-    from gridjit.runtime.pool.pool import Pool
-    from gridjit.runtime.specialize.needs import Recorder
+    from gridjit.runtime.pool.pool import ProcessPool
+    from gridjit.runtime.specialize.needs import NeedLog
     from gridjit.runtime.traced.tracer import Tracer
 
 
@@ -38,7 +38,7 @@ class Session:
         self.compiles_declared = compiles_declared
         self.noting = lock()  # what came of what other processes compile
         self.no_pool = ""
-        self._pool: Pool | None = None
+        self._pool: ProcessPool | None = None
         self._memory_locks = Locks()
         if settings.check_streams:
             from gridjit.runtime.hazards.attached import begin
@@ -129,13 +129,13 @@ class Session:
         """Log what happened; say it on standard error if GRIDJIT_LOG asks. Only then is the message made."""
         report(message, level=level, shown="compiles" in self.settings.log)
 
-    def pool(self, processes: int) -> Pool:
+    def pool(self, processes: int) -> ProcessPool:
         """Return the processes that compile for this one; how many counts when it is first asked for."""
-        from gridjit.runtime.pool.pool import Pool
+        from gridjit.runtime.pool.pool import ProcessPool
 
         with section(), _making:
             if self._pool is None:
-                self._pool = Pool(self.settings, processes)
+                self._pool = ProcessPool(self.settings, processes)
             return self._pool
 
     def without_pool(self, why: str) -> None:
@@ -149,13 +149,13 @@ class Session:
             self._pool.end()
 
     @cached_property
-    def recorder(self) -> Recorder | None:
+    def recorder(self) -> NeedLog | None:
         """What writes down the specializations that this process needs, if that is asked for."""
         if self.settings.record is None:
             return None
-        from gridjit.runtime.specialize.needs import Recorder
+        from gridjit.runtime.specialize.needs import NeedLog
 
-        return Recorder(self.settings.record)
+        return NeedLog(self.settings.record)
 
     @cached_property
     def tracer(self) -> Tracer | None:

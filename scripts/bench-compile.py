@@ -22,7 +22,7 @@ from compile_times.figures import CUBIN, HOST, NUMBA, Figure, Results, figures, 
 from compile_times.processes import KINDS, Times, compiled
 from compile_times.scenarios import fifty_declared, first_tiered, one_edited, ten_sharing, tenth
 
-from gridjit.commands.pictures.bars import Named, bars
+from gridjit.commands.pictures.bars import Bar, bars
 
 
 def main() -> None:
@@ -99,7 +99,7 @@ def _picture(results: Results) -> str:
     for name, times in results.items():
         for kind, color in ((NUMBA, "c6"), (CUBIN, "accent")):
             spent, ours = times[kind].cpu, kind == CUBIN
-            rows.append(Named(name=f"{name}, {kind[0]}", value=spent, said=f"{spent:.2f} s", color=color, bold=ours))
+            rows.append(Bar(name=f"{name}, {kind[0]}", value=spent, said=f"{spent:.2f} s", color=color, bold=ours))
     return bars("CPU time to compile to a cubin", "Medians, the compiler already imported", rows)
 
 

@@ -29,7 +29,7 @@ from gridjit.runtime.args.handler import Place, handler_of
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.indexing import Indexable, index_natively
 from gridjit.runtime.launch.launcher import Launcher
-from gridjit.runtime.launch.ready import Shape
+from gridjit.runtime.launch.ready import ConfigKey
 from gridjit.runtime.native.function import NativeFunction, builtin, native_function
 from gridjit.runtime.native.object_code import code_of, compile_text, put_in_memory
 from gridjit.runtime.native.probes import object_layout
@@ -154,7 +154,7 @@ class _Kernel(Indexable):
     def __init__(self, function: NativeFunction) -> None:
         super().__init__()
         nobody: Any = None
-        self.launcher = Launcher(nobody, Shape(LaunchConfig.of(1, 1)), 0, self._ready)
+        self.launcher = Launcher(nobody, ConfigKey(LaunchConfig.of(1, 1)), 0, self._ready)
         self.launcher.native, self.launcher.fast = function, function.call
 
     def _configure(self, launch: Any) -> ConfiguredKernel:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gridjit.commands.pictures.bars import Named, bars
+from gridjit.commands.pictures.bars import Bar, bars
 
 FOLDER = Path(".benchmarks")
 
@@ -26,10 +26,10 @@ def picture(run: dict[str, Any]) -> str:
     return bars("Launches of an empty kernel, in microseconds", f"make bench, {str(run['datetime'])[:16]}", rows)
 
 
-def _named(one: dict[str, Any], color: str) -> Named:
+def _named(one: dict[str, Any], color: str) -> Bar:
     spent = float(one["extra_info"]["us_per_launch"])
     given = (one.get("params") or {}).get("given", "each time")
-    return Named(name=f"{one['group']}, {given}", value=spent, said=f"{spent:.2f}", color=color)
+    return Bar(name=f"{one['group']}, {given}", value=spent, said=f"{spent:.2f}", color=color)
 
 
 def newest(folder: Path) -> Path | None:

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from gridjit.commands.pictures.bars import Named, bars
+from gridjit.commands.pictures.bars import Bar, bars
 
 DOCS = Path(__file__).parents[1] / "docs"
 PICTURE = DOCS / "launch-cost.svg"
@@ -67,10 +67,10 @@ def picture(text: str) -> str:
     )
 
 
-def _named(shown: str, figure: Figure) -> Named:
+def _named(shown: str, figure: Figure) -> Bar:
     ours = shown.startswith("gridjit")
     times = f" ({figure.multiple:g}x)" if figure.multiple else ""
-    return Named(
+    return Bar(
         name=shown,
         value=figure.microseconds,
         said=f"{figure.microseconds:.2f}{times}",

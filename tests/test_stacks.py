@@ -11,7 +11,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda, interrupts, stacks
-from gridjit.runtime.devices.host.pool import Pool
+from gridjit.runtime.devices.host.pool import ThreadPool
 
 SOON_S = 60.0
 Started = list[Callable[[], None]]
@@ -68,7 +68,7 @@ def test_it_is_done_once_where_there_can_be_no_second_thread(monkeypatch: pytest
 
 def test_a_pools_threads_help_where_the_first_is_lost(lost: Started) -> None:
     helped = threading.Event()
-    Pool().help(helped.set, 1)
+    ThreadPool().help(helped.set, 1)
     assert helped.wait(SOON_S)
     assert lost
 

@@ -12,13 +12,13 @@ from typing import Any
 from gridjit.compiler.targets.host.checks.places import ARRAY_MARK
 from gridjit.compiler.targets.host.library.intrinsics import ITEM, OUTSIDE
 
-Replace = Callable[[Any, str, Any], Any]
+_Replace = Callable[[Any, str, Any], Any]
 
 # What the arrays of an expression are looked for in, as deep as people write.
 _DEEPEST = 32
 
 
-def name_accesses(replace: Replace) -> None:
+def name_accesses(replace: _Replace) -> None:
     """Have everything that is lowered from now on carry source lines and arrays' names."""
     from numba.cuda import debuginfo, lowering
 
@@ -57,7 +57,7 @@ def name_accesses(replace: Replace) -> None:
     _check_indices(replace, lowered)
 
 
-def _check_indices(replace: Replace, lowered: list[tuple[Any, Any]]) -> None:
+def _check_indices(replace: _Replace, lowered: list[tuple[Any, Any]]) -> None:
     """Have indices checked wherever an item's address is computed; what is outside is noted, and named."""
     from numba.cuda import cgutils
 

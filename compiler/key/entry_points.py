@@ -21,17 +21,17 @@ NAME = "init"
 _FILE = "entry_points.txt"
 _WORKING_COPY = rb'"editable"\s*:\s*true'
 
-Installed: TypeAlias = tuple[tuple[str, str, str], ...]
+_Installed: TypeAlias = tuple[tuple[str, str, str], ...]
 
 # Behind the digest of an installation whose files are somebody's working copy.
 _EDITABLE = " editable"
 # What was found when they were loaded, which is what counts from then on; empty before that.
-_loaded: list[Installed] = []
+_loaded: list[_Installed] = []
 
 
 def installed_extensions(
     paths: Sequence[str], described_in: Callable[[str], Iterable[str]] = descriptions
-) -> Installed:
+) -> _Installed:
     """Return (distribution, version, module:function) of each extension that numba would load from these folders.
 
     described_in: returns what describes the distributions in a folder. Of several distributions of one name, the first
@@ -48,7 +48,7 @@ def installed_extensions(
     return tuple(found)
 
 
-def current_extensions() -> Installed:
+def current_extensions() -> _Installed:
     """Return what is loaded; before that, what would be."""
     return _loaded[0] if _loaded else _looked_up(import_path())
 
@@ -72,7 +72,7 @@ def is_editable_origin(origin: bytes) -> bool:
     return re.search(_WORKING_COPY, origin) is not None
 
 
-def note_loaded() -> Installed:
+def note_loaded() -> _Installed:
     """Return what is installed at this moment, just before it is loaded; from now on nothing else counts."""
     if not _loaded:
         _loaded.append(installed_extensions(import_path()))
@@ -80,7 +80,7 @@ def note_loaded() -> Installed:
 
 
 @functools.lru_cache(maxsize=4)
-def _looked_up(paths: tuple[str, ...]) -> Installed:
+def _looked_up(paths: tuple[str, ...]) -> _Installed:
     return installed_extensions(paths, first_look(paths).__getitem__)
 
 

@@ -16,7 +16,7 @@ from gridjit.compiler.key.source.files import read_regular
 from gridjit.compiler.target import Header, LinkedFile
 from gridjit.values import dataclass
 
-Read = Callable[[str], bytes | None]
+_Read = Callable[[str], bytes | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ def with_header(file: LinkedFile, path: str, absent: Iterable[str] = ()) -> Link
     return replace(file, headers=headers, absent=tuple(sorted({*file.absent, *missing, *absent} - found.keys())))
 
 
-def collect(file: LinkedFile, also: Iterable[str], read: Read) -> tuple[dict[str, bytes], set[str]]:
+def collect(file: LinkedFile, also: Iterable[str], read: _Read) -> tuple[dict[str, bytes], set[str]]:
     """Return the headers that file, and those of the paths also, include, directly or not; and where there was none."""
     texts: dict[str, bytes | None] = {file.name: file.data}
     scanned: dict[str, Includes] = {}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import dis
 
 # A name, and the value that goes by it.
-Named = tuple[str, object]
+_Named = tuple[str, object]
 
 _DEEPEST = 64
 # Modules whose objects say nothing about code.
@@ -40,19 +40,19 @@ _WRITES = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attribute:
+class InstalledObject:
     """Something that is an attribute of a module of installed code, by the names of both."""
 
     module: str
     name: str
 
 
-def made_with(found: Registration) -> list[Named]:
-    """Return what the functions of a registration hold; an Attribute for what their libraries' modules hold too."""
+def made_with(found: Registration) -> list[_Named]:
+    """Return what the functions of a registration hold; an InstalledObject for what libraries hold too."""
     return held_by(*found.sources)
 
 
-def held_by(*sources: object) -> list[Named]:
+def held_by(*sources: object) -> list[_Named]:
     """Return what functions and classes hold, at any depth of installed code; see made_with."""
     walk = _Holdings()
     for source in sources:
@@ -70,7 +70,7 @@ def settled_text(value: object) -> str | None:
         return _code_text(value) if _is_known(value) else None
     if isinstance(value, enum.Enum) and _is_known(type(value)):
         return f"{type_name(type(value))} {value._name_} {scalar_text(value._value_)}"
-    return f"{value.module}.{value.name}" if type(value) is Attribute else scalar_text(value)
+    return f"{value.module}.{value.name}" if type(value) is InstalledObject else scalar_text(value)
 
 
 def is_of_no_matter(kind: type) -> bool:
@@ -82,7 +82,7 @@ class _Holdings:
     """One visit of what functions hold."""
 
     def __init__(self) -> None:
-        self.values: list[Named] = []
+        self.values: list[_Named] = []
         self._seen: dict[int, object] = {}
 
     def source(self, source: object) -> None:
@@ -142,7 +142,7 @@ class _Holdings:
             self.values.append((name, value if scalar_text(value) is not None else _attribute_of(value) or value))
 
 
-def _held_by(function: FunctionType) -> Iterator[Named]:
+def _held_by(function: FunctionType) -> Iterator[_Named]:
     yield from closure_of(function).items()
     yield from ((f"default {number}", value) for number, value in enumerate(function.__defaults__ or ()))
     yield from (function.__kwdefaults__ or {}).items()
@@ -222,7 +222,7 @@ def _is_known(found: FunctionType | type) -> bool:
     return is_library(name) or name == "builtins" or owner_of(found) is not None
 
 
-def _attribute_of(value: object) -> Attribute | None:
+def _attribute_of(value: object) -> InstalledObject | None:
     """Return what a value is of a module of installed code, which makes it that library's own; None for others."""
     owner = type(value)
     if isinstance(value, type | FunctionType | tuple | enum.Enum):
@@ -231,7 +231,7 @@ def _attribute_of(value: object) -> Attribute | None:
         return None
     holding = [one for one in installed_modules() if _holds(one, value)]
     names = [(name_of_module(one), name) for one in holding for name, item in [*vars(one).items()] if item is value]
-    return Attribute(module=min(names)[0], name=min(names)[1]) if names else None
+    return InstalledObject(module=min(names)[0], name=min(names)[1]) if names else None
 
 
 def _methods_in(value: object) -> list[FunctionType]:

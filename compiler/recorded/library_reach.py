@@ -34,7 +34,7 @@ from gridjit.compiler.recorded.code_names import CodeNames, names_in, names_of
 from gridjit.compiler.recorded.library_code import METHODS, name_now, unseen_code
 from gridjit.compiler.recorded.library_settings import (
     DECLARED,
-    Setting,
+    LibrarySetting,
     declaration_of,
     is_users,
     setting_now,
@@ -49,12 +49,12 @@ from gridjit.values import dataclass
 class Reach:
     """What installed code reaches: its settings, the distributions that its code is of, and names of code in them."""
 
-    settings: tuple[Setting, ...]
+    settings: tuple[LibrarySetting, ...]
     distributions: frozenset[Distribution]
     # Names that stand for functions and classes, written as settings are. One that ends in a dot: a class's methods.
-    code: tuple[Setting, ...] = ()
+    code: tuple[LibrarySetting, ...] = ()
 
-    def texts(self) -> dict[Setting, str | None]:
+    def texts(self) -> dict[LibrarySetting, str | None]:
         """Return the text of each setting now, or None if it is not a setting any more."""
         return {setting: setting_now(*setting) for setting in self.settings}
 
@@ -63,7 +63,7 @@ class Reach:
         reasons = (*(unseen_now(*one) for one in self.settings), *(unseen_code(*one) for one in self.code))
         return tuple(dict.fromkeys(reason for reason in reasons if reason))
 
-    def code_texts(self) -> dict[Setting, str | None]:
+    def code_texts(self) -> dict[LibrarySetting, str | None]:
         """Return what each name of code stands for now, or None if that is unknown."""
         return {named: name_now(*named) for named in self.code}
 
@@ -90,8 +90,8 @@ class _Walk:
     """One visit of installed code, by the names in it. Whatever it reads is among them."""
 
     def __init__(self) -> None:
-        self.settings: dict[Setting, None] = {}
-        self.code: dict[Setting, None] = {}
+        self.settings: dict[LibrarySetting, None] = {}
+        self.code: dict[LibrarySetting, None] = {}
         self.distributions: set[Distribution] = set()
         self.modules: dict[str, None] = {}
         self._pending: deque[FunctionType | type] = deque()

@@ -1,4 +1,4 @@
-"""Setting: a plain value of an installed module or class that programs may set, and its text as it is now.
+"""LibrarySetting: a plain value of an installed module or class that programs may set, and its text as it is now.
 
 A plain value is a bool, a number, a text, None, an enum's member, or a tuple of those. A package can declare what else
 its code depends on through a function `__gridjit_settings__()` of its top-level module.
@@ -22,7 +22,7 @@ from gridjit.interrupts import let_through
 # How the function that declares a package's settings is written among them.
 DECLARED = "__gridjit_settings__()"
 # A setting is named by its module and its path inside it: ("mylib.config", "TILE"), ("mylib.plan", "Plan.DEPTH").
-Setting = tuple[str, str]
+LibrarySetting = tuple[str, str]
 
 
 def setting_now(module: str, path: str) -> str | None:

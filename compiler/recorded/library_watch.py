@@ -20,7 +20,7 @@ from gridjit.compiler.phases import phase
 from gridjit.compiler.recorded.dependencies import library_code_dependency
 from gridjit.compiler.recorded.library_code import names_text
 from gridjit.compiler.recorded.library_reach import Reach, reach
-from gridjit.compiler.recorded.library_settings import Setting
+from gridjit.compiler.recorded.library_settings import LibrarySetting
 from gridjit.compiler.recorded.loaded_settings import as_loaded, roots
 from gridjit.compiler.recorded.written_out import is_written_out
 from gridjit.interrupts import let_through
@@ -30,8 +30,8 @@ class LibraryWatch:
     """A block around one compile. If looking at installed code raises, the disk cache is lost, never the launch."""
 
     def __init__(self) -> None:
-        self._before: dict[Setting, str | None] = {}
-        self._code_before: dict[Setting, str | None] = {}
+        self._before: dict[LibrarySetting, str | None] = {}
+        self._code_before: dict[LibrarySetting, str | None] = {}
         self._problem: Exception | None = None
 
     def __enter__(self) -> LibraryWatch:

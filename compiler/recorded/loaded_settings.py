@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable
 from gridjit.compiler.key.extensions import all_registrations, extensions, sources_fingerprint
 from gridjit.compiler.key.registrations import Registration
 from gridjit.compiler.recorded.library_reach import reach
-from gridjit.compiler.recorded.library_settings import Setting
+from gridjit.compiler.recorded.library_settings import LibrarySetting
 
 # The settings of modules that were imported with the installed extensions. A process that has not loaded them yet
 # will find the same.
-_as_loaded: dict[Setting, str | None] = {}
+_as_loaded: dict[LibrarySetting, str | None] = {}
 
 
 def note_loaded_settings(imported: Collection[str]) -> None:
@@ -20,7 +20,7 @@ def note_loaded_settings(imported: Collection[str]) -> None:
     _as_loaded.update((setting, text) for setting, text in found.items() if setting[0] in imported)
 
 
-def as_loaded(setting: Setting) -> str | None:
+def as_loaded(setting: LibrarySetting) -> str | None:
     """Return what a setting was when the installed extensions were loaded; None if it was not there."""
     return _as_loaded.get(setting)
 

@@ -26,7 +26,7 @@ from gridjit.compiler.recorded.value_path import ValuePath, follow, shown
 from gridjit.interrupts import let_through
 
 # What the walk over the job's source saw: (id of a namespace or a cell, name) -> the value, and its text in the key.
-Known = Mapping[tuple[int, str], tuple[object, str]]
+_Known = Mapping[tuple[int, str], tuple[object, str]]
 # How deep in containers modules and functions are looked for.
 _DEPTH = 4
 _MOST_ITEMS = 1000
@@ -43,7 +43,7 @@ class Reads:
     def __init__(
         self,
         function: Callable[..., Any],
-        known: Known | None = None,
+        known: _Known | None = None,
         *,
         lines: bool = False,
         is_leaf: Callable[[str], bool] = is_library,
@@ -52,7 +52,7 @@ class Reads:
         self.private: dict[str, None] = {}
         self._covered = tuple(covered)
         self._stray = StrayFunctions()
-        self._known: Known = known or {}
+        self._known: _Known = known or {}
         self._lines = lines
         self._is_leaf = is_leaf
         self._taken: dict[ValuePath, tuple[object, str]] = {}
@@ -241,8 +241,6 @@ class _Visit(Visit):
 
     def running(self, what: str, value: object) -> str:
         """Return the digest of what runs while kernels are compiled; raises OpaqueValue for what cannot be followed."""
-        from gridjit.compiler.key.source.fingerprint import fingerprint_values
-
         found = fingerprint_values([(what, value)], running=True)
         if found.opaque:
             raise OpaqueValue(f"has a {what} that cannot be followed: {found.opaque[0]}")

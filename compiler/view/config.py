@@ -15,7 +15,7 @@ from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import HAS_ARGUMENTS, PRESENCE, Effects, FactValue, Footprint, Markable
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.compiler.view.arguments import ArgumentsView
-from gridjit.compiler.view.recording import Launch, Recording, recording_of, remember, see, visible_view
+from gridjit.compiler.view.recording import LaterLaunch, Recording, recording_of, remember, see, visible_view
 from gridjit.compiler.view.recording import while_current as while_current
 
 
@@ -126,7 +126,7 @@ class ConfigView:
         if any(holds(callback, self) for callback in self.pre_launch_callbacks):
             recording_of(self).snapshot()
 
-    def follow(self, later: Callable[[], Launch | None]) -> None:
+    def follow(self, later: Callable[[], LaterLaunch | None]) -> None:
         """Tell, once the compilation has ended, of the launch that later returns; see Recording.follow."""
         recording_of(self).follow(later)
 

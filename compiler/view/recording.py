@@ -29,7 +29,7 @@ from gridjit.compiler.view.arguments import ArgumentsView
 Result = TypeVar("Result")
 Given = ParamSpec("Given")
 # A launch's configuration and arguments.
-Launch: TypeAlias = "tuple[LaunchConfig, Sequence[Any]]"
+LaterLaunch: TypeAlias = "tuple[LaunchConfig, Sequence[Any]]"
 
 
 class Listener(Protocol):
@@ -75,7 +75,7 @@ class Recording:
     def __init__(self, config: LaunchConfig | None, arguments: Sequence[Any] | None, required: int = 0) -> None:
         self.config = config
         self.arguments = arguments
-        self._later: Callable[[], Launch | None] | None = None
+        self._later: Callable[[], LaterLaunch | None] | None = None
         self.listener: Listener | None = None
         self.shelf: Shelf | None = None
         self.arguments_view = None if arguments is None else ArgumentsView(self, arguments)
@@ -90,7 +90,7 @@ class Recording:
         self.said_sharedmem: int | None = None
         self._facts: dict[str, Fact] = {}
 
-    def follow(self, later: Callable[[], Launch | None]) -> None:
+    def follow(self, later: Callable[[], LaterLaunch | None]) -> None:
         """End the compilation. From now on, reads while hooks of its code are called see that launch.
 
         later: returns the launch of the code whose hooks this thread is calling, or None. It must not refer to the
@@ -99,7 +99,7 @@ class Recording:
         self._later = later
 
     @property
-    def later(self) -> Launch | None:
+    def later(self) -> LaterLaunch | None:
         """The launch whose hooks this thread calls after the compilation; None otherwise."""
         return None if self._later is None else self._later()
 

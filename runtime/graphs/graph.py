@@ -13,7 +13,7 @@ from gridjit.runtime.attention import recorder_of, recorders
 from gridjit.runtime.current import current_stream
 from gridjit.runtime.graphs.kept import memory_in
 from gridjit.runtime.graphs.nodes import Node, Nodes
-from gridjit.runtime.graphs.recording import Recording, Step, Unmoved
+from gridjit.runtime.graphs.recording import GraphRecording, RecordedNode, Unmoved
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import PER_THREAD, Stream, new_stream, stream_handle
 
@@ -37,8 +37,8 @@ class Graph:
         self.stream = stream
         self._is_own = is_own
         self._device = device
-        self._recording: Recording | None = None
-        self._steps: list[Step] = []
+        self._recording: GraphRecording | None = None
+        self._steps: list[RecordedNode] = []
         self._nodes: Nodes | None = None
         self._runnable: Runnable | None = None
         self._closed = False
@@ -57,7 +57,7 @@ class Graph:
             raise LaunchError(
                 f"{self.stream!r} is being captured by someone else: launch in it as it is, or record later"
             )
-        self._recording = Recording(self._device.capture(handle), self.stream)
+        self._recording = GraphRecording(self._device.capture(handle), self.stream)
         # Machine code that launches in the stream finds another object here, and leaves the launch to Python.
         self.stream._live = self._recording  # type: ignore[assignment]
         recorders[self._key] = self._recording
@@ -87,7 +87,7 @@ class Graph:
     def _key(self) -> tuple[int, int]:
         return id(self._device.timeline), stream_handle(self.stream)
 
-    def _key_of(self, recording: Recording) -> tuple[int, int]:
+    def _key_of(self, recording: GraphRecording) -> tuple[int, int]:
         return next((key for key, known in recorders.items() if known is recording), (0, 0))
 
     @contextlib.contextmanager
@@ -147,7 +147,9 @@ class Graph:
             runnable.update(step.handle, ready.loaded, step.launcher.config, ready.sharedmem, packed)
             runnable.keep_until_done(memory_in(step.keep))
             kept = (ready.loaded, given, transfer)
-            self._steps[step.node.index] = Step(node=step.node, handle=step.handle, keep=kept, launcher=step.launcher)
+            self._steps[step.node.index] = RecordedNode(
+                node=step.node, handle=step.handle, keep=kept, launcher=step.launcher
+            )
 
     def _live(self) -> Runnable:
         if self._runnable is None:
@@ -214,7 +216,7 @@ def _arguments(given: Any) -> tuple[Any, ...]:
     return tuple(given)
 
 
-def _let_go(runnable: Runnable, steps: list[Step]) -> None:
+def _let_go(runnable: Runnable, steps: list[RecordedNode]) -> None:
     """Give up what a graph has."""
     runnable.keep_until_done(memory_in([step.keep for step in steps]))
     runnable.close()
@@ -230,7 +232,7 @@ def _prepared(launcher: Launcher, given: tuple[Any, ...]) -> tuple[Ready, bytes,
     if kernel.extensions:
         raise LaunchError(f"{kernel.name} has extensions, which prepare arguments of one launch: record again")
     handlers = handlers_of(kernel, given)
-    key = (launcher.shape, session().ordinal(kernel._target), *kinds_of(kernel, handlers, given))
+    key = (launcher.config_key, session().ordinal(kernel._target), *kinds_of(kernel, handlers, given))
     ready = launcher.ready.get(key) or prepare(launcher, given, handlers, key)
     transfer = Unmoved(ready.loaded.device.staging, launcher.stream, kernel)
     transfer.expect(given)

@@ -75,7 +75,7 @@ class Nodes(Sequence[Node]):
         return repr(list(self._nodes))
 
 
-class Names:
+class NodeNames:
     """The names of a graph's nodes, each once: what is wanted again gets a number."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Recording: the work added to a stream while a graph is recorded, node by node, with what each keeps alive."""
+"""GraphRecording: the work added to a stream while a graph is recorded, node by node, with what each keeps alive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gridjit.compiler.errors import ArgumentError, LaunchError
 from gridjit.forking import lock, section
 from gridjit.runtime.args.staging import Transfer
-from gridjit.runtime.graphs.nodes import Names, Node
+from gridjit.runtime.graphs.nodes import Node, NodeNames
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Step:
+class RecordedNode:
     """A node with what it needs. handle: the device's for it. keep: what must live as long. launcher: of a launch."""
 
     node: Node
@@ -28,15 +28,15 @@ class Step:
     launcher: Launcher | None = None
 
 
-class Recording:
+class GraphRecording:
     """What is recorded in one stream. capture: the device's part of it. names: that nodes get, the innermost last."""
 
     def __init__(self, capture: Capture, stream: Any) -> None:
         self.capture = capture
         self.stream = stream
-        self.steps: list[Step] = []
+        self.steps: list[RecordedNode] = []
         self.names: list[str] = []
-        self._given = Names()
+        self._given = NodeNames()
         self._adding = lock()
 
     def transfer(self, launcher: Launcher, ready: Ready) -> Transfer:
@@ -62,7 +62,7 @@ class Recording:
         name = self._given.new(self.names[-1] if self.names else name)
         config = None if launcher is None else launcher.config
         node = Node(index=len(self.steps), name=name, kind=kind, config=config)
-        self.steps.append(Step(node=node, handle=handle, keep=keep, launcher=launcher))
+        self.steps.append(RecordedNode(node=node, handle=handle, keep=keep, launcher=launcher))
 
     def add_captured(self, count: int) -> None:
         """Add nodes for what others gave to the stream."""
@@ -107,5 +107,5 @@ def refuse_what_follows(name: str, after: object) -> None:
 if TYPE_CHECKING:
     from gridjit.runtime.attention import Recorder
 
-    _recorder: type[Recorder] = Recording
+    _recorder: type[Recorder] = GraphRecording
     _space: type[Space]

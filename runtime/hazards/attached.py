@@ -21,12 +21,19 @@ from gridjit.runtime.memory.space import HOST_SPACE, Memory, Owners, Space
 from gridjit.runtime.queues.timeline import HOST
 from gridjit.runtime.streams import LEGACY, Timeline, stream_handle
 
-_own = threading.local()
+
+class _Own(threading.local):
+    """What the calling thread does. quiet: nothing is learned of its waits."""
+
+    quiet = False
+
+
+_own = _Own()
 # What was replaced: the objects, and under which names.
 _replaced: list[tuple[Any, str]] = []
 
 
-class Watching(Checker):
+class AttachedChecker(Checker):
     """The checker, and what attaches it. store: returns where machine code is kept."""
 
     def __init__(self, store: Callable[[], Store]) -> None:
@@ -53,7 +60,7 @@ class Watching(Checker):
 def begin(store: Callable[[], Store]) -> None:
     """Check from now on. store: returns where machine code is kept."""
     if not watchers:
-        watching = Watching(store)
+        watching = AttachedChecker(store)
         watching.watch_timeline(HOST)
         watching.watch_space(HOST_SPACE)
         watchers.append(watching)
@@ -62,7 +69,7 @@ def begin(store: Callable[[], Store]) -> None:
 def end() -> None:
     """Check no more: launchers that live on are known to nobody."""
     for watcher in watchers:
-        if isinstance(watcher, Watching):
+        if isinstance(watcher, AttachedChecker):
             watcher.begin()
     watchers.clear()
     while _replaced:
@@ -98,7 +105,7 @@ def attach_to_timeline(checker: Checker, timeline: Any) -> None:
 
         @functools.wraps(call)
         def called(*given: Any) -> Any:
-            if getattr(_own, "quiet", False):
+            if _own.quiet:
                 return call(*given)
             clock = what(*given)
             try:
@@ -200,7 +207,7 @@ def attach_to_space(checker: Checker, space: Any) -> None:
 
 def _quietly(call: Callable[..., None], *given: Any) -> None:
     """Call, and learn nothing of waits within: the host waits for copies for which a GPU does not."""
-    before, _own.quiet = getattr(_own, "quiet", False), True
+    before, _own.quiet = _own.quiet, True
     try:
         call(*given)
     finally:

@@ -21,7 +21,7 @@ from gridjit.runtime.attention import recorder_of, recorders
 from gridjit.runtime.hazards.arguments import Passed, Quick, arguments_of, arrays_of, kinds_in_place
 from gridjit.runtime.hazards.clocks import Clock, Clocks, Line, Lines
 from gridjit.runtime.hazards.places import Site, here
-from gridjit.runtime.hazards.ranges import Piece, Ranges, Use
+from gridjit.runtime.hazards.ranges import MemoryUse, Ranges, UsedMemory
 from gridjit.runtime.hazards.repeats import NotedUse, Repeat, Repeats
 from gridjit.runtime.hazards.work import Work, hazard, host_hazard
 from gridjit.runtime.streams import LEGACY, PER_THREAD, stream_handle
@@ -33,21 +33,22 @@ if TYPE_CHECKING:
     from gridjit.runtime.streams import Timeline
 
 # Memory that work uses: where, what the work calls it, and whether it may write it.
-Used: TypeAlias = "tuple[Piece | None, str, bool]"
+Used: TypeAlias = "tuple[UsedMemory | None, str, bool]"
 # A stream: its timeline's id, its handle, and the thread of a thread's own default stream.
-Key = tuple[int, int, int]
-_threads = threading.local()
+_Key = tuple[int, int, int]
 _numbers = itertools.count(1)
 # Specializations whose arguments are known, before they are looked at anew.
 _MOST = 4096
 
 
-def _thread() -> int:
-    """Return the calling thread's number; those of the interpreter are given again to threads that begin later."""
-    if not hasattr(_threads, "number"):
-        _threads.number = next(_numbers)
-    number: int = _threads.number
-    return number
+class _Threads(threading.local):
+    """The calling thread's number; those of the interpreter are given again to threads that begin later."""
+
+    def __init__(self) -> None:
+        self.number = next(_numbers)
+
+
+_threads = _Threads()
 
 
 class Checker:
@@ -70,7 +71,7 @@ class Checker:
         self.clocks.disturb_all()
         self.clocks = Clocks()
         self.ranges = Ranges(self._is_over)
-        self._lines: dict[Key, Line] = {}
+        self._lines: dict[_Key, Line] = {}
         self._devices: dict[int, Lines] = {}
         self._events: dict[int, Clock] = {}
 
@@ -203,7 +204,7 @@ class Checker:
         self._note(line, work, found)
         return line
 
-    def _disturb(self, number: int, piece: Piece, writes: bool) -> None:
+    def _disturb(self, number: int, piece: UsedMemory, writes: bool) -> None:
         """Have launches in other lines looked at again that this line's use of memory must come before or after."""
         for known in (piece, *piece.others):
             if known.write is not None and known.write[0] != number:
@@ -233,7 +234,7 @@ class Checker:
                 for known in piece.others:
                     self._check(line, work, known, name, writes)
 
-    def _check(self, line: Line, work: Work, piece: Piece, name: str, writes: bool) -> None:
+    def _check(self, line: Line, work: Work, piece: UsedMemory, name: str, writes: bool) -> None:
         number, orders, last = line.number, self.clocks.orders, piece.write
         if last is not None and last[0] != number and not orders(last[0], last[1], line):
             raise hazard(work, name, piece, last, writes=writes, wrote=True)
@@ -248,7 +249,7 @@ class Checker:
             return True
         return handle > PER_THREAD and timeline.capturing(handle)
 
-    def _is_over(self, use: Use) -> bool:
+    def _is_over(self, use: MemoryUse) -> bool:
         return self.clocks.is_done(use[0], use[1])
 
     # -- memory ------------------------------------------------------------------------------------------------------
@@ -273,7 +274,7 @@ class Checker:
         if self.ended:
             self._see_to_ends()
         handle = stream or LEGACY
-        key = (id(timeline), handle, _thread() if handle == PER_THREAD else 0)
+        key = (id(timeline), handle, _threads.number if handle == PER_THREAD else 0)
         if (known := self._lines.get(key)) is not None:
             return known
         lines = self._devices.get(key[0])

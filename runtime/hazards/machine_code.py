@@ -15,7 +15,7 @@ from gridjit.cache.store import Store
 from gridjit.runtime.attention import CHOSEN
 from gridjit.runtime.hazards.clocks import Line
 from gridjit.runtime.hazards.places import Site
-from gridjit.runtime.hazards.ranges import Piece
+from gridjit.runtime.hazards.ranges import UsedMemory
 from gridjit.runtime.hazards.repeats import Repeat, Repeats
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.native.placement import environment, for_ever, repeats_address
@@ -59,7 +59,7 @@ def _found(configured: type, launcher: type) -> Iterator[tuple[str, int]]:
         ("site", Repeat, "site"),
         ("place", Site, "place"),
         ("places", Site, "places"),
-        ("key", Piece, "key"),
+        ("key", UsedMemory, "key"),
         ("parameters", DeviceArray, "_parameters"),
     ):
         if (offset := slot_offset(owner, slot)) is None:
@@ -78,7 +78,7 @@ def _length_of_deques() -> int:
 
 def _record(launch: int, python: Callable[..., None]) -> RepeatsRecord | None:
     made = RepeatsRecord(launch=launch, python=id(for_ever(python)), chosen=CHOSEN)
-    made.repeats_type, made.piece_type, made.array_type = id(Repeats), id(Piece), id(DeviceArray)
+    made.repeats_type, made.piece_type, made.array_type = id(Repeats), id(UsedMemory), id(DeviceArray)
     try:
         for name in API:
             setattr(made, name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)

@@ -13,7 +13,7 @@ _OURS = ("gridjit", "numba_cuda")
 _MOST = 8
 
 
-class Place(NamedTuple):
+class CodePosition(NamedTuple):
     """A point in a function's code."""
 
     code: CodeType | None
@@ -44,11 +44,11 @@ class Site:
 
     __slots__ = ("place", "places")
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: CodePosition) -> None:
         self.place = place
-        self.places: tuple[Place, ...] = (place,)
+        self.places: tuple[CodePosition, ...] = (place,)
 
-    def move(self, place: Place) -> None:
+    def move(self, place: CodePosition) -> None:
         """Note that it is made at a place now."""
         before = self.place
         known = next((one for one in self.places if one.is_at(*place)), None)
@@ -60,11 +60,11 @@ class Site:
         return str(self.place)
 
 
-def here() -> Place:
+def here() -> CodePosition:
     """Return where the innermost function of the user's is now."""
     frame = sys._getframe(1)
     while frame is not None:
         if not _is_ours(frame.f_globals.get("__name__")):
-            return Place(frame.f_code, frame.f_lasti)
+            return CodePosition(frame.f_code, frame.f_lasti)
         frame = frame.f_back  # type: ignore[assignment]
-    return Place(None, 0)
+    return CodePosition(None, 0)

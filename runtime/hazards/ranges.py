@@ -25,10 +25,10 @@ MOST = 4096
 _WORK = 1000
 
 # A line's number, the time there, and what it was for who reads an error: the work, and the name of the argument.
-Use = tuple[int, int, Any, str]
+MemoryUse = tuple[int, int, Any, str]
 
 
-class Piece:
+class UsedMemory:
     """Memory that was used. low, high: the addresses that it lies between. layout, origin: where its items are.
 
     key: how a launch passes it, until it is forgotten. kind: of the array that it is known by to launches that are made
@@ -47,11 +47,11 @@ class Piece:
         self.high = origin + high
         self.layout = layout
         self.origin = origin
-        self.write: Use | None = None
-        self.reads: dict[int, Use] = {}
-        self.others: list[Piece] = []
+        self.write: MemoryUse | None = None
+        self.reads: dict[int, MemoryUse] = {}
+        self.others: list[UsedMemory] = []
 
-    def uses(self) -> Iterator[Use]:
+    def uses(self) -> Iterator[MemoryUse]:
         """Yield what used it."""
         if self.write is not None:
             yield self.write
@@ -70,17 +70,17 @@ class Piece:
 class Ranges:
     """All pieces, by how a launch passes them and by their addresses. is_over: whether a use can matter no more."""
 
-    def __init__(self, is_over: Callable[[Use], bool]) -> None:
+    def __init__(self, is_over: Callable[[MemoryUse], bool]) -> None:
         self._is_over = is_over
-        self._known: dict[bytes, Piece] = {}
-        self._pieces: list[Piece] = []  # by low
+        self._known: dict[bytes, UsedMemory] = {}
+        self._pieces: list[UsedMemory] = []  # by low
         self._lows: list[int] = []
         # How many pieces there are of each length: whoever looks for some bytes begins the longest before them.
         self._lengths: dict[int, int] = {}
         self._longest = 0
         self._limit = MOST
 
-    def piece(self, parameters: bytes) -> Piece | None:
+    def piece(self, parameters: bytes) -> UsedMemory | None:
         """Return the piece that an array's packed launch parameters stand for; None if it has no items."""
         if parameters in self._known:
             return self._known[parameters]
@@ -88,12 +88,12 @@ class Ranges:
         _, _, _, itemsize, address, *dims = struct.unpack("@" + array_codes(ndim), parameters)
         return self._learn(parameters, address, itemsize, tuple(dims[:ndim]), tuple(dims[ndim:]))
 
-    def piece_of(self, ghost: Any) -> Piece | None:
+    def piece_of(self, ghost: Any) -> UsedMemory | None:
         """Return the piece that an array of NumPy's, or a ghost, stands for; None if it has no items."""
         parts = array_struct(address_of(ghost), ghost.size, ghost.itemsize, ghost.shape, ghost.strides)
         return self.piece(struct.pack("@" + array_codes(ghost.ndim), *parts))
 
-    def bytes_at(self, address: int, size: int) -> Piece | None:
+    def bytes_at(self, address: int, size: int) -> UsedMemory | None:
         """Return the piece of so many bytes at an address."""
         return self.piece(struct.pack("@" + array_codes(1), *array_struct(address, size, 1, (size,), (1,))))
 
@@ -102,18 +102,18 @@ class Ranges:
         for piece in self._between(low, high):
             self._remove(piece)
 
-    def uses(self) -> Iterator[Use]:
+    def uses(self) -> Iterator[MemoryUse]:
         """Yield what used any piece."""
         for piece in self._pieces:
             yield from piece.uses()
 
     # -- keeping them ------------------------------------------------------------------------------------------------
 
-    def _learn(self, key: bytes, address: int, itemsize: int, shape: Any, strides: Any) -> Piece | None:
+    def _learn(self, key: bytes, address: int, itemsize: int, shape: Any, strides: Any) -> UsedMemory | None:
         if 0 in shape or not itemsize:
             return None
         self._make_room()
-        made = Piece(key, StridedLayout(shape, itemsize=itemsize, strides_in_bytes=strides), address)
+        made = UsedMemory(key, StridedLayout(shape, itemsize=itemsize, strides_in_bytes=strides), address)
         for other in self._between(made.low, made.high):
             if _share(made, other):
                 made.others.append(other)
@@ -125,7 +125,7 @@ class Ranges:
         self._known[key] = made
         return made
 
-    def _remove(self, piece: Piece) -> None:
+    def _remove(self, piece: UsedMemory) -> None:
         at = bisect.bisect_left(self._lows, piece.low)
         while self._pieces[at] is not piece:
             at += 1
@@ -147,7 +147,7 @@ class Ranges:
             if length == self._longest:
                 self._longest = max(self._lengths, default=0)
 
-    def _between(self, low: int, high: int) -> list[Piece]:
+    def _between(self, low: int, high: int) -> list[UsedMemory]:
         """Return the pieces that lie between two addresses, at least in part."""
         first = bisect.bisect_left(self._lows, low - self._longest)
         last = bisect.bisect_left(self._lows, high)
@@ -159,7 +159,7 @@ class Ranges:
             self._drop(lambda piece: all(map(self._is_over, piece.uses())))
             self._limit = max(MOST, 2 * len(self._pieces))
 
-    def _drop(self, is_gone: Callable[[Piece], bool]) -> None:
+    def _drop(self, is_gone: Callable[[UsedMemory], bool]) -> None:
         left = [piece for piece in self._pieces if not is_gone(piece)]
         stay = set(map(id, left))
         known = {key: piece for key, piece in self._known.items() if id(piece) in stay}
@@ -174,7 +174,7 @@ class Ranges:
         self._known = known
 
 
-def _share(one: Piece, other: Piece) -> bool:
+def _share(one: UsedMemory, other: UsedMemory) -> bool:
     """Return whether two pieces whose bounds overlap share bytes; True where that takes long to tell."""
     if one.is_solid and other.is_solid:
         return True

@@ -15,7 +15,7 @@ from typing import Any
 from gridjit.runtime.attention import chosen
 from gridjit.runtime.hazards.clocks import Line
 from gridjit.runtime.hazards.places import Site, here
-from gridjit.runtime.hazards.ranges import Piece
+from gridjit.runtime.hazards.ranges import UsedMemory
 from gridjit.runtime.hazards.work import Work
 from gridjit.runtime.memory.device_array import DeviceArray
 
@@ -23,7 +23,7 @@ from gridjit.runtime.memory.device_array import DeviceArray
 _MOST = 4
 
 # Memory that a launch uses, what it calls it, and whether it may write it.
-NotedUse = tuple[Piece, str, bool]
+NotedUse = tuple[UsedMemory, str, bool]
 
 
 class Repeat:
@@ -51,7 +51,7 @@ class Repeat:
         if len(args) != len(self.pattern):
             return False
         for arg, wanted in zip(args, self.pattern, strict=True):
-            if type(wanted) is not Piece:
+            if type(wanted) is not UsedMemory:
                 if type(arg) is not wanted:
                     return False
             # No two arrays have the same object there; a piece that is forgotten has none. Nor do two types: whoever

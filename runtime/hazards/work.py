@@ -6,8 +6,8 @@ import os
 from typing import NamedTuple
 
 from gridjit.compiler.errors import HazardError
-from gridjit.runtime.hazards.places import Place, Site
-from gridjit.runtime.hazards.ranges import Piece, Use
+from gridjit.runtime.hazards.places import CodePosition, Site
+from gridjit.runtime.hazards.ranges import MemoryUse, UsedMemory
 from gridjit.runtime.streams import LEGACY, PER_THREAD
 
 
@@ -19,7 +19,7 @@ class Work(NamedTuple):
 
     what: str
     stream: int
-    place: Place | Site
+    place: CodePosition | Site
 
     def __str__(self) -> str:
         path, _, line = str(self.place).rpartition(":")
@@ -33,7 +33,7 @@ def stream_name(handle: int) -> str:
     return "the thread's own default stream" if handle == PER_THREAD else f"stream 0x{handle:x}"
 
 
-def hazard(work: Work, name: str, piece: Piece, earlier: Use, *, writes: bool, wrote: bool) -> HazardError:
+def hazard(work: Work, name: str, piece: UsedMemory, earlier: MemoryUse, *, writes: bool, wrote: bool) -> HazardError:
     """Return the error of work that uses memory while earlier work may still use it.
 
     name: what the work calls its array. writes, wrote: which of both write.
@@ -47,7 +47,7 @@ def hazard(work: Work, name: str, piece: Piece, earlier: Use, *, writes: bool, w
     )
 
 
-def host_hazard(place: Place, piece: Piece, earlier: Use) -> HazardError:
+def host_hazard(place: CodePosition, piece: UsedMemory, earlier: MemoryUse) -> HazardError:
     """Return the error of a host that uses memory in place while work that it has not waited for may still write it."""
     before, name = earlier[2], earlier[3]
     path, _, line = str(place).rpartition(":")

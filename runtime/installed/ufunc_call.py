@@ -19,7 +19,7 @@ from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.numba_names.functions import is_cuda_array
 from gridjit.values import dataclass
 
-Shape = tuple[int, ...]
+_Shape = tuple[int, ...]
 SIGNATURES: Final = "give the types that it takes: @vectorize(['float32(float32)'])"
 
 
@@ -91,7 +91,7 @@ class UFuncCall:
             raise ShapeError(f"{self.name}: arrays of shapes {shapes} cannot be broadcast to one shape") from None
         return broadcast
 
-    def _checked_out(self, chosen: Any, shape: Shape, dtype: Any) -> Any:
+    def _checked_out(self, chosen: Any, shape: _Shape, dtype: Any) -> Any:
         """Return where the result goes; raises for an array of another shape, or that cannot hold such items."""
         if self.out is None or isinstance(self.out, np.ndarray):
             out = self.out
@@ -115,7 +115,7 @@ class UFuncCall:
         flat = _flattened(array)
         return copied(array, self.stream).reshape(array.size) if flat is None else flat
 
-    def _written(self, out: Any, inputs: list[DeviceArray], shape: Shape, dtype: Any) -> DeviceArray:
+    def _written(self, out: Any, inputs: list[DeviceArray], shape: _Shape, dtype: Any) -> DeviceArray:
         """Return the array that the kernel writes: out itself if that cannot change what is yet to be read."""
         if isinstance(out, DeviceArray) and out.dtype == dtype:
             flat = _flattened(out)
@@ -123,7 +123,7 @@ class UFuncCall:
                 return flat
         return device_array(math.prod(shape), dtype, stream=self.stream)
 
-    def _put(self, out: Any, made: DeviceArray, shape: Shape) -> Any:
+    def _put(self, out: Any, made: DeviceArray, shape: _Shape) -> Any:
         """Return out, with what the kernel made."""
         if isinstance(out, DeviceArray) and made._memory is out._memory:
             return out

@@ -160,7 +160,7 @@ class ConfiguredKernel:
     @property
     def sharedmem(self) -> int:
         """Dynamic shared memory of a block, in bytes: as given, or as its code requires, whichever is more."""
-        return max(self.launcher.config.sharedmem, self.launcher.shape.required)
+        return max(self.launcher.config.sharedmem, self.launcher.config_key.required)
 
     @property
     def args(self) -> tuple[Any, ...] | None:

@@ -63,7 +63,7 @@ def _launch_now(
     if session().steps(kernel._target):
         _step(launcher, given, configured if hooks else None)
         return None
-    key = (launcher.shape, session().ordinal(kernel._target), *kinds_of(kernel, handlers, given))
+    key = (launcher.config_key, session().ordinal(kernel._target), *kinds_of(kernel, handlers, given))
     ready = launcher.ready.get(key) or prepare(launcher, given, handlers, key)
     if hooks and (ready.hooks or (configured is not None and configured.watched and configured._callbacks)):
         from gridjit.runtime.launch.under_way import call_all, launching
@@ -143,27 +143,27 @@ def _record(
 
 def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[ArgumentHandler], key: ReadyKey) -> Ready:
     """Return what a launch with args needs, finding or making its specialization first."""
-    kernel, shape, table = launcher.kernel, launcher.shape, launcher.ready
+    kernel, config_key, table = launcher.kernel, launcher.config_key, launcher.ready
     drops = table.drops
     own = signature_of(kernel, args)
     signature = nearest_declared(kernel, own)
-    found, loaded = kernel.specialization_for(signature, shape.config, args, launcher.stream)
+    found, loaded = kernel.specialization_for(signature, config_key.config, args, launcher.stream)
     converters, codes = conversions(own, signature)
     ready = Ready(
         loaded=loaded,
         declared=signature.arguments,
         converters=converters,
         pack=struct.Struct(codes).pack,
-        sharedmem=max(shape.config.sharedmem, found.artifact.effects.sharedmem),
+        sharedmem=max(config_key.config.sharedmem, found.artifact.effects.sharedmem),
         hooks=found.hooks,
         found=found,
     )
-    if shape.config.programmatic:
+    if config_key.config.programmatic:
         from gridjit.runtime.launch.programmatic import refuse_without_wait  # most launches are not
 
-        refuse_without_wait(found.artifact, shape.config)
-    shape.required = max(shape.required, found.artifact.effects.sharedmem)
-    asks_again = kernel.asks_again(found, shape.config)
+        refuse_without_wait(found.artifact, config_key.config)
+    config_key.required = max(config_key.required, found.artifact.effects.sharedmem)
+    asks_again = kernel.asks_again(found, config_key.config)
     if (tracer := session().tracer) is not None:
         from gridjit.runtime.traced import why
 

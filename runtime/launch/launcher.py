@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.attention import Repeated
     from gridjit.runtime.devices.base import LoadedKernel
     from gridjit.runtime.kernel import Kernel
-    from gridjit.runtime.launch.ready import Ready, ReadyKey, ReadyTable, Shape
+    from gridjit.runtime.launch.ready import ConfigKey, Ready, ReadyKey, ReadyTable
     from gridjit.runtime.native.function import NativeFunction
 
 _making = lock()
@@ -34,15 +34,26 @@ class Launcher:
     repeats: what a watcher knows of its last launches; None if nothing.
     """
 
-    __slots__ = ("__weakref__", "_told", "config", "fast", "kernel", "native", "ready", "repeats", "shape", "stream")
+    __slots__ = (
+        "__weakref__",
+        "_told",
+        "config",
+        "config_key",
+        "fast",
+        "kernel",
+        "native",
+        "ready",
+        "repeats",
+        "stream",
+    )
 
     # Tables made in a launcher's life; they are never freed, so a call that keeps needing new ones stays in Python.
     LIMIT = 64
 
-    def __init__(self, kernel: Kernel, shape: Shape, stream: Any, ready: ReadyTable) -> None:
+    def __init__(self, kernel: Kernel, config_key: ConfigKey, stream: Any, ready: ReadyTable) -> None:
         self.kernel = kernel
-        self.shape = shape
-        self.config = shape.config
+        self.config_key = config_key
+        self.config = config_key.config
         self.stream = stream
         self.ready = ready
         self.native: NativeFunction | None = None
@@ -159,4 +170,4 @@ class Launcher:
 
 def launcher_for(ready: ReadyTable, kernel: Kernel, config: LaunchConfig, stream: Any) -> Launcher:
     """Return the launcher that all indexings of a kernel with this configuration and stream share."""
-    return ready.launcher(config, stream, lambda shape: Launcher(kernel, shape, stream, ready))
+    return ready.launcher(config, stream, lambda config_key: Launcher(kernel, config_key, stream, ready))

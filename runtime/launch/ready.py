@@ -1,8 +1,8 @@
 """ReadyTable: everything that is ready for a kernel's launches, in one place, so that dropped code is never launched.
 
-A launch is known by how it is shaped and by its arguments, and is looked up in two steps. Its shape - the index as it
-was written, or configuration and stream - gives its Launcher; the Launcher's shape and the kinds of arguments give
-what is Ready. What machine code has a table for is ready here too, as long as it may be launched.
+A launch is known by its configuration, its stream and its arguments, and is looked up in two steps. The index as it
+was written, or configuration and stream, gives its Launcher. The Launcher's ConfigKey and the kinds of the arguments
+give what is Ready. What machine code has a table for is ready here too, as long as it may be launched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.launch.launched_kernel import LaunchedKernel
     from gridjit.runtime.launch.launcher import Launcher
 
-# A Shape, the device's number, and the kind of each argument.
+# A ConfigKey, the device's number, and the kind of each argument.
 ReadyKey = tuple[Any, ...]
 
 
@@ -52,8 +52,8 @@ class Ready:
         return not self.hooks and self.loaded.address is not None
 
 
-class Shape:
-    """A configuration, as what is ready for it is found by: an object that is compared without calling Python.
+class ConfigKey:
+    """A configuration as the key to what is ready for it: an object that is compared without calling Python.
 
     required: the dynamic shared memory that code launched with this configuration requires, in bytes.
     """
@@ -72,15 +72,15 @@ class ReadyTable:
     drops: how often all was dropped.
     """
 
-    SHAPES = 1024
+    CONFIGS = 1024
     # A launch that is written as an index is known by that, and by its configuration and stream.
-    LAUNCHERS = 2 * SHAPES
+    LAUNCHERS = 2 * CONFIGS
 
     def __init__(self) -> None:
         self._rows: dict[ReadyKey, Ready] = {}
         # The dictionary's own, so that a launch calls no Python for it: there is this one for the table's whole life.
         self.get: Callable[[ReadyKey], Ready | None] = self._rows.get
-        self._shapes: dict[LaunchConfig, Shape] = {}
+        self._config_keys: dict[LaunchConfig, ConfigKey] = {}
         self.launchers: dict[Hashable, tuple[Launcher, Any, Any]] = {}
         # With those that only somebody's configured kernel keeps.
         self._all: WeakList[Launcher] = WeakList()
@@ -88,7 +88,7 @@ class ReadyTable:
         self._changing = lock()
 
     def __contains__(self, config: LaunchConfig) -> bool:
-        return config in self._shapes
+        return config in self._config_keys
 
     def put(self, key: ReadyKey, ready: Ready, drops: int) -> None:
         """Have ready found under key, unless all was dropped since there were as many drops."""
@@ -97,29 +97,30 @@ class ReadyTable:
                 self._rows[key] = ready
 
     def drop(self, gone: Sequence[LoadedKernel] | None = None) -> None:
-        """Let launches be looked up anew: all of them, or those for whose shapes the code of one of these is ready."""
+        """Let launches be looked up anew: all of them, or those whose configurations one of these is ready for."""
         with section(), self._changing:
             self.drops += gone is None
             # Kept until the lock is free again: what is unloaded may run code of anybody's.
             stale = [(key, self._rows.pop(key)) for key, ready in list(self._rows.items()) if _is_of(ready, gone)]
         if gone is None:
-            self._shapes, self.launchers = {}, {}
-        shapes = {key[0] for key, _ in stale}
+            self._config_keys, self.launchers = {}, {}
+        stale_keys = {key[0] for key, _ in stale}
         for launcher in self._all.list():
             if gone is None:
-                launcher.shape.required = 0
-            if gone is None or launcher.shape in shapes:
+                launcher.config_key.required = 0
+            if gone is None or launcher.config_key in stale_keys:
                 launcher.forget()
         # A launcher keeps all code that it has launched: indexings to come get new ones.
-        self.launchers = {key: found for key, found in list(self.launchers.items()) if found[0].shape not in shapes}
+        launchers = list(self.launchers.items())
+        self.launchers = {key: found for key, found in launchers if found[0].config_key not in stale_keys}
 
-    def launcher(self, config: LaunchConfig, stream: Any, make: Callable[[Shape], Launcher]) -> Launcher:
+    def launcher(self, config: LaunchConfig, stream: Any, make: Callable[[ConfigKey], Launcher]) -> Launcher:
         """Return what all indexings with this configuration and stream share, made if there is none yet."""
-        shape = self._shapes.get(config) or self._new_shape(config)
-        key = launch_key(shape, None, stream)
+        config_key = self._config_keys.get(config) or self._new_config_key(config)
+        key = launch_key(config_key, None, stream)
         found = self.launchers.get(key)
         if found is None:
-            found = self._roomy().setdefault(key, (make(shape), None, None))
+            found = self._roomy().setdefault(key, (make(config_key), None, None))
             self._all.add(found[0])
         return found[0]
 
@@ -137,15 +138,15 @@ class ReadyTable:
             self.launchers = {}
         return self.launchers
 
-    def _new_shape(self, config: LaunchConfig) -> Shape:
-        if len(self._shapes) >= self.SHAPES:
+    def _new_config_key(self, config: LaunchConfig) -> ConfigKey:
+        if len(self._config_keys) >= self.CONFIGS:
             self._let_go()
-        return self._shapes.setdefault(config, Shape(config))
+        return self._config_keys.setdefault(config, ConfigKey(config))
 
     def _let_go(self) -> None:
         """Keep what is ready for configured kernels that somebody has, and nothing else."""
-        self._shapes, self.launchers = {}, {}
-        held = {launcher.shape for launcher in self._all.list()}
+        self._config_keys, self.launchers = {}, {}
+        held = {launcher.config_key for launcher in self._all.list()}
         with section(), self._changing:
             _freed_later = [self._rows.pop(key) for key in list(self._rows) if key[0] not in held]
 

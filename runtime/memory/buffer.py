@@ -22,7 +22,7 @@ from gridjit.runtime.streams import Stream, new_event, stream_handle
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import StreamLike
 
-Kind = Literal["device", "pinned", "managed"]
+MemoryKind = Literal["device", "pinned", "managed"]
 _BYTE = np.dtype(np.uint8)
 
 
@@ -43,7 +43,7 @@ class Buffer:
 
     @classmethod
     def allocate(
-        cls, size: int, stream: StreamLike = 0, *, kind: Kind = "device", space: Space | None = None
+        cls, size: int, stream: StreamLike = 0, *, kind: MemoryKind = "device", space: Space | None = None
     ) -> Buffer:
         """Return a new buffer of size bytes, its bytes not set, on the current device.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.memory.space import Memory, Space
     from gridjit.runtime.memory.unified import UnifiedArray
 
-Shape = int | Sequence[int]
+ArrayShape = int | Sequence[int]
 
 
 def to_device(
@@ -55,9 +55,9 @@ def to_device(
 
 
 def device_array(
-    shape: Shape,
+    shape: ArrayShape,
     dtype: Any = np.float64,
-    strides: Shape | None = None,
+    strides: ArrayShape | None = None,
     order: str = "C",
     stream: StreamLike = 0,
     *,
@@ -87,7 +87,12 @@ def device_array_like(ary: Any, stream: StreamLike = 0, *, space: Space | None =
 
 
 def pinned_array(
-    shape: Shape, dtype: Any = np.float64, strides: Shape | None = None, order: str = "C", *, space: Space | None = None
+    shape: ArrayShape,
+    dtype: Any = np.float64,
+    strides: ArrayShape | None = None,
+    order: str = "C",
+    *,
+    space: Space | None = None,
 ) -> Array:
     """Return a NumPy array in page-locked host memory, which the device copies without the processor.
 
@@ -97,9 +102,9 @@ def pinned_array(
 
 
 def mapped_array(
-    shape: Shape,
+    shape: ArrayShape,
     dtype: Any = np.float64,
-    strides: Shape | None = None,
+    strides: ArrayShape | None = None,
     order: str = "C",
     stream: StreamLike = 0,
     portable: bool = False,
@@ -123,9 +128,9 @@ def mapped_array(
 
 
 def managed_array(
-    shape: Shape,
+    shape: ArrayShape,
     dtype: Any = np.float64,
-    strides: Shape | None = None,
+    strides: ArrayShape | None = None,
     order: str = "C",
     stream: StreamLike = 0,
     attach_global: bool = True,
@@ -258,7 +263,7 @@ def _array_of(obj: Any) -> Array:
         ) from error
 
 
-def _laid_out(shape: Shape, item: np.dtype[Any], strides: Shape | None, order: str) -> StridedLayout:
+def _laid_out(shape: ArrayShape, item: np.dtype[Any], strides: ArrayShape | None, order: str) -> StridedLayout:
     """Return the layout that a new array is asked for with."""
     if not item.itemsize:  # a record without fields
         return _layouts().of(np.ndarray(_dims(shape), item, strides=None if strides is None else _dims(strides)))
@@ -282,7 +287,7 @@ def _new(layout: StridedLayout, item: np.dtype[Any], stream: Any, here: Space) -
 
 
 def _host_array(
-    allocate: Callable[[int], Memory], shape: Shape, dtype: Any, strides: Shape | None, order: str
+    allocate: Callable[[int], Memory], shape: ArrayShape, dtype: Any, strides: ArrayShape | None, order: str
 ) -> tuple[Array, Memory]:
     """Return a NumPy array over memory that allocate gives, and that memory."""
     item = _dtype(dtype)
@@ -299,7 +304,7 @@ def _unified(kind: type[UnifiedArray], array: Array, memory: Memory, stream: Any
     return made
 
 
-def _dims(shape: Shape) -> tuple[int, ...]:
+def _dims(shape: ArrayShape) -> tuple[int, ...]:
     try:
         if isinstance(shape, Sequence | np.ndarray):
             return tuple(map(operator.index, shape))

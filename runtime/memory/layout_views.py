@@ -12,7 +12,7 @@ from gridjit.compiler.errors import CopyNeededError, LayoutError
 from gridjit.runtime.memory.layout_facts import LayoutFacts
 
 if TYPE_CHECKING:
-    from gridjit.runtime.memory.strides.index import Index
+    from gridjit.runtime.memory.strides.index import ArrayIndex
 
 Layout = TypeVar("Layout", bound="LayoutViews")
 Numbers: TypeAlias = "SupportsIndex | Sequence[SupportsIndex]"
@@ -23,7 +23,7 @@ class LayoutViews(LayoutFacts):
 
     __slots__ = ()
 
-    def __getitem__(self: Layout, index: Index) -> Layout:
+    def __getitem__(self: Layout, index: ArrayIndex) -> Layout:
         """Return the layout of x[index]: whole numbers, slices of any step, ... and None.
 
         Raises LayoutIndexError, an IndexError, for an index out of range, too many indices, and those that need a copy.

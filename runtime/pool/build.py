@@ -1,4 +1,4 @@
-"""build: what a worker does with an order: it gets the kernel, and compiles or finds it on the usual cold path."""
+"""build: what a worker does with a request: it gets the kernel, and compiles or finds it on the usual cold path."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from gridjit.cache.manifest import read_manifest
 from gridjit.compiler.errors import GridjitError, LaunchNeededError
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.numba_names.pickling import look_of
-from gridjit.runtime.pool.order import CannotBeHandedOverError, Named, Order, Outcome
+from gridjit.runtime.pool.request import CannotBeHandedOverError, CompileRequest, NamedFunction, Outcome
 from gridjit.runtime.session import session
 from gridjit.runtime.specialize.look import Launch
 
 _MOST_TEXT = 4000
 
 
-def build(order: Order) -> Outcome:
-    """Return what came of an order; on success the cache has the code."""
+def build(request: CompileRequest) -> Outcome:
+    """Return what came of a request; on success the cache has the code."""
     try:
-        return _built(_kernel(order), order)
+        return _built(_kernel(request), request)
     except LaunchNeededError:
         return Outcome(why="its code depends on the launch", needs_launch=True)
     except (GridjitError, CannotBeHandedOverError) as error:
@@ -28,8 +28,8 @@ def build(order: Order) -> Outcome:
         return Outcome(why=f"{type(error).__name__}: {error}".splitlines()[0][:_MOST_TEXT])
 
 
-def _built(kernel: Kernel, order: Order) -> Outcome:
-    made = kernel.specialized_ahead(order.signature, order.target, Launch(config=order.config))
+def _built(kernel: Kernel, request: CompileRequest) -> Outcome:
+    made = kernel.specialized_ahead(request.signature, request.target, Launch(config=request.config))
     job = str(made.metadata.get("job", ""))
     if made.artifact.private:
         return Outcome(why=f"its code stays in each process's memory: {'; '.join(made.artifact.private)}"[:_MOST_TEXT])
@@ -44,27 +44,27 @@ def _is_kept(job: str) -> bool:
     return any(store.find(name) is not None for name in read_manifest(store, job).recent)
 
 
-def _kernel(order: Order) -> Kernel:
-    if isinstance(order.kernel, Named):
-        return _imported(order.kernel, order)
-    kernel: Kernel = pickle.loads(order.kernel)
+def _kernel(request: CompileRequest) -> Kernel:
+    if isinstance(request.kernel, NamedFunction):
+        return _imported(request.kernel, request)
+    kernel: Kernel = pickle.loads(request.kernel)
     return kernel
 
 
-def _imported(name: Named, order: Order) -> Kernel:
+def _imported(name: NamedFunction, request: CompileRequest) -> Kernel:
     """Return the kernel of a name, as its module leaves it; made anew if the module has the bare function there."""
     found = _found(name)
     function = found.py_func if isinstance(found, Kernel) else found
     if getattr(function, "__code__", None) is None or look_of(function) != name.look:
         raise CannotBeHandedOverError(f"{name.module}.{name.qualname} is another function where it is imported")
-    if isinstance(found, Kernel) and found.options == order.options:
+    if isinstance(found, Kernel) and found.options == request.options:
         return found
-    kernel = Kernel(function, order.options)
-    kernel.marks = order.marks
+    kernel = Kernel(function, request.options)
+    kernel.marks = request.marks
     return kernel
 
 
-def _found(name: Named) -> Any:
+def _found(name: NamedFunction) -> Any:
     try:
         found: Any = importlib.import_module(name.module)
     except Exception as error:  # a user's module may raise anything

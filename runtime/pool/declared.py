@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
-from gridjit.runtime.pool.order import CannotBeHandedOverError, Order, Outcome, order_of, to_send
-from gridjit.runtime.pool.pool import Pool, Task
+from gridjit.runtime.pool.pool import ProcessPool, Task
+from gridjit.runtime.pool.request import CannotBeHandedOverError, CompileRequest, Outcome, request_of, to_send
 from gridjit.runtime.session import Session
 from gridjit.runtime.specialize.look import Launch, Look
 
@@ -39,13 +39,13 @@ class Ahead:
         self.why = ""
         self.outcome: Outcome | None = None
         self.is_settled = False
-        self._order: Order | None = None
-        self._under_way: tuple[Pool, Task] | None = None
+        self._request: CompileRequest | None = None
+        self._under_way: tuple[ProcessPool, Task] | None = None
 
     @property
     def is_prepared(self) -> bool:
         """Whether it can be handed over, and was not yet."""
-        return self._order is not None and self._under_way is None and self.outcome is None
+        return self._request is not None and self._under_way is None and self.outcome is None
 
     def serves(self, signature: Signature, target: Target) -> bool:
         """Return whether what is compiled may be what a launch needs."""
@@ -82,15 +82,15 @@ class Ahead:
             self.why = f"its code stays in each process's memory: {'; '.join(look.job.private)}"
             return
         try:
-            self._order = to_send(order_of(kernel, self.signature, self.launch.config, self.target))
+            self._request = to_send(request_of(kernel, self.signature, self.launch.config, self.target))
             self.look = look
         except CannotBeHandedOverError as error:
             self.why = str(error)
 
-    def send(self, pool: Pool) -> None:
+    def send(self, pool: ProcessPool) -> None:
         """Hand over what was prepared, or say why not."""
         try:
-            self._under_way = pool, pool.submit(_BUILD, self._order)
+            self._under_way = pool, pool.submit(_BUILD, self._request)
         except OSError as error:
             self.look, self.why = None, str(error)
 

@@ -54,7 +54,7 @@ def short(kind: bytes, number: int, text: str) -> bytes:
     return packet
 
 
-class Gathering:
+class Inbox:
     """Messages of which not all packets are there yet."""
 
     def __init__(self) -> None:

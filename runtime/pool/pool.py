@@ -1,4 +1,4 @@
-"""Pool: processes that do tasks for this one. It starts with the first task, and ends with this process at the latest.
+"""ProcessPool: processes that do tasks for this one. They start with the first task and end with this process.
 
 A pool has no thread here: the end of a task is noticed when somebody waits for it. If anything goes wrong, a task is
 *lost*, with a reason, and the one who handed it over does without it. Forked children do not share their parent's pool.
@@ -21,8 +21,8 @@ from typing import Any
 
 from gridjit.forking import in_child, lock, section
 from gridjit.runtime.pool import packets
+from gridjit.runtime.pool.environment import ProcessEnvironment
 from gridjit.runtime.pool.packets import Outbox, Packet
-from gridjit.runtime.pool.surroundings import Surroundings
 from gridjit.runtime.settings import Settings
 
 # A server from which nothing is heard for so long, in seconds, while somebody waits for it, is given up.
@@ -53,7 +53,7 @@ class Task:
         return self.result is not None or bool(self.lost)
 
 
-class Pool:
+class ProcessPool:
     """At most so many processes that do tasks for this one, with its settings, folder, environment and sys.path.
 
     no_use: why it is better not tried again, if so: a server was started and could not serve.
@@ -67,7 +67,7 @@ class Pool:
         self._last = 0
         self._socket: socket.socket | None = None
         self._server: int | None = None
-        self._surroundings: Surroundings | None = None
+        self._surroundings: ProcessEnvironment | None = None
         self._outbox = Outbox()
         self._open: dict[int, Task] = {}
         self._heard = 0.0
@@ -149,7 +149,7 @@ class Pool:
     def _send(self, kind: bytes, number: int, data: bytes = b"") -> None:
         if self._socket is None:
             return
-        surroundings = Surroundings.of(self._settings) if kind == packets.TASK else self._surroundings
+        surroundings = ProcessEnvironment.of(self._settings) if kind == packets.TASK else self._surroundings
         if surroundings != self._surroundings and surroundings is not None:
             self._surroundings = surroundings
             for packet in packets.packets(packets.SURROUNDINGS, number, surroundings.to_bytes()):
@@ -209,7 +209,7 @@ class Pool:
         self._give_up("the process was forked from the one that handed it over")
 
 
-_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+_pools: weakref.WeakSet[ProcessPool] = weakref.WeakSet()
 
 
 def _after_fork_in_child() -> None:

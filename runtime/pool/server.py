@@ -17,7 +17,7 @@ import socket
 import warnings
 
 from gridjit.runtime.pool import packets
-from gridjit.runtime.pool.packets import Gathering, Outbox, Packet
+from gridjit.runtime.pool.packets import Inbox, Outbox, Packet
 from gridjit.runtime.pool.worker import work
 
 # What every compile imports.
@@ -27,7 +27,7 @@ _PREPARED = (
     "gridjit.compiler.compile",
     "gridjit.compiler.frontend.lower",
     "gridjit.compiler.frontend.types",
-    "gridjit.runtime.pool.order",
+    "gridjit.runtime.pool.request",
     "gridjit.runtime.specialize.explain",
     "gridjit.runtime.specialize.kernel_view",
 )
@@ -106,7 +106,7 @@ class _Server:
         self._waiting: collections.OrderedDict[int, tuple[bytes, bytes]] = collections.OrderedDict()
         self._newest = 0
         self._surroundings = b""
-        self._gathering = Gathering()
+        self._gathering = Inbox()
         self._outbox = Outbox()
 
     def run(self) -> None:

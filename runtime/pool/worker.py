@@ -12,8 +12,8 @@ import socket
 import sys
 
 from gridjit.runtime.pool import packets
-from gridjit.runtime.pool.packets import Gathering, Packet
-from gridjit.runtime.pool.surroundings import Surroundings
+from gridjit.runtime.pool.environment import ProcessEnvironment
+from gridjit.runtime.pool.packets import Inbox, Packet
 from gridjit.runtime.session import begin_session
 
 _PR_SET_PDEATHSIG = 1
@@ -22,13 +22,13 @@ _PR_SET_PDEATHSIG = 1
 def work(tasks: socket.socket, parent: int) -> None:
     """Do what comes through a socket. It ends with its parent, whatever that dies of."""
     _end_with(parent)
-    gathering = Gathering()
+    gathering = Inbox()
     while received := tasks.recv(packets.MOST):
         packet = Packet.read(received)
         if (message := gathering.add(packet)) is None:
             continue
         if packet.kind == packets.SURROUNDINGS:
-            wanted: Surroundings = pickle.loads(message)
+            wanted: ProcessEnvironment = pickle.loads(message)
             begin_session(wanted.settings, compiles_declared=False)
         else:
             _enter(wanted)
@@ -47,7 +47,7 @@ def _done(number: int, task: bytes) -> bytes:
         return packets.short(packets.LOST, number, f"{type(error).__name__}: {error}")
 
 
-def _enter(wanted: Surroundings) -> None:
+def _enter(wanted: ProcessEnvironment) -> None:
     """Have this process go on in the surroundings of the program, whatever the task before did to its own."""
     _set_environ(dict(wanted.environ))
     sys.path[:] = wanted.path

@@ -19,7 +19,7 @@ from gridjit.forking import WeakList, lock
 from gridjit.runtime import attention
 from gridjit.stacks import on_new_thread
 
-Work: TypeAlias = Callable[[], object]
+_Work: TypeAlias = Callable[[], object]
 # Bits of a queue's word: it has work; the default stream has, which comes first; it was closed; it is recorded.
 _SERVED, BEHIND, CLOSED, RECORDED = 1, 2, 4, 8
 # How long a thread waits for work before it ends.
@@ -64,7 +64,7 @@ class Queue:
         self.blocking = blocking
         self.is_default = is_default
         self.word = ctypes.c_int64(0)
-        self.items: deque[Work | Mark | Wait] = deque()
+        self.items: deque[_Work | Mark | Wait] = deque()
         # Whether it has work, maybe laid aside.
         self.served = False
         self.failure: BaseException | None = None
@@ -106,7 +106,7 @@ class Queues:
 
     # -- giving work -------------------------------------------------------------------------------------------------
 
-    def put(self, queue: Queue, *items: Work | Wait) -> None:
+    def put(self, queue: Queue, *items: _Work | Wait) -> None:
         """Have items done in a queue's order."""
         with self._lock:
             queue.items.extend(items)
@@ -115,7 +115,7 @@ class Queues:
                 self._start(queue)
         self._serve_left_over()
 
-    def do(self, queue: Queue, work: Work) -> None:
+    def do(self, queue: Queue, work: _Work) -> None:
         """Do work now, in the calling thread, if it is its turn; else have it done in the queue's order.
 
         What it raises is told when the queue is waited for, as for all work.
@@ -273,7 +273,7 @@ class Queues:
             self._note(queue, error)
         return True
 
-    def _next(self, queue: Queue) -> Work | None:
+    def _next(self, queue: Queue) -> _Work | None:
         with self._lock:
             while queue.items:
                 item = queue.items[0]

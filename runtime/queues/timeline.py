@@ -29,6 +29,12 @@ _PRIORITIES = (0, -5)
 _PATIENCE_S = 2.0
 
 
+class _Own(threading.local):
+    """What the calling thread has of its own. queue: that of its default stream, once it is used."""
+
+    queue: Queue | None = None
+
+
 class HostTimeline:
     """The host's streams and events. Handles are numbers."""
 
@@ -43,7 +49,7 @@ class HostTimeline:
         self._queues: dict[int, Queue] = {}
         self._events: dict[int, int | Mark | None] = {}
         self._untimed: set[int] = set()
-        self._own = threading.local()
+        self._own = _Own()
         self._making = lock()
         self._made: list[Queues] = []
 
@@ -271,10 +277,9 @@ class HostTimeline:
         from gridjit.runtime.queues.queue import BEHIND, Queue
 
         if stream == _PER_THREAD:
-            if not hasattr(self._own, "queue"):
+            if self._own.queue is None:
                 self._own.queue = Queue()
-            queue: Queue = self._own.queue
-            return queue
+            return self._own.queue
         blocking = not self._streams.get(stream, (0, False))[1]
         made = self._queues.setdefault(stream, Queue(blocking=blocking, is_default=stream == _LEGACY))
         if blocking and not made.is_default:

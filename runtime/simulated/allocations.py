@@ -1,4 +1,4 @@
-"""Allocations: the memory that a simulated driver gave out, found by any address in it."""
+"""SimulatedAllocations: the memory that a simulated driver gave out, found by any address in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gridjit.runtime.queues.timeline import HOST
 _ALIGNMENT = 256
 
 
-class Allocations:
+class SimulatedAllocations:
     """Blocks of this process's memory, by the addresses where they begin."""
 
     def __init__(self) -> None:

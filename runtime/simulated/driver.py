@@ -16,7 +16,7 @@ from typing import Any
 from gridjit.runtime.queues.timeline import HOST
 from gridjit.runtime.settings import settings
 from gridjit.runtime.simulated import current, memory, peers
-from gridjit.runtime.simulated.allocations import Allocations
+from gridjit.runtime.simulated.allocations import SimulatedAllocations
 from gridjit.runtime.simulated.ledger import ledger
 from gridjit.runtime.simulated.models import DeviceModel, UnknownAttributeError, attribute_of, model
 from gridjit.runtime.simulated.occupancy import active_blocks
@@ -43,7 +43,7 @@ class SimulatedDriver:
     def __init__(self, types: Any, failing: Failing) -> None:
         self._types = types
         self._failing = failing
-        self._allocations = Allocations()
+        self._allocations = SimulatedAllocations()
         self._handles: set[int] = set()
 
     def owns(self, handle: Any) -> bool:

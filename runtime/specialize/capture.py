@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gridjit.compiler.view.config import ConfigView
     from gridjit.runtime.kernel import Kernel
 
-    class Capture(TypedDict):
+    class CompileCapture(TypedDict):
         """What capture_compile_config saw. config: the configuration of the last compilation, or None."""
 
         config: CapturedConfig | None
@@ -39,7 +39,7 @@ class _Captures(threading.local):
     """The captures that a thread has open: each kernel with what is said of its compiles."""
 
     def __init__(self) -> None:
-        self.active: list[tuple[Kernel, Capture]] = []
+        self.active: list[tuple[Kernel, CompileCapture]] = []
 
 
 _captures = _Captures()
@@ -64,7 +64,7 @@ def ensure_current_launch_config() -> ConfigView:
 
 
 @contextlib.contextmanager
-def capture_compile_config(kernel: Kernel) -> Iterator[Capture]:
+def capture_compile_config(kernel: Kernel) -> Iterator[CompileCapture]:
     """Record the launch configuration that a compilation of kernel saw, in this thread, inside the `with` block.
 
     Yields a dictionary: capture["config"] has griddim, blockdim and sharedmem of the last compilation that a launch
@@ -78,7 +78,7 @@ def capture_compile_config(kernel: Kernel) -> Iterator[Capture]:
 
     if not isinstance(kernel, Inspection):
         raise ConfigError(f"capture_compile_config takes a kernel made by gridjit.jit, not {kernel!r}")
-    capture: Capture = {"config": None}
+    capture: CompileCapture = {"config": None}
     entry = (kernel, capture)
     active = _captures.active
     active.append(entry)

@@ -1,4 +1,4 @@
-"""Need: a specialization that a run needed, as one line of JSON; Recorder: writes each once, for `gridjit warm`."""
+"""Need: a specialization that a run needed, as one line of JSON; NeedLog: writes each once, for `gridjit warm`."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Need:
         )
 
 
-class Recorder:
+class NeedLog:
     """Adds a line to a file for each need, once per process; any number of processes may share the file."""
 
     def __init__(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Block: the threads of one block as Python threads. One runs at a time, until it waits or ends.
+"""ThreadBlock: the threads of one block as Python threads. One runs at a time, until it waits or ends.
 
 They take turns in the order of their numbers, so all runs are alike.
 """
@@ -30,7 +30,7 @@ class Left(BaseException):
 class Lane:
     """One thread of a block. waits: for whom ("block", "warp" or whoever comes: "any"), where, and with what value."""
 
-    def __init__(self, block: Block, number: int) -> None:
+    def __init__(self, block: ThreadBlock, number: int) -> None:
         self.block, self.number = block, number
         x, rest = number % block.config.blockdim[0], number // block.config.blockdim[0]
         self.position: Dim3 = (x, rest % block.config.blockdim[1], rest // block.config.blockdim[1])
@@ -55,7 +55,7 @@ class Lane:
             raise Left
 
 
-class Block:
+class ThreadBlock:
     """A block that is run."""
 
     def __init__(self, config: LaunchConfig, position: Dim3, sharedmem: int) -> None:

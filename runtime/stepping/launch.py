@@ -10,7 +10,7 @@ import numpy as np
 from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.args.staging import Directed
-from gridjit.runtime.stepping.block import Block, Lane
+from gridjit.runtime.stepping.block import Lane, ThreadBlock
 from gridjit.runtime.stepping.names import Names, array_of
 from gridjit.runtime.stepping.operations import items
 
@@ -27,7 +27,7 @@ def step(kernel: Kernel, config: LaunchConfig, args: tuple[Any, ...]) -> None:
     given = tuple(map(_argument, args))
     x, y, z = config.griddim
     for c, b, a in itertools.product(range(z), range(y), range(x)):
-        block = Block(config, (a, b, c), config.sharedmem)
+        block = ThreadBlock(config, (a, b, c), config.sharedmem)
         failed = block.run(lambda: function(*given))
         if failed is not None:
             _raise(kernel, failed)

@@ -22,7 +22,7 @@ from gridjit.forking import lock, section
 _MODE = 0o644
 _START, _END, _BETWEEN = b"[\n", b"\n]\n", b",\n"
 
-Event = dict[str, Any]
+TraceEvent = dict[str, Any]
 
 
 class TraceFile:
@@ -33,7 +33,7 @@ class TraceFile:
         self._lock = lock()
         self._warned = False
 
-    def add(self, events: Iterable[Event]) -> None:
+    def add(self, events: Iterable[TraceEvent]) -> None:
         """Add events to the array, all at once."""
         # Escaped, so that whatever a name holds is ASCII: no half of a character can be torn from it.
         rows = [json.dumps(event, separators=(",", ":"), default=str).encode("ascii") for event in events]

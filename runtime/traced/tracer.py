@@ -17,7 +17,7 @@ from typing import Any
 from gridjit.compiler.phases import OTHER, Phases, current_phases
 from gridjit.printable import printable
 from gridjit.runtime.specialize.table import Specialization
-from gridjit.runtime.traced.file import Event, TraceFile
+from gridjit.runtime.traced.file import TraceEvent, TraceFile
 
 # Name, beginning and end of a time in one phase, in seconds.
 Segment = tuple[str, float, float]
@@ -85,12 +85,12 @@ class Tracer:
             known = {"kernel": kernel, "config": config, "why": told.why or "it failed"} | error
             self.tell([_slice(f"launch {kernel}", "launch", began, told.ended or time.perf_counter(), known)])
 
-    def tell(self, events: list[Event]) -> None:
+    def tell(self, events: list[TraceEvent]) -> None:
         """Add events of this thread to the trace."""
         here = {"pid": os.getpid(), "tid": threading.get_native_id()}
         self._file.add([event | here for event in (*self._introduction(here["pid"], here["tid"]), *events)])
 
-    def _introduction(self, process: int, thread: int) -> list[Event]:
+    def _introduction(self, process: int, thread: int) -> list[TraceEvent]:
         """Return what names a process and a thread, the first time that they tell anything."""
         new = [one for one in ((process, 0), (process, thread)) if one not in self._announced]
         self._announced.update(new)
@@ -174,11 +174,11 @@ def _smooth(segments: list[Segment]) -> list[Segment]:
     return made
 
 
-def _slice(name: str, category: str, began: float, ended: float, known: dict[str, Any]) -> Event:
+def _slice(name: str, category: str, began: float, ended: float, known: dict[str, Any]) -> TraceEvent:
     """Return a complete event; a slice lies in those that began before it and end after it."""
     times = {"ts": round(began * 1e6, 3), "dur": round(max(0.0, ended - began) * 1e6, 3)}
     return {"ph": "X", "name": printable(name), "cat": category, **times, "args": known}
 
 
-def _named(what: str, name: str) -> Event:
+def _named(what: str, name: str) -> TraceEvent:
     return {"ph": "M", "name": what, "args": {"name": printable(name)}}

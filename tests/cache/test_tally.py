@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gridjit.cache.bounds import Tally
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.folder import folder_at
 from gridjit.cache.store import EntryInfo
-from gridjit.cache.tally import Tally
 
 
 @pytest.fixture

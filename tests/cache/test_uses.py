@@ -13,7 +13,7 @@ from gridjit.cache import files
 from gridjit.cache.chain import ChainStore
 from gridjit.cache.disk import DiskStore, note_use
 from gridjit.cache.memory import MemoryStore
-from gridjit.cache.uses import Tally
+from gridjit.cache.uses import UseTotals
 
 
 @pytest.fixture
@@ -31,13 +31,13 @@ def test_uses_are_read_as_they_were_noted(store: DiskStore, key_of: Callable[[ob
         (key_of(2)[:16], True),
         (key_of(1)[:16], True),
     ]
-    tally = Tally.of(store.uses())
+    tally = UseTotals.of(store.uses())
     assert (tally.hits, tally.compiles, tally.rate) == (2, 1, 0.6667)
     assert tally.since is not None and tally.last is not None and tally.since <= tally.last
 
 
 def test_no_uses_give_no_rate() -> None:
-    assert (Tally.of([]).rate, Tally.of([]).last) == (None, None)
+    assert (UseTotals.of([]).rate, UseTotals.of([]).last) == (None, None)
 
 
 def test_the_file_keeps_its_newer_half_when_it_is_full(

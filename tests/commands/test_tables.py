@@ -12,7 +12,7 @@ from gridjit.cache.disk import DiskStore
 from gridjit.commands import main, tables
 
 
-def made() -> tables.Table:
+def made() -> tables.TerminalTable:
     table = tables.table("kernel", "depends on", "size", right=("size",))
     table.add_row("scale", "nothing", "3 B")
     table.add_section()

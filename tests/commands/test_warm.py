@@ -21,7 +21,7 @@ from rich.console import Console
 from gridjit.commands import main
 from gridjit.commands.progress import shown
 from gridjit.commands.warm import follow
-from gridjit.commands.warm_work import Work
+from gridjit.commands.warm_work import WarmTask
 from gridjit.runtime.pool.pool import Task
 from tests.programs import run_python
 
@@ -83,7 +83,7 @@ def test_nothing_is_compiled_that_was_not_asked_for(warm: Any, kernels: Any, cac
 
 
 def test_a_run_shows_what_is_compiled_and_how_long_the_rest_may_take() -> None:
-    tasks = [(Work(kernel=f"m:k{n}", signature=FLOATS, config=None, target="host"), Task(n)) for n in range(1, 5)]
+    tasks = [(WarmTask(kernel=f"m:k{n}", signature=FLOATS, config=None, target="host"), Task(n)) for n in range(1, 5)]
     console = Console(file=io.StringIO(), width=100)
     progress = shown(console)
     seen = []

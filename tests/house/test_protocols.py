@@ -11,7 +11,7 @@ from gridjit.runtime.devices.base import Device, LoadedKernel
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.launcher import Launcher
-from gridjit.runtime.launch.ready import Ready, ReadyTable, Shape
+from gridjit.runtime.launch.ready import ConfigKey, Ready, ReadyTable
 from gridjit.runtime.memory.space import Space
 from gridjit.runtime.session import Session
 from gridjit.runtime.settings import Settings
@@ -27,7 +27,7 @@ OURS = (
     Launcher,
     Ready,
     ReadyTable,
-    Shape,
+    ConfigKey,
     Kernel,
     ConfiguredKernel,
     Session,
@@ -81,6 +81,22 @@ def test_nobody_looks_whether_an_object_has_what_its_own_class_gives_it() -> Non
     files = [file for top in ("src/gridjit", "runtime", "compiler", "cache") for file in (ROOT / top).rglob("*.py")]
     found = [f"{file}:{line} looks for {name}" for file in files for line, name in own_probes(file.read_text())]
     assert found == []
+
+
+def test_what_a_thread_has_of_its_own_is_declared_by_a_class() -> None:
+    files = [file for top in ("src/gridjit", "runtime", "compiler", "cache") for file in (ROOT / top).rglob("*.py")]
+    assert [str(file) for file in files if has_undeclared_locals(file.read_text())] == []
+
+
+def has_undeclared_locals(text: str) -> bool:
+    """Return whether a thread-local object is made of threading's class itself, so that who uses it has to probe it."""
+    calls = (node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+    return any(ast.unparse(func) in ("threading.local", "_thread._local") for func in calls)
+
+
+def test_thread_locals_are_seen_where_they_are_made() -> None:
+    assert has_undeclared_locals("own = threading.local()")
+    assert not has_undeclared_locals("class Own(threading.local):\n    quiet = False\nown = Own()")
 
 
 def own_probes(text: str) -> list[tuple[int, str]]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gridjit.compiler.frontend.explained.places import Place, names_of, places
+from gridjit.compiler.frontend.explained.places import SourceLine, names_of, places
 from gridjit.compiler.frontend.explained.source import Source
 from gridjit.compiler.frontend.explained.types_said import cleaned, parts, said
 from gridjit.compiler.frontend.isolated.launch_visibility import said_by
@@ -31,7 +31,7 @@ _REASON = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class FailedOperation:
     """What numba found no implementation of: its name and the types of its arguments, as users write them."""
 
     name: str
@@ -49,9 +49,9 @@ class Failure:
     function: Callable[..., Any]
     text: str
     words: str
-    operation: Operation | None
+    operation: FailedOperation | None
     reasons: tuple[str, ...]
-    places: tuple[Place, ...]
+    places: tuple[SourceLine, ...]
     source: Source
     signature: Signature | None = None
 
@@ -117,13 +117,13 @@ def _words(text: str) -> str:
     return " ".join(cleaned(block).split())
 
 
-def _operation(text: str) -> Operation | None:
+def _operation(text: str) -> FailedOperation | None:
     found = _OPERATION.search(text)
     if found is None:
         return None
     name = said(found[1]) if found[2] == "<unknown function>" or "." in said(found[1]) else found[2]
     arguments = _balanced(text, found.end())
-    return Operation(name=name, arguments=parts(said(" ".join(arguments.split()))))
+    return FailedOperation(name=name, arguments=parts(said(" ".join(arguments.split()))))
 
 
 def _balanced(text: str, begun: int) -> str:

@@ -36,7 +36,7 @@ _OURS = str(Path(__file__).resolve().parents[2]) + os.sep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SourceLine:
     """A line of a file. code: the function, where it is known. exact: whether it is the line of a statement."""
 
     path: str
@@ -45,7 +45,7 @@ class Place:
     exact: bool = True
 
 
-def places(function: Callable[..., Any], error: BaseException) -> tuple[Place, ...]:
+def places(function: Callable[..., Any], error: BaseException) -> tuple[SourceLine, ...]:
     """Return the places of the user that an error went through, from the kernel inwards; at least the kernel's own."""
     found = [place for place in _of_frames(error) if _is_users(place)]
     known = {(place.path, place.line) for place in found}
@@ -57,13 +57,13 @@ def places(function: Callable[..., Any], error: BaseException) -> tuple[Place, .
     if (callee := _callee_without_place(function, said_by(error))) is not None:
         found.append(callee)
     code = function.__code__
-    kernel = Place(path=code.co_filename, line=code.co_firstlineno, code=function, exact=False)
+    kernel = SourceLine(path=code.co_filename, line=code.co_firstlineno, code=function, exact=False)
     return tuple(found) or (kernel,)
 
 
-def _of_frames(error: BaseException) -> list[Place]:
+def _of_frames(error: BaseException) -> list[SourceLine]:
     """Return where numba was, of each function that it compiled the innermost statement."""
-    levels: list[Place] = []
+    levels: list[SourceLine] = []
     working_on: Any = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if not str(frame.f_globals.get("__name__", "")).startswith(("numba.", "gridjit.")):
@@ -73,21 +73,21 @@ def _of_frames(error: BaseException) -> list[Place]:
         if identity is not None and identity is not working_on:
             working_on = identity
             path, line = identity.filename, identity.func.__code__.co_firstlineno
-            levels.append(Place(path=path, line=line, code=identity.func, exact=False))
+            levels.append(SourceLine(path=path, line=line, code=identity.func, exact=False))
         location = next(filter(None, (getattr(known.get(name), "loc", None) for name in _STATEMENTS)), None)
         if location is not None and levels and location.filename == levels[-1].path:
-            levels[-1] = Place(path=levels[-1].path, line=location.line, code=levels[-1].code)
+            levels[-1] = SourceLine(path=levels[-1].path, line=location.line, code=levels[-1].code)
     return levels
 
 
-def _of_text(text: str) -> Iterator[Place]:
+def _of_text(text: str) -> Iterator[SourceLine]:
     seen: set[tuple[str, int]] = set()
     for found in _IN_TEXT.finditer(_in_order(text)):
         path = _path(found["file"] or found["during"] or found["raised"])
         line = int(found["line"] or found["during_line"] or found["raised_line"])
         if line and (path, line) not in seen:  # what numba cannot place is on line 0
             seen.add((path, line))
-            yield Place(path=path, line=line)
+            yield SourceLine(path=path, line=line)
 
 
 def _in_order(text: str) -> str:
@@ -104,7 +104,7 @@ def _line(text: str) -> int:
     return int(found[1]) if found is not None else 0
 
 
-def _callee_without_place(function: Callable[..., Any], text: str) -> Place | None:
+def _callee_without_place(function: Callable[..., Any], text: str) -> SourceLine | None:
     """Return the function that failed, where numba only says that, and not where in it."""
     callee, first = _CALLEE.search(text), _IN_TEXT.search(text)
     if callee is None or "During: Pass " not in text[: callee.start()]:
@@ -113,7 +113,7 @@ def _callee_without_place(function: Callable[..., Any], text: str) -> Place | No
         return None
     if (found := _called(function, callee["name"])) is None:
         return None
-    return Place(path=found.__code__.co_filename, line=found.__code__.co_firstlineno, code=found, exact=False)
+    return SourceLine(path=found.__code__.co_filename, line=found.__code__.co_firstlineno, code=found, exact=False)
 
 
 def _called(function: Callable[..., Any], name: str) -> FunctionType | None:
@@ -164,7 +164,7 @@ def _path(named: str) -> str:
     return name if name.startswith("<") else os.path.abspath(named)
 
 
-def _is_users(place: Place) -> bool:
+def _is_users(place: SourceLine) -> bool:
     if place.code is not None and is_numbas(str(place.code.__module__)):
         return False
     return not place.path.startswith(_OURS) and _LIBRARIES.search(place.path) is None

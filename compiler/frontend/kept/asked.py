@@ -1,7 +1,7 @@
 """asked: the questions that the front end asked while it compiled a callee, each with the answer that it got.
 
-A question can be asked again: `today` returns it with today's answer if the same code is made of both. `record` has
-that answer count for the kernel at hand, as it would if the front end had asked.
+A question can be asked again: `today` returns it with today's answer, if both answers lead to the same code.
+`record` has that answer count for the kernel at hand, as it would if the front end had asked.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any, Protocol
 
 from gridjit.compiler.footprint import ELSEWHERE, IN_FULL, FactValue, current_value, is_very_object
-from gridjit.compiler.frontend.kept.plain import Mark, mark_of
+from gridjit.compiler.frontend.kept.plain import ValueMark, mark_of
 from gridjit.compiler.key.source.foreign import array_digest
 from gridjit.compiler.key.source.objects import MISSING, cell_value
 from gridjit.compiler.recorded.reads import Reads
@@ -41,14 +41,14 @@ class Question(Protocol):
         """What was asked."""
 
     def today(self, asking: Asking) -> Question | None:
-        """Return the question with today's answer, None if other code might be made of that."""
+        """Return the question with today's answer; None if that might lead to other code."""
 
     def record(self, asking: Asking) -> None:
         """Have the answer count for the compile that asks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Code:
+class FunctionCode:
     """Which code a function has, and the names by which numba calls it in symbols and exceptions."""
 
     function: FunctionType
@@ -56,16 +56,16 @@ class Code:
     names: tuple[object, ...]
 
     @classmethod
-    def of(cls, function: FunctionType) -> Code:
+    def of(cls, function: FunctionType) -> FunctionCode:
         """Return the question with today's answer."""
         return cls(function, function.__code__, (function.__qualname__, function.__name__, function.__module__))
 
     @property
     def identity(self) -> tuple[object, ...]:
-        return (Code, id(self.function))
+        return (FunctionCode, id(self.function))
 
-    def today(self, asking: Asking) -> Code | None:
-        now = Code.of(self.function)
+    def today(self, asking: Asking) -> FunctionCode | None:
+        now = FunctionCode.of(self.function)
         return self if now.code is self.code and now.names == self.names else None
 
     def record(self, asking: Asking) -> None:
@@ -74,12 +74,12 @@ class Code:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Global:
-    """What a global of a function, or a builtin, is."""
+    """What value a global of a function has, or a builtin."""
 
     function: FunctionType
     name: str
     value: object
-    mark: Mark
+    mark: ValueMark
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -95,13 +95,13 @@ class Global:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Free:
-    """What a closure's variable is."""
+    """What value a variable of a closure has."""
 
     function: FunctionType
     name: str
     cell: CellType
     value: object
-    mark: Mark
+    mark: ValueMark
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -116,23 +116,23 @@ class Free:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Attribute:
-    """What an attribute of a module is."""
+class ModuleAttribute:
+    """What value an attribute of a module has."""
 
     owner: Any
     name: str
     value: object
-    mark: Mark
+    mark: ValueMark
 
     @property
     def identity(self) -> tuple[object, ...]:
-        return (Attribute, id(self.owner), self.name, id(self.value))
+        return (ModuleAttribute, id(self.owner), self.name, id(self.value))
 
-    def today(self, asking: Asking) -> Attribute | None:
+    def today(self, asking: Asking) -> ModuleAttribute | None:
         value = asking.reads.attribute_now(self.owner, self.name)
         if value is MISSING or mark_of(value) != self.mark:
             return None
-        return Attribute(self.owner, self.name, value, self.mark)
+        return ModuleAttribute(self.owner, self.name, value, self.mark)
 
     def record(self, asking: Asking) -> None:
         asking.reads.take_attribute_as(self.owner, self.name, self.value)
@@ -144,7 +144,7 @@ class Called:
 
     dispatcher: Any
     function: FunctionType
-    marks: Mark
+    marks: ValueMark
 
     @classmethod
     def of(cls, dispatcher: Any) -> Called | None:
@@ -167,8 +167,8 @@ class Called:
         """Record nothing: it is in the key."""
 
 
-def _parameter_marks(function: Any) -> Mark | None:
-    """Return the marks of a function's parameters, with the defaults that calls are completed with; None if unknown."""
+def _parameter_marks(function: Any) -> ValueMark | None:
+    """Return the marks of a function's parameters, with the defaults that complete a call; None if unknown."""
     parameters = [*pysignature(function).parameters.values()]
     defaults = [mark_of(one.default) if one.default is not one.empty else () for one in parameters]
     if None in defaults:
@@ -196,7 +196,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Launched:
-    """What a field of the launch is; where: the place that read it."""
+    """What value a field of the launch has. where: the place that read it."""
 
     field: str
     value: FactValue
@@ -219,7 +219,7 @@ class Launched:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raised:
-    """Which number an exception has that the code may raise."""
+    """Which number stands for an exception that the code may raise."""
 
     exception: Any
     arguments: Any
@@ -237,7 +237,7 @@ class Raised:
 
 
 def offers_what_it_is_called_with(dispatcher: Any) -> bool:
-    """Return whether a dispatcher compiles what it is called with, having no declared signatures to choose from."""
+    """Return whether a dispatcher compiles for whatever types it is called with, as none were declared."""
     from numba.cuda.dispatcher import CUDADispatcher
 
     return type(dispatcher) is CUDADispatcher and bool(dispatcher._can_compile)

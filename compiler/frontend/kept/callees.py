@@ -1,4 +1,4 @@
-"""callees: where numba-cuda compiles what a kernel calls, each callee is taken from a unit or becomes a draft.
+"""callees: wherever numba-cuda compiles what a kernel calls, the callee comes from a unit or becomes a draft.
 
 Those are device functions, the implementations behind @overload, which are device functions made by numba-cuda, and the
 functions that its lowering compiles.
@@ -12,8 +12,8 @@ from typing import Any
 from gridjit.compiler.frontend.faster.flags import text_of
 from gridjit.compiler.frontend.faster.matched import note_compiled
 from gridjit.compiler.frontend.kept.asked import offers_what_it_is_called_with
-from gridjit.compiler.frontend.kept.keeping import NUMBAS_OWN, Callee, Keeping, Table, numbas_own
-from gridjit.compiler.frontend.kept.places import InContext, InDispatcher, Shared
+from gridjit.compiler.frontend.kept.keeping import NUMBAS_OWN, Callee, Keeping, UnitTable, numbas_own
+from gridjit.compiler.frontend.kept.places import InContext, InDispatcher, SharedPlace
 from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain, mark_of
 
 # Where a dispatcher keeps its units: among what belongs to its compiles, so that nobody takes it for a value.
@@ -25,7 +25,7 @@ _implementations: dict[object, tuple[Any, Any]] = {}
 
 
 class Callees:
-    """The callees of one compile, without keeping: each is compiled.
+    """The callees of one compile that keeps none: each is compiled.
 
     empty: has a dispatcher forget what other compiles left in it.
     """
@@ -48,7 +48,7 @@ class Callees:
     def internal_function(
         self, context: Any, function: Any, signature: Any, flags: Any, compile_it: Callable[[], Any]
     ) -> Any:
-        """Return what a function is compiled to that the lowering of another calls. flags: None for those of that."""
+        """Return what a function that another one's lowering calls is compiled to. flags: None for the caller's."""
         if (keeping := self._keeping) is None:
             return compile_it()
         key = _internal_key(context, function, signature, flags)
@@ -63,7 +63,7 @@ class Callees:
         return result
 
     def use(self, result: Any) -> None:
-        """Note that a callee was found that was compiled before in this compile."""
+        """Note that a callee was found which this compile had compiled before."""
         if self._keeping is not None:
             self._keeping.use(result)
 
@@ -92,7 +92,7 @@ class Callees:
 def _device_function(
     keeping: Keeping, dispatcher: Any, arguments: Any, return_type: Any, compile_it: Callable[[], Any]
 ) -> Any:
-    """Return what a device function is compiled to, which is not where numba looks for it."""
+    """Return what a device function is compiled to, if numba does not find it where it looks."""
     table, function = _table_of(dispatcher), dispatcher.py_func
     place = InDispatcher(dispatcher=dispatcher, arguments=arguments)
     shelved = None if table is None else _shelved_device(keeping, dispatcher, arguments, return_type)
@@ -100,13 +100,13 @@ def _device_function(
         key = _key_of(dispatcher, arguments, return_type)
         callee = Callee(place=place, function=function, table=table, key=key, shelved=shelved)
         return keeping.result(callee, compile_it)
-    result = _numbas_own(keeping, Shared(shelved, shelved), function, compile_it)
+    result = _numbas_own(keeping, SharedPlace(shelved, shelved), function, compile_it)
     if arguments not in dispatcher.overloads:
         place.put(result)
     return result
 
 
-def _numbas_own(keeping: Keeping, place: Shared, function: Any, compile_it: Callable[[], Any]) -> Any:
+def _numbas_own(keeping: Keeping, place: SharedPlace, function: Any, compile_it: Callable[[], Any]) -> Any:
     """Return what a function of numba-cuda's own is compiled to, the same for all that stand for it in the compile."""
     result = keeping.result(numbas_own(place, function), compile_it)
     place.put(result)
@@ -121,8 +121,8 @@ def _shelved_device(keeping: Keeping, dispatcher: Any, arguments: Any, return_ty
     return keeping.shelving.key(function, arguments, return_type, ("device", options), whole=is_numbas(function))
 
 
-def _shelved_internal(keeping: Keeping, context: Any, function: Any, signature: Any, flags: Any) -> Shared | None:
-    """Return the place of a function that numba-cuda's lowering compiles and that can be told, None for any other."""
+def _shelved_internal(keeping: Keeping, context: Any, function: Any, signature: Any, flags: Any) -> SharedPlace | None:
+    """Return the place of a function that numba-cuda's lowering compiles and that can be named; None for any other."""
     from numba.cuda.core.targetconfig import ConfigStack
 
     if keeping.shelving is None:
@@ -132,14 +132,14 @@ def _shelved_internal(keeping: Keeping, context: Any, function: Any, signature: 
     types = (function, signature.args, signature.return_type)
     told = keeping.shelving.key(*types, options, whole=True)
     key = keeping.shelving.key(*types, (*options, text_of(flags)), whole=True)
-    return None if told is None or key is None else Shared(told, key)
+    return None if told is None or key is None else SharedPlace(told, key)
 
 
-def _table_of(dispatcher: Any) -> Table | None:
+def _table_of(dispatcher: Any) -> UnitTable | None:
     options = dispatcher.targetoptions
     if not offers_what_it_is_called_with(dispatcher) or options.get("debug") or options.get("lineinfo"):
         return None
-    table: Table = vars(dispatcher._compiler).setdefault(_KEPT, {})
+    table: UnitTable = vars(dispatcher._compiler).setdefault(_KEPT, {})
     return table
 
 
@@ -155,7 +155,7 @@ def _numbas_key(context: Any, function: Any, signature: Any) -> object:
 
 
 def _internal_key(context: Any, function: Any, signature: Any, flags: Any) -> object | None:
-    """Return what tells an internal function of numba-cuda's from others; None for one that cannot be told."""
+    """Return what tells an internal function of numba-cuda's from others; None if nothing does."""
     from numba.cuda.core.targetconfig import ConfigStack
 
     flags = ConfigStack.top_or_none() if flags is None else flags
@@ -167,7 +167,7 @@ def _internal_key(context: Any, function: Any, signature: Any, flags: Any) -> ob
 
 
 def _implementation_key(template: Any, arguments: Any, keywords: Any) -> object | None:
-    """Return what tells an implementation of numba-cuda's from others; None for one that cannot be told."""
+    """Return what tells an implementation of numba-cuda's from others; None if nothing does."""
     from numba.cuda.core.targetconfig import ConfigStack
 
     function, given = template._overload_func, (*arguments, *keywords.values())

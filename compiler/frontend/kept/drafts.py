@@ -10,7 +10,16 @@ from types import CellType, FunctionType, ModuleType
 from typing import Any, Protocol
 
 from gridjit.compiler.footprint import Fact
-from gridjit.compiler.frontend.kept.asked import Attribute, Called, Code, Content, Free, Global, Launched, Question
+from gridjit.compiler.frontend.kept.asked import (
+    Called,
+    Content,
+    Free,
+    FunctionCode,
+    Global,
+    Launched,
+    ModuleAttribute,
+    Question,
+)
 from gridjit.compiler.frontend.kept.plain import is_numbas, mark_of
 from gridjit.compiler.frontend.kept.unit import Unit
 from gridjit.compiler.key.source.code import with_nested
@@ -39,7 +48,7 @@ class Draft:
 
 
 class Drafts:
-    """The drafts of one compile, the innermost last. While one is absent (None), nothing is noted.
+    """The drafts of one compile, the innermost last. While that is None, nothing is noted.
 
     failed: the last one that did not compile.
     """
@@ -50,7 +59,7 @@ class Drafts:
         self.failed: Draft | None = None
 
     def begin(self, draft: Draft | None) -> None:
-        """Note what comes in draft, or nowhere."""
+        """Note all that follows in draft, or nowhere if it is None."""
         self._open.append(draft)
 
     def end(self, draft: Draft | None) -> None:
@@ -65,7 +74,7 @@ class Drafts:
         self.failed = draft
 
     def depend_on(self, draft: Draft) -> None:
-        """Have the innermost draft depend on all that one depended on which did not compile."""
+        """Have the innermost draft depend on all that a failed one depended on."""
         if (outer := self.innermost) is not None:
             for event in draft.events:
                 outer.note(event)
@@ -73,7 +82,7 @@ class Drafts:
 
     @property
     def innermost(self) -> Draft | None:
-        """What is noted in now."""
+        """The draft that events are noted in now."""
         return self._open[-1] if self._open and not self.suspended else None
 
     def note(self, event: Question | Unit) -> None:
@@ -113,7 +122,7 @@ class Drafts:
 
 
 class Takes(Protocol):
-    """Whoever the front end tells what it takes: see Reads."""
+    """What the front end tells of everything that it takes: see Reads."""
 
     def take_function(self, function: FunctionType) -> None: ...
     def take_global(self, function: FunctionType, name: str, value: object) -> None: ...
@@ -132,7 +141,7 @@ class NotedReads:
     def take_function(self, function: FunctionType) -> None:
         self._reads.take_function(function)
         if (draft := self._drafts.innermost) is not None:
-            draft.note(Code.of(function))
+            draft.note(FunctionCode.of(function))
             if not draft.contains(function):
                 self._drafts.spoil(f"{function.__qualname__} was compiled into it")
 
@@ -152,7 +161,7 @@ class NotedReads:
         value = self._reads.take_attribute(owner, name)
         if self._drafts.innermost is not None:
             mark = mark_of(value) if is_plain_owner(owner, name) else None
-            self._note(name, None if mark is None else Attribute(owner, name, value, mark))
+            self._note(name, None if mark is None else ModuleAttribute(owner, name, value, mark))
         return value
 
     def take_content(self, array: Any, digest: str) -> None:
@@ -167,7 +176,7 @@ class NotedReads:
 
 
 def is_plain_owner(owner: Any, name: str) -> bool:
-    """Return whether an attribute is what a module's namespace says, or of a library's; programs' classes run code."""
+    """Return whether reading an attribute runs no code of a program's: its owner is a module, or a library's class."""
     if type(owner) is ModuleType:
         return name in vars(owner) or is_library_module(owner)
     return isinstance(owner, type) and is_library(owner.__module__)

@@ -1,6 +1,6 @@
 """Keeping: one compile's use of units. A callee is taken from a unit that holds, or compiled and kept at the end.
 
-What a unit asked for is asked again before it is used, down to the last callee of a callee; every doubt is a compile.
+What a unit asked for is asked again before it is used, down to the last callee of a callee. In doubt, it is compiled.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Any, TypeAlias
 from gridjit.compiler.frontend.kept.asked import Asking, Question, offers_what_it_is_called_with
 from gridjit.compiler.frontend.kept.drafts import Draft, Drafts
 from gridjit.compiler.frontend.kept.library import is_code_alone, let_go_of_the_way, print_once
-from gridjit.compiler.frontend.kept.places import OfKernel, Shared
+from gridjit.compiler.frontend.kept.places import OfKernel, SharedPlace
 from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain
 from gridjit.compiler.frontend.kept.stored.record import MOST_ALIKE
 from gridjit.compiler.frontend.kept.stored.reviving import Demands
 from gridjit.compiler.frontend.kept.stored.shelving import Shelving
 from gridjit.compiler.frontend.kept.stored.told import calls_others
 from gridjit.compiler.frontend.kept.surroundings import Surroundings
-from gridjit.compiler.frontend.kept.unit import Place, Unit
+from gridjit.compiler.frontend.kept.unit import ResultPlace, Unit
 from gridjit.compiler.view.config import ConfigView
 from gridjit.interrupts import let_through
 
 # The units of a callee by what it was compiled for, the newest first.
-Table: TypeAlias = "MutableMapping[object, tuple[Unit, ...]]"
+UnitTable: TypeAlias = "MutableMapping[object, tuple[Unit, ...]]"
 _MOST_OF_ONE = 1024
 # The units of numba-cuda's own functions: of those that its lowering compiles, and of what can be told in any process.
-NUMBAS_OWN: Table = {}
+NUMBAS_OWN: UnitTable = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,9 +39,9 @@ class Callee:
     the shelf, None if it has none. function: None for one of numba-cuda's own that another process's unit names.
     """
 
-    place: Place
+    place: ResultPlace
     function: FunctionType | None
-    table: Table | None = None
+    table: UnitTable | None = None
     key: object = None
     shelved: str | None = None
 
@@ -64,7 +64,7 @@ class Keeping:
         self._around: list[Surroundings] = []
         self._drafts = drafts
         self._empty = empty
-        self._made: list[tuple[Table, object, Unit]] = []
+        self._made: list[tuple[UnitTable, object, Unit]] = []
         # By the identity of a result of this compile, which is kept alive here: the unit that was made of it, if any.
         self._units: dict[int, tuple[Any, Unit | None]] = {}
         # By the identity of a unit, which is kept alive here: other threads' compiles take units out of their tables.
@@ -75,13 +75,13 @@ class Keeping:
         self._looking = 0
 
     def look(self) -> None:
-        """Look at what surrounds the compile, if that was not done: before any callee is compiled or found."""
+        """Look at what surrounds the compile, once, before any callee is compiled or found."""
         if not self._around:
             self._around.append(self._look_around())
 
     @property
     def has_looked(self) -> bool:
-        """Whether the surroundings are known: nothing that was made before can be kept."""
+        """Whether the surroundings are known. What was made before they were is not kept."""
         return bool(self._around)
 
     @property
@@ -128,8 +128,8 @@ class Keeping:
     def meet_recursion(self) -> None:
         """Note that a function is called whose compile has not ended.
 
-        Raises RecursionError if that compile only serves to tell whether something on the shelf holds: what is called
-        so would be missing. What is on the shelf then does not hold, or all is compiled without the shelf.
+        Raises RecursionError if that compile only finds out whether something on the shelf holds, since the function
+        that is called would be missing. Then that does not hold, or everything is compiled without the shelf.
         """
         shelf = self._asking.recording.shelf
         if self._looking and shelf is not None:
@@ -137,7 +137,7 @@ class Keeping:
             raise RecursionError("functions on the shelf came to call each other")
 
     def keep(self) -> None:
-        """End a compile that went well: later ones may use what was made in it, and found."""
+        """End a compile that went well: later ones may use what was made or found in it."""
         if not self.has_looked or not self.surroundings.hold or not self.surroundings.allow_keeping:
             return
         if self._shelving and self._shelving[0] is not None:
@@ -155,7 +155,7 @@ class Keeping:
 
     @property
     def shelving(self) -> Shelving | None:
-        """What other processes kept of callees; None if nothing is found there, or left."""
+        """What other processes kept of callees; None if nothing is looked for there, or left there."""
         if not self._shelving:  # a kernel that calls nothing does without
             no_shelf = self._asking.recording.shelf is None
             self._shelving.append(None if no_shelf else _shelving(self._asking, self.surroundings))
@@ -199,7 +199,7 @@ class Keeping:
             return None
         return self._unit_of(dispatcher.compile_device(arguments))
 
-    def _numbas(self, place: Shared) -> Unit | None:
+    def _numbas(self, place: SharedPlace) -> Unit | None:
         """Return the unit of a function of numba-cuda's own, if it is there already."""
         if (result := place.found(self._empty)) is not None:
             unit = self._unit_of(result)
@@ -244,7 +244,7 @@ class Keeping:
         return self._todays(unit) is not None and self._fits(unit, set())
 
     def _todays(self, unit: Unit) -> tuple[Question | Unit, ...] | None:
-        """Return the events of a unit with today's answers, None if one of them, or of its callees', is another."""
+        """Return the events of a unit with today's answers; None if one changed, or one of its callees'."""
         if id(unit) not in self._answers:
             self._answers[id(unit)] = (unit, self._asked_again(unit))
         return self._answers[id(unit)][1]
@@ -291,7 +291,7 @@ class Keeping:
 
 
 def _shelving(asking: Asking, surroundings: Surroundings) -> Shelving | None:
-    """Return the use of the shelf, if there is one and what surrounds the compile can be told."""
+    """Return the use of the shelf, if there is one and what surrounds the compile has a text."""
     shelf = asking.recording.shelf
     told = None if shelf is None or not surroundings.allow_keeping else surroundings.told
     return None if shelf is None or told is None else Shelving(shelf, told)
@@ -305,12 +305,12 @@ def _today(question: Question, asking: Asking) -> Question | None:
         return None
 
 
-def numbas_own(place: Shared, function: FunctionType | None) -> Callee:
-    """Return a function of numba-cuda's own that can be told in any process, as its units are looked for."""
+def numbas_own(place: SharedPlace, function: FunctionType | None) -> Callee:
+    """Return a function of numba-cuda's own that has a name in any process, as its units are looked for."""
     return Callee(place=place, function=function, table=NUMBAS_OWN, key=place.key, shelved=place.key)
 
 
-def _makes_a_unit(draft: Draft, place: Place, result: Any) -> bool:
+def _makes_a_unit(draft: Draft, place: ResultPlace, result: Any) -> bool:
     """Return whether what was compiled as draft may stand for a compile of another time."""
     signature = result.signature
     if draft.spoiled or not all(map(is_plain, (*signature.args, signature.return_type))):
@@ -321,7 +321,7 @@ def _makes_a_unit(draft: Draft, place: Place, result: Any) -> bool:
 
 
 def _is_told(library: Any, draft: Draft) -> bool:
-    """Return whether a library is code alone, and links nothing but what the draft's units are."""
+    """Return whether a library is code alone, and links nothing but the libraries of the draft's units."""
     told = {id(event.result.library) for event in draft.events if isinstance(event, Unit)}
     return is_code_alone(library) and all(id(linked) in told for linked in library._linking_libraries)
 

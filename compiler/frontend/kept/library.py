@@ -9,7 +9,7 @@ from gridjit.compiler.frontend.isolated.replacing import replace
 
 
 class PrintedModule:
-    """Stands for a module of LLVM IR that is complete; it is let go of once it was printed."""
+    """Stands for a complete module of LLVM IR, which is let go of once it is printed."""
 
     def __init__(self, module: Any, text: str = "") -> None:
         self._module = module
@@ -48,7 +48,7 @@ def print_once(library: Any) -> None:
 
 
 def let_go_of_the_way(result: Any) -> None:
-    """Let go of what numba needed to make a result and keeps for people to look at: its form of the function."""
+    """Let go of numba's form of the function, which made a result and is kept only for people to look at."""
     result.fndesc.typemap = result.fndesc.calltypes = None
     vars(result.type_annotation).clear()
 

@@ -15,9 +15,9 @@ _running: list[Drafts] = []
 
 
 def suspend_others(drafts: Drafts) -> None:
-    """Begin a compile with drafts of its own: until it ends, those of the one that it runs inside note nothing.
+    """Begin a compile with drafts of its own: until it ends, the drafts of a compile around it note nothing.
 
-    What is compiled there may pass through this one's hands, so no unit is made of it.
+    What that one is compiling may depend on this one, so no unit is made of it.
     """
     global _running
     for one in _running:

@@ -134,9 +134,9 @@ def _numbas_modules(modules: Mapping[str, ModuleType]) -> dict[str, ModuleType]:
 
 
 def patches(originals: Originals) -> int:
-    """Return a number that is another once numba's code is another.
+    """Return a number that changes when numba's code changes.
 
-    originals: what gridjit's compile that is under way replaced in numba, which counts as what it was.
+    originals: what gridjit's own compile, now under way, replaced in numba; that counts as unchanged.
     """
     global _patched, _watch
     if not _watch.hold() or not _watch.look_for_more(originals):
@@ -147,9 +147,9 @@ def patches(originals: Originals) -> int:
 
 
 def note_first_modules() -> bool:
-    """Note which of numba's modules are there, if no compile began before; later ones are told apart.
+    """Note which of numba's modules are there, unless a compile began before; return whether none did.
 
-    Return whether none did.
+    Modules that are imported later are kept apart from them.
     """
     if _first_modules:
         return False
@@ -160,7 +160,7 @@ def note_first_modules() -> bool:
 def numbas_own_text() -> str | None:
     """Return what tells numba's code from other code in any process; None if a program's stands in its place.
 
-    What was imported in the middle of compiles is looked at too, but what that was is up to them.
+    What compiles imported is looked at too, but is not part of the text, since each imports something else.
     """
     later = _watch.later.text()
     return None if later is None else _watch.first.text()
@@ -189,14 +189,14 @@ def _skipped(names: Mapping[str, object]) -> Collection[str]:
 
 
 def _values(names: Mapping[str, object]) -> Iterable[object]:
-    """Return what the names stand for that are told of."""
+    """Return what the names that count stand for."""
     if not (skipped := _skipped(names)):
         return names.values()
     return [value for name, value in names.items() if name not in skipped]
 
 
 def _names(names: Mapping[str, object]) -> Iterator[str]:
-    """Return the names that are told of but those of a package's modules: which are there is up to imports."""
+    """Return the names that count, but for those of modules: which of these are there depends on imports."""
     found = compress(names, map(operator.is_not, map(type, names.values()), repeat(ModuleType)))
     return filterfalse(skipped.__contains__, found) if (skipped := _skipped(names)) else found
 

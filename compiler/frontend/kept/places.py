@@ -43,7 +43,7 @@ class InContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedPlace:
     """The place of the result of one of numba-cuda's own functions, for all that stand for it.
 
     told: what numba tells it from others by, which is less than what it is compiled for: the key on the shelf.

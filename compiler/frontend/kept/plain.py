@@ -18,7 +18,7 @@ from gridjit.compiler.recorded.reads import taken_text
 from gridjit.interrupts import let_through
 
 # Equal for values of which the same code is made. It holds only as long as what it is of is alive.
-Mark: TypeAlias = "tuple[object, ...]"
+ValueMark: TypeAlias = "tuple[object, ...]"
 
 # numba's types that have nothing inside, that have one type inside under a name, and that are iterated over.
 _ATOMS = (
@@ -74,8 +74,8 @@ def _inside(name: str, numba_type: Any) -> bool:
     return is_plain(getattr(numba_type, name))
 
 
-def mark_of(value: object) -> Mark | None:
-    """Return the mark of a value that code takes; None where it does not tell all that the compiler may see."""
+def mark_of(value: object) -> ValueMark | None:
+    """Return the mark of a value that code takes; None if no mark covers all that the compiler may see."""
     try:
         return _mark(value)
     except Exception as error:  # looking at a value runs code of its class
@@ -93,7 +93,7 @@ def is_numbas(function: object) -> bool:
     return getattr(sys.modules.get(module), "__dict__", None) is function.__globals__
 
 
-def _mark(value: Any) -> Mark | None:
+def _mark(value: Any) -> ValueMark | None:
     if (text := scalar_text(value)) is not None:
         return ("scalar", text)
     if type(value) is tuple:
@@ -107,7 +107,7 @@ def _mark(value: Any) -> Mark | None:
     return _numpy_mark(value) if type(value).__module__ in ("numpy", "numpy.dtypes") else None
 
 
-def _numpy_mark(value: Any) -> Mark | None:
+def _numpy_mark(value: Any) -> ValueMark | None:
     dtype = getattr(value, "dtype", value)
     if dtype.hasobject or dtype.metadata is not None or dtype.names is not None:
         return None

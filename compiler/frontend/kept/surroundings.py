@@ -13,7 +13,7 @@ from typing import Any
 
 from gridjit.compiler.frontend.kept.apart import is_apart
 from gridjit.compiler.frontend.kept.patches import SETTINGS, Originals, numbas_own_text, patches
-from gridjit.compiler.frontend.kept.plain import Mark
+from gridjit.compiler.frontend.kept.plain import ValueMark
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.key.numba_settings import affects_code, dumps, environment
 from gridjit.compiler.key.registrations import Registration
@@ -22,11 +22,11 @@ from gridjit.compiler.key.registrations import Registration
 class Surroundings:
     """What surrounds a compile; the same object for as long as all of it is the same.
 
-    told: what of the target, of boundscheck and of numba's modules is the same in another process, as a text; None if
-    a program's own code stands in numba's place.
+    told: the target, boundscheck and numba's modules as a text that is the same in another process; None if a
+    program's own code stands in numba's place.
     """
 
-    def __init__(self, mark: Mark, registered: tuple[Registration, ...], tell: Callable[[], str | None]) -> None:
+    def __init__(self, mark: ValueMark, registered: tuple[Registration, ...], tell: Callable[[], str | None]) -> None:
         self.mark = mark
         # Keeps alive what the mark names by identity.
         self._registered = registered
@@ -70,16 +70,16 @@ def surroundings(capability: tuple[Any, ...], boundscheck: bool, originals: Orig
     return found
 
 
-def _told(capability: tuple[Any, ...], boundscheck: bool, config: Mark) -> str | None:
+def _told(capability: tuple[Any, ...], boundscheck: bool, config: ValueMark) -> str | None:
     numbas = numbas_own_text()
     return None if numbas is None else repr((capability, boundscheck, config, numbas))
 
 
-def _registered_marks(registered: tuple[Registration, ...]) -> Mark:
+def _registered_marks(registered: tuple[Registration, ...]) -> ValueMark:
     return tuple((one.kind, one.about, id(one.sources[0])) for one in registered)
 
 
-def _config() -> Mark:
+def _config() -> ValueMark:
     """Return every one of numba's settings that may affect code, as it stands, besides those of the environment."""
     return tuple(
         (module, name, repr(value))

@@ -14,12 +14,12 @@ from gridjit.compiler.frontend.kept.asked import Question
 from gridjit.compiler.frontend.kept.surroundings import Surroundings
 
 
-class Place(Protocol):
+class ResultPlace(Protocol):
     """Where numba looks for what a callee was compiled to. It holds nothing of other compiles: see isolation."""
 
     @property
     def told(self) -> str | None:
-        """What distinguishes one of numba-cuda's own in any process; None if nothing does, or it is another's."""
+        """What names a function of numba-cuda's own in any process; None if nothing does, and for any other."""
 
     def found(self, empty: Callable[[Any], None]) -> Any:
         """Return the result that is there in the compile that runs, None if there is none yet.
@@ -35,11 +35,11 @@ class Place(Protocol):
 class Unit:
     """One callee for one list of argument types.
 
-    place: where numba looks for it. result: numba's. surroundings: what no question asks for. events: what it asked
-    for, and the units that it used, in their order. name: what people call it; "" for numba-cuda's own.
+    place: where numba looks for it. result: what numba made of it. surroundings: what no question asks for. events:
+    what it asked for, and the units that it used, in their order. name: what people call it; "" for numba-cuda's own.
     """
 
-    place: Place
+    place: ResultPlace
     result: Any
     surroundings: Surroundings
     events: tuple[Question | Unit, ...]

@@ -166,7 +166,7 @@ _CONTAINERS = (dict, list, set)
 # Of each class once: there are thousands of values.
 @functools.cache
 def _kind_within(kind: Any) -> Any:
-    """Return as what objects of a class are looked into, None if they are not."""
+    """Return the kind that objects of a class are looked into as; None if they are not."""
     if kind in _PARTS or kind is FunctionType:
         return kind
     return next((one for one in (*_CONTAINERS, staticmethod, classmethod) if issubclass(kind, one)), None)

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from gridjit.compiler.options import Options
 from gridjit.compiler.phases import phase
-from gridjit.compiler.target import Code, Lowered, Target
+from gridjit.compiler.target import Lowered, ObjectCode, Target
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.checks.arguments import arrays_in
 from gridjit.compiler.targets.host.checks.checked import Checked, checked, checks_ir, is_worth_again
 from gridjit.compiler.targets.host.checks.failures import staying
 from gridjit.compiler.targets.host.checks.own import Own
-from gridjit.compiler.targets.host.checks.places import Place
+from gridjit.compiler.targets.host.checks.places import AccessPlace
 from gridjit.compiler.targets.host.collectives.in_step import in_step
 from gridjit.compiler.targets.host.flow.uniform_chains import may_never_end, never_ends
 from gridjit.compiler.targets.host.gathered.arrays import Gathering, gathered
@@ -29,7 +29,7 @@ from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.metadata import access_group
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.loops.seldom import parted
-from gridjit.compiler.targets.host.order import Order, fails, ordered
+from gridjit.compiler.targets.host.order import ThreadOrder, fails, ordered
 from gridjit.compiler.targets.host.orders.interleaving import Interleaved
 from gridjit.compiler.targets.host.processor import runs_widest_vectors_well
 from gridjit.compiler.targets.host.recursion import refuse_recursion
@@ -58,14 +58,14 @@ _DECLARED = re.compile(r"^declare [^@\n]*@([^(\s]+)\([^\n]*\n?", re.MULTILINE)
 _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTILINE | re.DOTALL)
 
 
-def generate(lowered: Lowered, target: Target, options: Options) -> Code:
+def generate(lowered: Lowered, target: Target, options: Options) -> ObjectCode:
     """Return the object code of lowered for target, whose entry runs a range of a grid's blocks."""
     linked = linked_code(lowered) if lowered.linked else LinkedCode()
     module, plan, marks = _optimized(lowered, target, options, linked)
     with phase("host: machine code"):
         image = linked.merged(llvm.emit(module, target), plan.entry)
     exactness = inexact(lowered.modules) if options.tiered else ""
-    return Code(
+    return ObjectCode(
         image=image,
         suffix=".o",
         entry=plan.entry,
@@ -92,7 +92,7 @@ class _Marks(NamedTuple):
     may each be one thread's own.
     """
 
-    places: Mapping[int, Place]
+    places: Mapping[int, AccessPlace]
     writes: frozenset[int] | None
     waits: dict[int, str]
     own: Mapping[int, Own]
@@ -208,7 +208,7 @@ def _plan(
     regions: Regions,
     shared: SharedLayout,
     guarded: Guarded,
-    order: Order,
+    order: ThreadOrder,
 ) -> LoopPlan:
     return LoopPlan(
         entry=_symbol(name_of(lowered)),

@@ -17,7 +17,7 @@ from gridjit.compiler.targets.host.regions.guard import Guarded, guard
 from gridjit.compiler.targets.host.regions.shared_atomics import plain_shared_atomics
 
 
-class Order(NamedTuple):
+class ThreadOrder(NamedTuple):
     """In which order threads are run: the axis of a row, the axes along which blocks are run as one, turn by turn.
 
     free: whether the order is not the one in which accesses are checked, or blocks wait for each other.
@@ -35,7 +35,7 @@ class Order(NamedTuple):
         return self.added.turns if self.added else frozenset()
 
 
-def ordered(body: Body, options: Options) -> tuple[Guarded, Order]:
+def ordered(body: Body, options: Options) -> tuple[Guarded, ThreadOrder]:
     """Return the body with its guard taken out, and the order in which its threads are run."""
     # Nothing may be moved where blocks wait for each other.
     if waits_for_others(body):
@@ -46,33 +46,33 @@ def ordered(body: Body, options: Options) -> tuple[Guarded, Order]:
     return _guarded(plain_shared_atomics(body))
 
 
-def _as_written(body: Body) -> tuple[Guarded, Order]:
+def _as_written(body: Body) -> tuple[Guarded, ThreadOrder]:
     """Return the body with its guard taken out; its threads are run block by block along x."""
-    return guard(body, "x"), Order("x", (), free=False)
+    return guard(body, "x"), ThreadOrder("x", (), free=False)
 
 
-def _guarded(body: Body) -> tuple[Guarded, Order]:
+def _guarded(body: Body) -> tuple[Guarded, ThreadOrder]:
     """Return the body with its guard taken out, and the order in which its threads are run."""
     if count_barriers(body) or fails(body):
         return _together(body)
     if (turn := one_turn(body)) is not None:
-        order = Order(inner_axis(turn), tuple(flat_axes(turn).values()), strided=True)
+        order = ThreadOrder(inner_axis(turn), tuple(flat_axes(turn).values()), strided=True)
         guarded = guard(turn, order.inner)
         if guarded.bounded:
             return guarded, order
     if (found := _together(body))[1].added:
         return found
-    order = Order(inner_axis(body), tuple(flat_axes(body).values()))
+    order = ThreadOrder(inner_axis(body), tuple(flat_axes(body).values()))
     return guard(body, order.inner), order
 
 
-def _together(body: Body, stays: Stays = tuple) -> tuple[Guarded, Order]:
+def _together(body: Body, stays: Stays = tuple) -> tuple[Guarded, ThreadOrder]:
     """Return the body as _as_written does, but with turns of strided loops that all threads take together.
 
     stays: what leaves out of a kernel's blocks where it fails.
     """
     found = interleave(body, stays)
-    return guard(found.body, "x"), Order("x", (), added=found if found.counters else None)
+    return guard(found.body, "x"), ThreadOrder("x", (), added=found if found.counters else None)
 
 
 def fails(body: Body) -> bool:

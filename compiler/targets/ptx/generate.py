@@ -5,7 +5,7 @@ from __future__ import annotations
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
 from gridjit.compiler.phases import phase
-from gridjit.compiler.target import Code, LinkedFile, Lowered, Target
+from gridjit.compiler.target import LinkedFile, Lowered, ObjectCode, Target
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.ptx.link import link, uses_lto
@@ -13,7 +13,7 @@ from gridjit.compiler.targets.ptx.nvvm import accelerated, check_arch, compile_l
 from gridjit.compiler.targets.ptx.resources import read_resources
 
 
-def generate(lowered: Lowered, target: Target, options: Options) -> Code:
+def generate(lowered: Lowered, target: Target, options: Options) -> ObjectCode:
     """Return the cubin of lowered for target.arch, linked with lowered.linked; raises CompileError.
 
     The assembly is the kernel's PTX; with link-time optimization no PTX is made on the way, and it is empty.
@@ -28,7 +28,7 @@ def generate(lowered: Lowered, target: Target, options: Options) -> Code:
         resources = read_resources(linked.image, lowered.entry)
     except CompileError as error:
         raise type(error)(f"{_place(lowered)} for {target.arch}: {error}") from error
-    return Code(
+    return ObjectCode(
         image=linked.image,
         suffix=".cubin",
         entry=lowered.entry,

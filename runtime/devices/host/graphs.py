@@ -30,7 +30,7 @@ _Report = ctypes.c_char * reports.REPORT_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Launch:
+class LaunchCall:
     """A launch to be made: all that HostKernel.launch takes."""
 
     loaded: HostKernel
@@ -62,10 +62,10 @@ class Copy:
         np.copyto(self.destination, self.source)
 
 
-Work: TypeAlias = "Launch | Copy"
-Piece: TypeAlias = "Launch | Copy | Batch"
+_Work: TypeAlias = "LaunchCall | Copy"
+_Piece: TypeAlias = "LaunchCall | Copy | Batch"
 # A launch's shape and parameters, where machine code reads them.
-Part: TypeAlias = "tuple[Any, Any]"
+_Part: TypeAlias = "tuple[Any, Any]"
 
 
 class HostCapture:
@@ -74,7 +74,7 @@ class HostCapture:
     def __init__(self, device: HostDevice, stream: int) -> None:
         self._device = device
         self._stream = stream
-        self._work: list[Work] = []
+        self._work: list[_Work] = []
         HOST.note_recorded(stream, True)
 
     def launch(self, loaded: LoadedKernel, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> int:
@@ -85,7 +85,7 @@ class HostCapture:
         """Add a copy."""
         return self._add(Copy(destination=destination, source=source))
 
-    def _add(self, work: Work) -> int:
+    def _add(self, work: _Work) -> int:
         self._work.append(work)
         return len(self._work) - 1
 
@@ -103,7 +103,7 @@ class HostCapture:
 class Batch:
     """Launches that machine code makes one after another, in one call."""
 
-    def __init__(self, engine: Engine, launches: list[Launch], parts: list[Part], steps: Any) -> None:
+    def __init__(self, engine: Engine, launches: list[LaunchCall], parts: list[_Part], steps: Any) -> None:
         self._engine = engine
         self._launches = launches
         # Steps refer to these by address.
@@ -112,13 +112,13 @@ class Batch:
         self._given = ctypes.addressof(steps), len(launches)
 
     @classmethod
-    def of(cls, engine: Engine, launches: list[Launch]) -> Batch:
+    def of(cls, engine: Engine, launches: list[LaunchCall]) -> Batch:
         """Return the batch of these launches."""
         parts = [(_shape(one), _parameters(one)) for one in launches]
         steps = [_step(one, part) for one, part in zip(launches, parts, strict=True)]
         return cls(engine, launches, parts, (records.StepRecord * len(steps))(*steps))
 
-    def with_another(self, at: int, launch: Launch) -> Batch:
+    def with_another(self, at: int, launch: LaunchCall) -> Batch:
         """Return a batch with another launch in a place; this one stays as it is."""
         launches, parts = [*self._launches], [*self._parts]
         launches[at], parts[at] = launch, (_shape(launch), _parameters(launch))
@@ -140,7 +140,7 @@ class Batch:
 class HostRunnable:
     """A list of work that runs as a whole. Those that run it keep the list that there was, whatever is updated."""
 
-    def __init__(self, device: HostDevice, work: list[Work]) -> None:
+    def __init__(self, device: HostDevice, work: list[_Work]) -> None:
         self._device = device
         self._work = work
         # Where in the pieces the launches are that machine code makes: the piece, and the place in it.
@@ -178,14 +178,14 @@ class HostRunnable:
         """Let go of it all."""
         self._work, self._pieces = [], ()
 
-    def _divided(self) -> tuple[Piece, ...]:
+    def _divided(self) -> tuple[_Piece, ...]:
         """Return the work in as few pieces as can be: machine code makes launches that follow each other."""
         engine = self._device.engine(make=True)
-        pieces: list[Piece] = []
-        together: list[Launch] = []
+        pieces: list[_Piece] = []
+        together: list[LaunchCall] = []
         self._places = {}
         for node, work in enumerate([*self._work, None]):
-            if engine is not None and isinstance(work, Launch) and _is_batched(work):
+            if engine is not None and isinstance(work, LaunchCall) and _is_batched(work):
                 self._places[node] = len(pieces), len(together)
                 together.append(work)
                 continue
@@ -197,30 +197,30 @@ class HostRunnable:
         return tuple(pieces)
 
 
-def _is_batched(launch: Launch) -> bool:
+def _is_batched(launch: LaunchCall) -> bool:
     return launch.is_plain and launch.loaded.address is not None
 
 
-def _launch(loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, parameters: bytes) -> Launch:
-    return Launch(loaded=cast("HostKernel", loaded), config=config, sharedmem=sharedmem, parameters=parameters)
+def _launch(loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, parameters: bytes) -> LaunchCall:
+    return LaunchCall(loaded=cast("HostKernel", loaded), config=config, sharedmem=sharedmem, parameters=parameters)
 
 
-def _run(pieces: Iterable[Piece]) -> None:
+def _run(pieces: Iterable[_Piece]) -> None:
     for piece in pieces:
         piece.run()
 
 
-def _step(launch: Launch, part: Part) -> Any:
+def _step(launch: LaunchCall, part: _Part) -> Any:
     shape, parameters = part
     handle = launch.loaded.entry(0).handle
     return records.StepRecord(kernel=handle, shape=ctypes.addressof(shape), params=ctypes.addressof(parameters))
 
 
-def _shape(launch: Launch) -> Any:
+def _shape(launch: LaunchCall) -> Any:
     return launch_bytes(launch.config, launch.sharedmem)
 
 
-def _parameters(launch: Launch) -> Any:
+def _parameters(launch: LaunchCall) -> Any:
     return ctypes.create_string_buffer(launch.parameters, len(launch.parameters) or 1)
 
 

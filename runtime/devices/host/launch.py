@@ -51,7 +51,7 @@ _MANY = 4096
 _BRIEF_S = 1e-3
 
 # Stops threads for ever, by their idents, in a kernel's own code; returns whether none is in a block any more.
-Stop = Callable[[set[int]], bool]
+_Stop = Callable[[set[int]], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ def launch(
     params: Any,
     sharedmem: int,
     threads: int,
-    stop: Stop | None = None,
+    stop: _Stop | None = None,
     *,
     resident: bool = False,
     patience: int = 0,
@@ -148,7 +148,7 @@ class _Run:
                 self.chunk = max(self.chunk, min(2 * self.chunk, (self.end - self.next) // (_CHUNKS * shared)))
 
 
-def _run_aside(run: _Run, threads: int, stop: Stop) -> None:
+def _run_aside(run: _Run, threads: int, stop: _Stop) -> None:
     """Run all blocks of run on another thread, and wait for it; raises what that raised. An interrupt ends it."""
     done, turn = allocate_lock(), itertools.count()
     failed: list[BaseException] = []
@@ -183,7 +183,7 @@ def _run_aside(run: _Run, threads: int, stop: Stop) -> None:
         raise failed[0]
 
 
-def _end(run: _Run, done: Any, stop: Stop) -> None:
+def _end(run: _Run, done: Any, stop: _Stop) -> None:
     """Return when no block is run any more; it may be called again."""
     if run.ended or done.acquire(timeout=_GRACE_S):
         return

@@ -1,4 +1,4 @@
-"""pool: the threads that help the calling thread with a grid.
+"""ThreadPool: the threads that help the calling thread with a grid.
 
 They are daemons, made when first needed and made again in a forked child.
 """
@@ -19,18 +19,18 @@ else:
     except ImportError:
         from queue import SimpleQueue
 
-Work = Callable[[], None]
+_Work = Callable[[], None]
 
 
-class Pool:
+class ThreadPool:
     """Threads that wait for work; help() never waits for one to be free, and never fails."""
 
     def __init__(self) -> None:
         self._lock = lock()
-        self._queue: SimpleQueue[Work] = SimpleQueue()
+        self._queue: SimpleQueue[_Work] = SimpleQueue()
         self._size = 0
 
-    def help(self, work: Work, count: int) -> None:
+    def help(self, work: _Work, count: int) -> None:
         """Have up to count threads run work, as soon as they are free."""
         with section(), self._lock:
             while self._size < count and self._start():
@@ -48,22 +48,22 @@ class Pool:
         return True
 
 
-def _serve(work_queue: SimpleQueue[Work]) -> None:
+def _serve(work_queue: SimpleQueue[_Work]) -> None:
     while True:
         work_queue.get()()
 
 
-def pool() -> Pool:
+def pool() -> ThreadPool:
     """Return this process's pool."""
     return _pools[0]
 
 
-_pools = [Pool()]
+_pools = [ThreadPool()]
 
 
 def renew() -> None:
     """Use threads of a new pool from now on."""
-    _pools[0] = Pool()
+    _pools[0] = ThreadPool()
 
 
 # The parent's threads do not exist in the child.

@@ -24,10 +24,10 @@ from gridjit.runtime.streams import LEGACY
 # What makes a view: how its array is made when it is asked for, and what launches are given.
 Made = tuple[Callable[[], DeviceArray], Kind, bytes]
 # Returns what tells an array from others but its address, and its address; None if attributes do not tell all.
-Read = Callable[[Any, int], tuple[Hashable, int] | None]
+_Read = Callable[[Any, int], tuple[Hashable, int] | None]
 
 _MOST = 1024
-_readers: dict[type, Read] = {}
+_readers: dict[type, _Read] = {}
 _known: dict[Hashable, tuple[Seen, Kind, bytes, bytes]] = {}
 
 
@@ -73,7 +73,7 @@ def learn_by_attributes(obj: Any, stream: Any, seen: Seen, kind: Kind, parameter
     )
 
 
-def _found(read: Read, obj: Any, stream: Any) -> tuple[Hashable, int] | None:
+def _found(read: _Read, obj: Any, stream: Any) -> tuple[Hashable, int] | None:
     """Return what read returns of obj, for the thread's current stream or without order; else None."""
     return read(obj, stream) if type(stream) is int and stream <= 0 else None
 
@@ -84,7 +84,7 @@ def _over(seen: Seen, obj: Any, address: int) -> DeviceArray:
     return dataclasses.replace(seen, array=array, owner=obj).over()
 
 
-def _reader(python_type: type) -> Read | None:
+def _reader(python_type: type) -> _Read | None:
     """Return what reads attributes of a type, None for types that are not known."""
     name = python_type.__module__.partition(".")[0], python_type.__name__
     if name == ("torch", "Tensor"):

@@ -12,10 +12,10 @@ from gridjit.runtime.memory.layout_facts import LARGEST
 from gridjit.runtime.memory.strides.whole import Numbers, axes_of
 
 One: TypeAlias = "SupportsIndex | slice | EllipsisType | None"
-Index: TypeAlias = "One | tuple[One, ...]"
+ArrayIndex: TypeAlias = "One | tuple[One, ...]"
 
 
-def indexed(shape: Numbers, steps: Numbers, index: Index) -> tuple[Numbers, Numbers, int]:
+def indexed(shape: Numbers, steps: Numbers, index: ArrayIndex) -> tuple[Numbers, Numbers, int]:
     """Return shape, strides in bytes, and the bytes from the first item to the first one taken."""
     counts: list[int] = []
     strides: list[int] = []
@@ -36,7 +36,7 @@ def indexed(shape: Numbers, steps: Numbers, index: Index) -> tuple[Numbers, Numb
     return tuple(counts), tuple(strides), offset
 
 
-def _for_each_axis(index: Index, ndim: int) -> Iterator[Any]:
+def _for_each_axis(index: ArrayIndex, ndim: int) -> Iterator[Any]:
     """Yield what is taken of each axis, and None for each new one."""
     given: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
     taken = sum(one is not None and one is not Ellipsis for one in given)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gridjit.cache.disk import DiskStore
-from gridjit.cache.uses import Tally, Use
+from gridjit.cache.uses import Use, UseTotals
 from gridjit.commands import printing, tables
 from gridjit.commands.inventory import CODE, KEY_DIGITS, ListedEntry, is_named, open_cache, read_items, select_some
 from gridjit.runtime.session import session
@@ -21,12 +21,12 @@ def run_ls(given: argparse.Namespace) -> int:
     used = uses_by_key(store)
     shown = sorted((item for item in items if given.all or item.kind == CODE), key=_order(given.sort, used))
     if given.json:
-        printing.print_json([item.as_dict() | _used(used.get(item.info.key[:16], Tally())) for item in shown])
+        printing.print_json([item.as_dict() | _used(used.get(item.info.key[:16], UseTotals())) for item in shown])
         return 0
     numbers = ("size", "age", "hits", "used")
     table = tables.table("key", "kernel", "signature", "target", "depends on", *numbers, right=numbers)
     for item in shown:
-        use = used.get(item.info.key[:16], Tally())
+        use = used.get(item.info.key[:16], UseTotals())
         last = "" if use.last is None else printing.age_text(use.last)
         table.add_row(item.info.key[:KEY_DIGITS], item.kernel, *_what(item), *_size_and_age(item), str(use.hits), last)
     if shown:
@@ -36,12 +36,12 @@ def run_ls(given: argparse.Namespace) -> int:
     return 0
 
 
-def uses_by_key(store: DiskStore) -> dict[str, Tally]:
+def uses_by_key(store: DiskStore) -> dict[str, UseTotals]:
     """Return the uses of each artifact, by the first digits of its key."""
     uses: dict[str, list[Use]] = {}
     for use in store.uses():
         uses.setdefault(use.key, []).append(use)
-    return {key: Tally.of(found) for key, found in uses.items()}
+    return {key: UseTotals.of(found) for key, found in uses.items()}
 
 
 def run_stats(given: argparse.Namespace) -> int:
@@ -55,18 +55,18 @@ def run_stats(given: argparse.Namespace) -> int:
     chosen = {name: uses for name, uses in by_kernel.items() if given.kernel is None or is_named(name, given.kernel)}
     if not chosen:
         select_some(items, given.kernel, store.folder)
-    tallies = {name: Tally.of(uses) for name, uses in sorted(chosen.items())}
-    whole = Tally.of(use for uses in chosen.values() for use in uses)
+    totals_of = {name: UseTotals.of(uses) for name, uses in sorted(chosen.items())}
+    whole = UseTotals.of(use for uses in chosen.values() for use in uses)
     if given.json:
-        rows = [{"kernel": name or None, **_used(tally)} for name, tally in tallies.items()]
+        rows = [{"kernel": name or None, **_used(totals)} for name, totals in totals_of.items()]
         printing.print_json({"folder": store.folder, **_used(whole), "kernels": rows})
         return 0
     if whole.since is None:
         printing.say("no uses are counted yet")
         return 0
     table = tables.table("kernel", *(numbers := ("hits", "compiles", "hit rate", "last use")), right=numbers)
-    for name, tally in tallies.items():
-        table.add_row(name or "(no longer there)", *_row(tally))
+    for name, totals in totals_of.items():
+        table.add_row(name or "(no longer there)", *_row(totals))
     table.add_section()
     table.add_row("all", *_row(whole))
     printing.say(f"{store.folder}, counted for {printing.age_text(whole.since)}")
@@ -74,27 +74,27 @@ def run_stats(given: argparse.Namespace) -> int:
     return 0
 
 
-def _used(tally: Tally) -> dict[str, Any]:
+def _used(totals: UseTotals) -> dict[str, Any]:
     """Return uses as JSON values; times are in seconds since 1970."""
     return {
-        "hits": tally.hits,
-        "compiles": tally.compiles,
-        "hit_rate": tally.rate,
-        "since": tally.since,
-        "last_use": tally.last,
+        "hits": totals.hits,
+        "compiles": totals.compiles,
+        "hit_rate": totals.rate,
+        "since": totals.since,
+        "last_use": totals.last,
     }
 
 
-def _row(tally: Tally) -> tuple[str, str, str, str]:
-    last = "" if tally.last is None else printing.age_text(tally.last)
-    return str(tally.hits), str(tally.compiles), "" if tally.rate is None else f"{tally.rate:.0%}", last
+def _row(totals: UseTotals) -> tuple[str, str, str, str]:
+    last = "" if totals.last is None else printing.age_text(totals.last)
+    return str(totals.hits), str(totals.compiles), "" if totals.rate is None else f"{totals.rate:.0%}", last
 
 
-def _order(name: str, used: dict[str, Tally]) -> Callable[[ListedEntry], Any]:
+def _order(name: str, used: dict[str, UseTotals]) -> Callable[[ListedEntry], Any]:
     """Return what sorts entries: names from A, times and sizes from the newest and largest."""
 
-    def use(item: ListedEntry) -> Tally:
-        return used.get(item.info.key[:16], Tally())
+    def use(item: ListedEntry) -> UseTotals:
+        return used.get(item.info.key[:16], UseTotals())
 
     orders: dict[str, Callable[[ListedEntry], Any]] = {
         "kernel": lambda item: 0,  # as they are read

@@ -15,7 +15,7 @@ _PIPED_WIDTH = 160
 _LEAST = 8
 
 
-class Table:
+class TerminalTable:
     """Rows of texts under headings, in columns as wide as what they hold; what is too long for the line is folded."""
 
     def __init__(self, headings: Sequence[str], right: Sequence[str]) -> None:
@@ -47,12 +47,12 @@ class Table:
             yield f" {'  '.join(map(_aligned, line, widths, self._right))}".rstrip()
 
 
-def table(*headings: str, right: tuple[str, ...] = ()) -> Table:
+def table(*headings: str, right: tuple[str, ...] = ()) -> TerminalTable:
     """Return an empty table; numbers are in the columns of `right`."""
-    return Table(headings, right)
+    return TerminalTable(headings, right)
 
 
-def show(made: Table) -> None:
+def show(made: TerminalTable) -> None:
     """Print a table with a free line before and after it; when output is piped, it is wide enough for most."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _PIPED_WIDTH
     rule = "─" if printing.can_print("─") else "-"

@@ -18,13 +18,13 @@ from gridjit import reading
 from gridjit.commands import printing
 from gridjit.commands.kernels import find_kernels
 from gridjit.commands.progress import is_wanted, left_text, shown
-from gridjit.commands.warm_work import Built, Work
+from gridjit.commands.warm_work import Built, WarmTask
 from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.digests import utf8
 from gridjit.printable import printable
 from gridjit.runtime.kernel import Kernel
-from gridjit.runtime.pool.pool import Pool, Task
+from gridjit.runtime.pool.pool import ProcessPool, Task
 from gridjit.runtime.session import session
 from gridjit.runtime.settings import usable_cores
 from gridjit.runtime.specialize.needs import Need
@@ -48,7 +48,7 @@ def run(given: argparse.Namespace) -> int:
     return _report(builds, time.perf_counter() - started, as_json=given.json)
 
 
-def asked(given: argparse.Namespace) -> Iterator[Work]:
+def asked(given: argparse.Namespace) -> Iterator[WarmTask]:
     """Yield the work that the command line describes: every kernel, signature, launch and target."""
     configs: list[LaunchConfig | None] = [*given.config] or [None]
     targets = given.target or [None]
@@ -57,7 +57,7 @@ def asked(given: argparse.Namespace) -> Iterator[Work]:
         if not signatures and name in given.kernels:
             raise ConfigError(f"{name} declares no signature: give one with --signature")
         for signature, config, target in itertools.product(dict.fromkeys(signatures), configs, targets):
-            yield Work(kernel=name, signature=signature, config=config, target=target)
+            yield WarmTask(kernel=name, signature=signature, config=config, target=target)
 
 
 def _kernels(names: Sequence[str]) -> list[tuple[str, Kernel]]:
@@ -70,7 +70,7 @@ def _kernels(names: Sequence[str]) -> list[tuple[str, Kernel]]:
         here.compiles_declared = before
 
 
-def recorded(path: Path, targets: Sequence[str] | None) -> tuple[list[Work], list[Built]]:
+def recorded(path: Path, targets: Sequence[str] | None) -> tuple[list[WarmTask], list[Built]]:
     """Return the work of a recorded file, each once, and a failure for every line that is damaged."""
     try:
         lines = path.read_text("utf-8", "replace").splitlines()
@@ -78,7 +78,7 @@ def recorded(path: Path, targets: Sequence[str] | None) -> tuple[list[Work], lis
         raise GridjitError(f"{path} cannot be read: {error.strerror}") from None
     if not any(_may_be_recorded(line) for line in lines) and any(line.strip() for line in lines):
         raise GridjitError(f"{path} is not a file of recorded needs: GRIDJIT_RECORD={path} has a run write one")
-    works: dict[tuple[object, ...], Work] = {}
+    works: dict[tuple[object, ...], WarmTask] = {}
     failures = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -89,7 +89,7 @@ def recorded(path: Path, targets: Sequence[str] | None) -> tuple[list[Work], lis
             failures.append(Built(label=f"{path}:{number}", error=str(error)))
             continue
         for target in targets or [need.target]:
-            work = Work(
+            work = WarmTask(
                 kernel=need.kernel, signature=need.signature, config=need.config, target=target, facts=need.facts
             )
             works.setdefault((need.kernel, need.signature, need.facts, target), work)
@@ -105,11 +105,11 @@ def _may_be_recorded(line: str) -> bool:
     return isinstance(plain, dict) and "schema" in plain
 
 
-def build_all(works: Sequence[Work], processes: int, *, quiet: bool) -> list[Built]:
+def build_all(works: Sequence[WarmTask], processes: int, *, quiet: bool) -> list[Built]:
     """Build all works in processes of their own and return the result of each, in the order of works."""
     if not works:
         return []
-    pool = Pool(session().settings, min(processes, len(works)))
+    pool = ProcessPool(session().settings, min(processes, len(works)))
     try:
         with shown(Console(stderr=True, quiet=quiet)) as progress:
             tasks = [(work, pool.submit(_BUILD, work)) for work in works]
@@ -120,8 +120,8 @@ def build_all(works: Sequence[Work], processes: int, *, quiet: bool) -> list[Bui
 
 
 def follow(
-    pool: Pool,
-    tasks: Sequence[tuple[Work, Task]],
+    pool: ProcessPool,
+    tasks: Sequence[tuple[WarmTask, Task]],
     progress: Progress,
     clock: Callable[[], float] = time.perf_counter,
 ) -> None:
@@ -134,7 +134,7 @@ def follow(
         pool.turn()
 
 
-def _outcome(work: Work, task: Task) -> Built:
+def _outcome(work: WarmTask, task: Task) -> Built:
     built: Built = Built(label=str(work), error=task.lost) if task.result is None else task.result
     return replace(built, work=work)
 

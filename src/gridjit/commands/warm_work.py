@@ -19,7 +19,7 @@ _MOST_TEXT = 8000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class WarmTask:
     """One form of a kernel ("module:kernel"); target: None for this machine's own; facts: what mattered in a run."""
 
     kernel: str
@@ -43,7 +43,7 @@ class Built:
     label: str
     origin: str = ""
     error: str = ""
-    work: Work | None = None
+    work: WarmTask | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return a failure as plain JSON values; the kernel is None where a recorded line could not be read."""
@@ -55,13 +55,13 @@ class Built:
         return known | told
 
 
-def build(work: Work) -> Built:
+def build(work: WarmTask) -> Built:
     """Compile a work, if it is not in the cache, and return what became of it."""
     built = _built(work)
     return built if len(built.error) < _MOST_TEXT else replace(built, error=f"{built.error[:_MOST_TEXT]} ...")
 
 
-def _built(work: Work) -> Built:
+def _built(work: WarmTask) -> Built:
     label = str(work)
     try:
         kernel = find_kernel(work.kernel)
@@ -80,7 +80,7 @@ def _built(work: Work) -> Built:
     return Built(label=label, origin="compiled" if kernel.stats.compiles > before else "disk")
 
 
-def _never_stored(kernel: Kernel, work: Work) -> str | None:
+def _never_stored(kernel: Kernel, work: WarmTask) -> str | None:
     """Return why a work's result cannot be cached, as far as that is known without compiling it."""
     if not kernel.cached:
         return "the kernel is made with jit(cache=False)"
@@ -89,7 +89,7 @@ def _never_stored(kernel: Kernel, work: Work) -> str | None:
     return None
 
 
-def _is_stored(kernel: Kernel, work: Work) -> bool:
+def _is_stored(kernel: Kernel, work: WarmTask) -> bool:
     from gridjit.compiler.frontend.types import parse_signature
 
     job = kernel.form_for(work.config).job_for(parse_signature(work.signature), kernel.target_for(work.target))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import gridjit
 from gridjit import HazardError, cuda
-from gridjit.runtime.hazards.attached import Watching
+from gridjit.runtime.hazards.attached import AttachedChecker
 from gridjit.runtime.hazards.repeats import Repeats
 from gridjit.runtime.native.probes import object_layout
 
@@ -132,7 +132,7 @@ def came_of(way: str, kernels: tuple[Any, Any], steps: list[Step]) -> list[str]:
         if way == "in full":
             patch.setattr(Repeats, "add", lambda *_: None)
         if way == "by Python":
-            patch.setattr(Watching, "function_for", lambda *_: 0)
+            patch.setattr(AttachedChecker, "function_for", lambda *_: 0)
         return Program(kernels).run(steps)
 
 

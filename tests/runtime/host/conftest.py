@@ -13,7 +13,7 @@ from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
-from gridjit.compiler.target import Code, Lowered
+from gridjit.compiler.target import Lowered, ObjectCode
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.compiler.view.config import ConfigView
@@ -47,13 +47,13 @@ def lower_for(function: Callable[..., Any], values: tuple[Any, ...], options: Op
     return lower(function, signature, options, host_target(), (), ConfigView(None))[0], signature
 
 
-def code_for(function: Callable[..., Any], values: tuple[Any, ...], options: Options | None = None) -> Code:
+def code_for(function: Callable[..., Any], values: tuple[Any, ...], options: Options | None = None) -> ObjectCode:
     lowered, _ = lower_for(function, values, options or Options())
     return generate(lowered, host_target(), options or Options())
 
 
 @pytest.fixture
-def compiled() -> Callable[..., Code]:
+def compiled() -> Callable[..., ObjectCode]:
     """Return a function that compiles a kernel for the types of example arguments."""
     return code_for
 

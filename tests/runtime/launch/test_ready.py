@@ -15,7 +15,7 @@ from gridjit.runtime.launch import native_table as module
 from gridjit.runtime.launch.argument_extensions import Extensions
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.launcher import Launcher
-from gridjit.runtime.launch.ready import ReadyTable, Shape
+from gridjit.runtime.launch.ready import ConfigKey, ReadyTable
 from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import StandInKernel
 
@@ -48,7 +48,7 @@ class Recorded:
 def code_of(configured: ConfiguredKernel) -> list[Any]:
     """Return what is ready for a shape."""
     rows = configured.launcher.ready._rows.items()
-    return [ready.loaded for key, ready in rows if key[0] is configured.launcher.shape]
+    return [ready.loaded for key, ready in rows if key[0] is configured.launcher.config_key]
 
 
 def test_what_is_ready_is_found_again_by_each_stream_of_a_configuration() -> None:
@@ -170,7 +170,7 @@ def test_what_somebody_holds_stays_ready_however_many_configurations_come(monkey
     kernel = StandInKernel(arity=0)
     held = kernel.configured(7)
     held()
-    for grid in range(1, 2 * ReadyTable.SHAPES):
+    for grid in range(1, 2 * ReadyTable.CONFIGS):
         kernel.configured(grid)()
     looked_up = len(kernel.signatures)
     held()
@@ -180,10 +180,10 @@ def test_what_somebody_holds_stays_ready_however_many_configurations_come(monkey
 def test_what_is_ready_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRIDJIT_NATIVE_LAUNCH", "0")  # a native function is freed when Python looks for circles
     kernel = StandInKernel(arity=0)
-    for grid in range(1, 2 * ReadyTable.SHAPES + 10):
+    for grid in range(1, 2 * ReadyTable.CONFIGS + 10):
         kernel.configured(grid)()
     table = kernel.ready
-    assert max(len(table._rows), len(table._shapes)) <= ReadyTable.SHAPES + 1
+    assert max(len(table._rows), len(table._config_keys)) <= ReadyTable.CONFIGS + 1
     assert len(table.launchers) <= ReadyTable.LAUNCHERS
 
 
@@ -199,7 +199,7 @@ def test_required_shared_memory_is_known_to_all_streams_until_it_is_dropped() ->
 def test_launchers_that_are_made_at_once_are_one() -> None:
     table, made = ReadyTable(), []
 
-    def make(shape: Shape) -> Launcher:
+    def make(shape: ConfigKey) -> Launcher:
         if not made:  # another thread is as far, and finishes first
             made.append(None)
             made.append(table.launcher(LaunchConfig.of(1, 32), 0, make))

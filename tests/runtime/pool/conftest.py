@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gridjit.runtime.pool.pool import Pool
+from gridjit.runtime.pool.pool import ProcessPool
 from gridjit.runtime.session import session
 from tests import pools
 
@@ -85,12 +85,12 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def new_pool(tasks: Path) -> Iterator[Callable[[int], Pool]]:
+def new_pool(tasks: Path) -> Iterator[Callable[[int], ProcessPool]]:
     """What makes a pool of so many processes, which ends with the test."""
     made = []
 
-    def make(processes: int) -> Pool:
-        made.append(Pool(session().settings, processes))
+    def make(processes: int) -> ProcessPool:
+        made.append(ProcessPool(session().settings, processes))
         return made[-1]
 
     yield make

@@ -18,7 +18,7 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.compiler.errors import CompileError, ConfigError
-from gridjit.runtime.pool import order
+from gridjit.runtime.pool import request
 from gridjit.runtime.session import session
 from tests.programs import run_new_python, run_python
 
@@ -304,7 +304,7 @@ def test_where_nothing_can_be_handed_over_it_is_compiled_when_it_is_declared_and
 
 
 def test_a_kernel_that_cannot_be_sent_is_compiled_when_it_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order, "MOST_BYTES", 10)
+    monkeypatch.setattr(request, "MOST_BYTES", 10)
     kernel = gridjit.jit(FLOATS)(lambda x: None)
     assert kernel.stats.compiles == 1
     assert "bytes, more than 10" in kernel.explain()

@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 from gridjit.runtime.pool import pool as pool_module
-from gridjit.runtime.pool.pool import Pool
+from gridjit.runtime.pool.pool import ProcessPool
 
-NewPool = Callable[[int], Pool]
+NewPool = Callable[[int], ProcessPool]
 BEGIN = """
 import os, signal, sys
-from gridjit.runtime.pool.pool import Pool
+from gridjit.runtime.pool.pool import ProcessPool
 from gridjit.runtime.session import session
 
-pool = Pool(session().settings, 1)
+pool = ProcessPool(session().settings, 1)
 worker, server = pool.wait(pool.submit("pooltasks:who")).result
 print(worker, server, flush=True)
 blocked = pool.submit("pooltasks:block", "pipe")
@@ -167,9 +167,9 @@ def test_more_is_handed_over_than_a_socket_holds(new_pool: NewPool, tasks: Path)
 
 def test_an_interrupt_while_news_is_taken_in_loses_none(new_pool: NewPool, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = new_pool(1)
-    note, steps = Pool._note, iter(["before", "after", "pass"] * 2)
+    note, steps = ProcessPool._note, iter(["before", "after", "pass"] * 2)
 
-    def interrupted(self: Pool, packet: Any) -> None:
+    def interrupted(self: ProcessPool, packet: Any) -> None:
         step = next(steps, "pass")
         if step == "before":
             raise KeyboardInterrupt
@@ -178,7 +178,7 @@ def test_an_interrupt_while_news_is_taken_in_loses_none(new_pool: NewPool, monke
             raise KeyboardInterrupt
 
     task = pool.submit("pooltasks:who")
-    monkeypatch.setattr(Pool, "_note", interrupted)
+    monkeypatch.setattr(ProcessPool, "_note", interrupted)
     for _ in range(4):  # at the news that it is begun, and that it is done
         with pytest.raises(KeyboardInterrupt):
             pool.wait(task)

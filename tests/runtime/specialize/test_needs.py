@@ -31,7 +31,7 @@ from gridjit.compiler.signature import (
     Signature,
     TupleType,
 )
-from gridjit.runtime.specialize.needs import Need, Recorder
+from gridjit.runtime.specialize.needs import Need, NeedLog
 
 Point = namedtuple("Point", "x y")
 PAIR = RecordType(fields=(Field(name="a", type="int32", offset=0), Field(name="b", type="<U4", offset=4)), size=20)
@@ -182,8 +182,8 @@ WRITER = """
 import sys
 from pathlib import Path
 from gridjit.compiler.signature import Signature
-from gridjit.runtime.specialize.needs import Need, Recorder
-recorder = Recorder(Path(sys.argv[1]))
+from gridjit.runtime.specialize.needs import Need, NeedLog
+recorder = NeedLog(Path(sys.argv[1]))
 for number in range(300):
     name = f"{sys.argv[2]}:k{number}" + "x" * 600
     recorder.note(Need(kernel=name, signature=Signature(arguments=()), config=None, target="host"))
@@ -199,7 +199,7 @@ def test_lines_of_processes_that_write_at_once_stay_whole(tmp_path: Path) -> Non
 
 
 def test_one_recorder_writes_a_need_once(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path / "needs.jsonl")
+    recorder = NeedLog(tmp_path / "needs.jsonl")
     for grid in (1, 2):
         recorder.note(need(config=LaunchConfig.of(grid, 128)))
     assert len((tmp_path / "needs.jsonl").read_text().splitlines()) == 1
@@ -209,4 +209,4 @@ def test_one_recorder_writes_a_need_once(tmp_path: Path) -> None:
 def test_a_pipe_that_nobody_reads_is_said_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.warns(CacheWarning, match="GRIDJIT_RECORD"):
-        Recorder(tmp_path / "pipe").note(need())
+        NeedLog(tmp_path / "pipe").note(need())

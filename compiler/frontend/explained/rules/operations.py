@@ -9,7 +9,7 @@ import re
 from types import ModuleType
 from typing import Any, Final
 
-from gridjit.compiler.frontend.explained.failure import Failure, Operation
+from gridjit.compiler.frontend.explained.failure import FailedOperation, Failure
 from gridjit.compiler.frontend.explained.plain import shows_insides
 from gridjit.compiler.frontend.explained.rules.cases import atomics_text, cases_text, not_called
 from gridjit.compiler.frontend.explained.rules.finding import ITEM, Finding, ways_round
@@ -277,7 +277,7 @@ def _reason(failure: Failure) -> str:
     return reason[:1].lower() + reason[1:] if reason[:2].istitle() else reason
 
 
-def _instead(name: str, operation: Operation, failure: Failure) -> str:
+def _instead(name: str, operation: FailedOperation, failure: Failure) -> str:
     node = _called(failure)
     value: Any = failure.value(node.func) if node is not None else None
     if any(one[:1] in "'\"" or one == "str" for one in operation.arguments):

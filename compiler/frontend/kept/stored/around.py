@@ -50,9 +50,9 @@ def numbas_text(names: Iterable[str], within: Within) -> str | None:
 
 
 def _texts(within: Within, files: set[str]) -> Iterator[str]:
-    """Yield what values are: functions, then of each class how many there are and what is said of them, in order.
+    """Yield what values are: of functions first, then of each class how many there are and their texts, in order.
 
-    Where functions are written is added to files. Which modules are there is up to imports.
+    The files that functions are written in are added to files. Modules do not count: imports decide which are there.
     """
     kinds = {**within.kinds}
     kinds.pop(ModuleType, None)

@@ -66,9 +66,9 @@ def printed(result: Any, descriptor: Descriptor) -> str | None:
 
 
 def revived(descriptor: Descriptor, text: str, callees: Mapping[str, str], libraries: Sequence[Any]) -> Any:
-    """Return numba's result of what is stored; raises Unreadable if that cannot be.
+    """Return numba's result of what is stored; raises Unreadable if none can be made.
 
-    callees: the symbols of the functions that it calls as they are in text, and as they are now. libraries: theirs.
+    callees: the symbols of the functions that it calls, as the text has them and as they are now. libraries: theirs.
     """
     from numba.cuda.compiler import cuda_compile_result
     from numba.cuda.core.bytecode import FunctionIdentity

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from gridjit import reading
 
 # A question with its answer, or a use of another unit: a kind, then texts and numbers.
-Event: TypeAlias = "tuple[Any, ...]"
+StoredEvent: TypeAlias = "tuple[Any, ...]"
 
 _MAGIC = b"gjunits1"
 _TRAILER = struct.Struct("<Q8s")
@@ -52,7 +52,7 @@ class StoredUnit:
     """One unit. lines: the digest of the lines that its function was at; "" where nothing depends on them."""
 
     descriptor: Descriptor
-    events: tuple[Event, ...]
+    events: tuple[StoredEvent, ...]
     lines: str
     text: str
 
@@ -124,6 +124,6 @@ _READ: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _event(value: Any) -> Event:
+def _event(value: Any) -> StoredEvent:
     kind, *rest = reading.items(reading.nested(value), lambda item: item, most=64) or ("",)
     return (reading.text(kind), *rest)

@@ -17,21 +17,21 @@ from gridjit import reading
 from gridjit.compiler.footprint import Fact
 from gridjit.compiler.frontend.kept.asked import (
     Asking,
-    Attribute,
     Called,
-    Code,
     Content,
     Free,
+    FunctionCode,
     Global,
     Launched,
+    ModuleAttribute,
     Question,
     Raised,
 )
 from gridjit.compiler.frontend.kept.drafts import is_plain_owner
-from gridjit.compiler.frontend.kept.places import Shared
+from gridjit.compiler.frontend.kept.places import SharedPlace
 from gridjit.compiler.frontend.kept.plain import mark_of
 from gridjit.compiler.frontend.kept.stored.code import revived as result_of
-from gridjit.compiler.frontend.kept.stored.record import Event, StoredUnit
+from gridjit.compiler.frontend.kept.stored.record import StoredEvent, StoredUnit
 from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, told
 from gridjit.compiler.frontend.kept.stored.type_rows import row_of, type_of, value_of
 from gridjit.compiler.frontend.kept.stored.writing import called_row
@@ -52,11 +52,11 @@ class Demands:
     """
 
     callee: Callable[[Any, tuple[Any, ...]], Unit | None]
-    numbas: Callable[[Shared], Unit | None]
+    numbas: Callable[[SharedPlace], Unit | None]
 
 
 class _Other(Exception):
-    """An answer is another than it was."""
+    """An answer has changed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +91,7 @@ def revived(
         return None
 
 
-def _ask(asked: _Asked, event: Event) -> None:
+def _ask(asked: _Asked, event: StoredEvent) -> None:
     kind, *given = event
     found = _QUESTIONS[kind](asked, *given)
     if not isinstance(found, Unit):
@@ -101,7 +101,7 @@ def _ask(asked: _Asked, event: Event) -> None:
 
 
 def _code(asked: _Asked) -> Question:
-    return Code.of(_function(asked))
+    return FunctionCode.of(_function(asked))
 
 
 def _global(asked: _Asked, name: str, text: str) -> Question:
@@ -121,7 +121,7 @@ def _attribute(asked: _Asked, owner: Any, name: str, text: str) -> Question:
     value = asked.asking.reads.attribute_now(of, reading.text(name))
     if value is MISSING or not is_plain_owner(of, name):
         raise _Other
-    return Attribute(of, name, value, _same(value, text))
+    return ModuleAttribute(of, name, value, _same(value, text))
 
 
 def _library(name: str) -> Any:
@@ -160,11 +160,11 @@ def _calls(asked: _Asked, place: Any, arguments: Any, *seen: Any) -> Unit:
 
 
 def _numbas(asked: _Asked, told: str, key: str, *seen: Any) -> Unit:
-    return _used(asked, asked.demands.numbas(Shared(reading.text(told), reading.text(key))), *seen)
+    return _used(asked, asked.demands.numbas(SharedPlace(reading.text(told), reading.text(key))), *seen)
 
 
 def _used(asked: _Asked, unit: Unit | None, returns: Any, symbol: str, cooperative: Any) -> Unit:
-    """Return a unit if callers see of it what they saw: what it returns, and whether it makes them cooperative."""
+    """Return a unit if callers see the same of it as before: what it returns, and whether it makes them cooperative."""
     if unit is None or row_of(unit.result.signature.return_type) != returns:
         raise _Other
     if bool(unit.result.library.use_cooperative) is not reading.flag(cooperative):
@@ -174,7 +174,7 @@ def _used(asked: _Asked, unit: Unit | None, returns: Any, symbol: str, cooperati
 
 
 def _function(asked: _Asked) -> FunctionType:
-    """Return the user's function; of numba-cuda's own nothing is asked."""
+    """Return the user's function; raises Unreadable for numba-cuda's own, of which nothing is asked."""
     if asked.function is None:
         raise reading.Unreadable("nothing of a function is expected")
     return asked.function
@@ -191,7 +191,7 @@ def _value(asked: _Asked, place: Any) -> Any:
 
 
 def _same(value: object, text: str) -> Any:
-    """Return the mark of a value that is what it was."""
+    """Return the mark of a value that has not changed; raises _Other for any other."""
     mark = mark_of(value)
     if mark is None or told(value, mark) != text:
         raise _Other

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-from gridjit.compiler.frontend.kept.plain import Mark, is_numbas, mark_of
+from gridjit.compiler.frontend.kept.plain import ValueMark, is_numbas, mark_of
 from gridjit.compiler.key.source.code import digest_fields, plan_of
 from gridjit.compiler.key.source.libraries import name_of_module
 from gridjit.compiler.key.source.objects import cell_value, defaults_of
@@ -23,7 +23,7 @@ _ASKED_FURTHER = ("callee ", "array ")
 _CALLEES = ("gridjit.", "numba.")
 
 
-def told(value: object, mark: Mark | None) -> str | None:
+def told(value: object, mark: ValueMark | None) -> str | None:
     """Return the text of a value that has that mark."""
     if mark is None:
         return None
@@ -86,7 +86,7 @@ def calls_others(function: FunctionType) -> bool:
 
 
 def _callee(value: Any) -> str | None:
-    """Return the text of what stands for a function with a unit of its own: what that is, is told where it is used."""
+    """Return the text of what stands for a function with a unit of its own; its code is told where it is used."""
     dispatcher = dispatcher_of(value)
     if dispatcher is None or getattr(value, "py_func", None) is not dispatcher.py_func:
         return None
@@ -94,7 +94,7 @@ def _callee(value: Any) -> str | None:
 
 
 def _very(value: Any) -> str | None:
-    """Return the name of a value that is found under it in any process."""
+    """Return the name under which any process finds this very value."""
     if type(value) is ModuleType:
         name = name_of_module(value)
         return f"module {name}" if sys.modules.get(name) is value else None

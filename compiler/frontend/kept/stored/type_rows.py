@@ -1,4 +1,4 @@
-"""type_rows: numba's plain types as rows of texts and numbers, and back; what comes back as another has no row."""
+"""type_rows: numba's plain types as rows of texts and numbers, and back; what would come back changed has no row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.interrupts import let_through
 
 # A type, or a plain value in one, as JSON has it.
-Row: TypeAlias = "list[Any]"
+TypeRow: TypeAlias = "list[Any]"
 _DEEPEST = 12
 _ATOMS = (
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -19,7 +19,7 @@ _ATOMS = (
 )
 
 
-def row_of(numba_type: Any) -> Row | None:
+def row_of(numba_type: Any) -> TypeRow | None:
     """Return the row of a type, None if it has none."""
     try:
         row = _row(numba_type)
@@ -31,7 +31,7 @@ def row_of(numba_type: Any) -> Row | None:
     return row if same else None
 
 
-def rows_of(numba_types: Any) -> list[Row] | None:
+def rows_of(numba_types: Any) -> list[TypeRow] | None:
     """Return the rows of types, None if one of them has none."""
     rows = [row_of(one) for one in numba_types]
     return None if None in rows else [row for row in rows if row is not None]
@@ -45,7 +45,7 @@ def type_of(row: Any, depth: int = _DEEPEST) -> Any:
     return _readers()[str(kind)](depth - 1, *parts)
 
 
-def value_row(value: object) -> Row:
+def value_row(value: object) -> TypeRow:
     """Return the row of a plain value; raises TypeError for any other."""
     if value is None or type(value) in (bool, str):
         return [type(value).__name__, value]
@@ -69,7 +69,7 @@ def value_of(row: Any) -> Any:
     return value
 
 
-def _row(one: Any) -> Row:
+def _row(one: Any) -> TypeRow:
     name = type(one).__name__
     if str(one) in _atoms():
         return ["atom", str(one)]
@@ -95,7 +95,7 @@ def _row(one: Any) -> Row:
     raise TypeError(f"{one} has no row")
 
 
-def _field_row(name: str, field: Any) -> Row:
+def _field_row(name: str, field: Any) -> TypeRow:
     return [name, _row(field.type), field.offset, value_row(field.alignment), value_row(field.title)]
 
 

@@ -7,20 +7,20 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.frontend.kept.asked import (
-    Attribute,
     Called,
-    Code,
     Content,
     Free,
+    FunctionCode,
     Global,
     Launched,
+    ModuleAttribute,
     Question,
     Raised,
 )
-from gridjit.compiler.frontend.kept.places import InDispatcher, Shared
+from gridjit.compiler.frontend.kept.places import InDispatcher, SharedPlace
 from gridjit.compiler.frontend.kept.plain import is_numbas
 from gridjit.compiler.frontend.kept.stored.code import described, printed
-from gridjit.compiler.frontend.kept.stored.record import Event, StoredUnit
+from gridjit.compiler.frontend.kept.stored.record import StoredEvent, StoredUnit
 from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, told, told_now
 from gridjit.compiler.frontend.kept.stored.type_rows import row_of, rows_of, value_row
 from gridjit.compiler.frontend.kept.unit import Unit
@@ -29,7 +29,7 @@ from gridjit.compiler.key.source.libraries import is_library_module, name_of_mod
 
 
 class _Untold(Exception):
-    """Something of a unit cannot be told."""
+    """Something in a unit has no text that means the same in another process."""
 
 
 def stored(unit: Unit, function: FunctionType) -> StoredUnit | None:
@@ -62,7 +62,7 @@ def _default_text(called: Called, name: str, mark: Any) -> str | None:
     return "" if mark == () else told(defaults_of(called.function).get(name), mark)
 
 
-def _events(unit: Unit, function: FunctionType) -> tuple[Event, ...]:
+def _events(unit: Unit, function: FunctionType) -> tuple[StoredEvent, ...]:
     values: list[object] = []
     found = []
     for event in unit.events:
@@ -77,17 +77,17 @@ def _events(unit: Unit, function: FunctionType) -> tuple[Event, ...]:
 def _question_row(question: Question, function: FunctionType, values: Sequence[object]) -> list[Any] | None:
     """Return the row of a question; None if numba's own code, which does not change, is what was asked for."""
     match question:
-        case Code() | Global() | Free() if is_numbas(question.function):
+        case FunctionCode() | Global() | Free() if is_numbas(question.function):
             return None
-        case Code() | Global() | Free() if question.function is not function:
+        case FunctionCode() | Global() | Free() if question.function is not function:
             raise _Untold
-        case Code():
+        case FunctionCode():
             return ["code"]
         case Global():
             return ["global", question.name, _text(question)]
         case Free():
             return ["free", question.name, _text(question)]
-        case Attribute():
+        case ModuleAttribute():
             return ["attribute", _owner(question.owner, values), question.name, _text(question)]
         case Called():
             return _called(question, values)
@@ -118,7 +118,7 @@ def _owner(owner: Any, values: Sequence[object]) -> int | str:
 
 
 def _place(values: Sequence[object], is_it: Callable[[Any], bool]) -> int:
-    """Return the place of the first value that it is."""
+    """Return the place of the first value for which is_it holds; raises _Untold if there is none."""
     for place, value in enumerate(values):
         if is_it(value):
             return place
@@ -152,7 +152,7 @@ def _unit_row(unit: Unit, values: Sequence[object]) -> list[Any]:
     symbol, returns = result.fndesc.mangled_name, row_of(result.signature.return_type)
     # numba-cuda has whoever calls a cooperative function be cooperative, too.
     cooperative = bool(result.library.use_cooperative)
-    if isinstance(place, Shared):
+    if isinstance(place, SharedPlace):
         return ["numbas", place.told, place.key, returns, symbol, cooperative]
     if not isinstance(place, InDispatcher) or is_numbas((dispatcher := place.dispatcher).py_func):
         raise _Untold

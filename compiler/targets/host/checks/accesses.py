@@ -68,7 +68,7 @@ def accesses(plain: str) -> list[Access]:
 
 
 def synchronizes(plain: str) -> tuple[str, bool] | None:
-    """Return the address of an atomic operation, and whether it is one that locks are made of; None if it is none."""
+    """Return the address of an atomic operation, and whether locks are made of such; None for any other instruction."""
     if (found := _RMW.search(plain) or _EXCHANGE.search(plain)) is None:
         return None
     return found["at"], "operation" not in found.groupdict() or found["operation"] in _LOCKS

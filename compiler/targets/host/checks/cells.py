@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.checks.accesses import Access
 from gridjit.compiler.targets.host.checks.ir.order import JOINS
-from gridjit.compiler.targets.host.checks.roots import UNKNOWN, Root, Roots, Shared
+from gridjit.compiler.targets.host.checks.roots import UNKNOWN, Root, Roots, SharedRoot
 from gridjit.compiler.targets.host.regions.shared import SharedLayout
 
 
@@ -39,7 +39,7 @@ class SharedCells:
 
     def cells(self, roots: Collection[Root]) -> tuple[int, int]:
         """Return where the cells of an array begin, and the binary logarithm of their size."""
-        starts = [root.start for root in roots if isinstance(root, Shared)]
+        starts = [root.start for root in roots if isinstance(root, SharedRoot)]
         return (starts[0], self.sizes[starts[0]]) if self.sizes and len(starts) == 1 else (0, self.shift)
 
 
@@ -47,14 +47,14 @@ def shared_cells(
     found: Collection[Access], roots: Roots, quiet: Collection[Access], layout: SharedLayout, *, dense: bool
 ) -> SharedCells:
     """Return the cells for the accesses of a kernel. quiet: the reads of what nobody writes at the time."""
-    starts = {root.start for access in quiet for root in roots.of(access.at) if isinstance(root, Shared)}
+    starts = {root.start for access in quiet for root in roots.of(access.at) if isinstance(root, SharedRoot)}
     touching = [(access, roots.of(access.at)) for access in found]
-    touching = [(access, of) for access, of in touching if UNKNOWN in of or any(isinstance(r, Shared) for r in of)]
+    touching = [(access, of) for access, of in touching if UNKNOWN in of or any(isinstance(r, SharedRoot) for r in of)]
     single = all(len(of) == 1 and UNKNOWN not in of for _, of in touching)
     grains: dict[int, int] = {}
     for access, of in touching if single else ():
         for root in of:
-            if isinstance(root, Shared):
+            if isinstance(root, SharedRoot):
                 start = root.start
                 grains[start] = min(grains.get(start, (start & -start) or 8), access.grain)
     return SharedCells(

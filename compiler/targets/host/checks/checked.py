@@ -16,7 +16,7 @@ from gridjit.compiler.targets.host.checks.ir.shadow import shadow_ir
 from gridjit.compiler.targets.host.checks.ir.tests import tests_ir
 from gridjit.compiler.targets.host.checks.ir.unwritten import unwritten_ir
 from gridjit.compiler.targets.host.checks.own import Own, items, without_items
-from gridjit.compiler.targets.host.checks.places import Place, read_places
+from gridjit.compiler.targets.host.checks.places import AccessPlace, read_places
 from gridjit.compiler.targets.host.library.intrinsics import ITEM, OUTSIDE
 from gridjit.compiler.targets.host.regions.body import Body
 from gridjit.compiler.targets.host.regions.shared import SharedLayout
@@ -46,7 +46,7 @@ class Checked(NamedTuple):
     """
 
     body: Body
-    places: Mapping[int, Place] = MappingProxyType({})
+    places: Mapping[int, AccessPlace] = MappingProxyType({})
     writes: frozenset[int] | None = frozenset()
     own: Mapping[str, ValueType] = MappingProxyType({})
     arrays: Mapping[int, Own] = MappingProxyType({})
@@ -72,6 +72,6 @@ def checks_ir(checks: Collection[str], text: str) -> str:
 def is_worth_again(text: str) -> bool:
     """Return whether LLVM should optimize a kernel twice: with loops that read shared memory which is all written.
 
-    Only when all else is done, such a loop is small enough for one to be made of it that does not ask each time.
+    Only after the first time is such a loop small enough for LLVM to make another of it that does not ask each time.
     """
     return f"@{COUNT}(" in text

@@ -1,4 +1,4 @@
-"""Clocks: the clock of a thread as a value of the kernel's own, where nothing but barriers of the block moves it on.
+"""BlockClocks: a thread's clock as a value of the kernel, where only barriers of the block move it on.
 
 It is the same for all threads then, and costs next to nothing.
 """
@@ -16,7 +16,7 @@ LAST = (1 << CLOCK_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clocks:
+class BlockClocks:
     """The value of the clock where each block begins, and the phis that make some of these values."""
 
     entering: dict[str, str]
@@ -39,7 +39,7 @@ def step(old: str, new: str) -> list[str]:
     return [f"{moved} = add i32 {old}, 1", f"{new} = call i32 @llvm.umin.i32(i32 {moved}, i32 {LAST})"]
 
 
-def clocks(body: Body, waits: Callable[[str], bool]) -> Clocks:
+def clocks(body: Body, waits: Callable[[str], bool]) -> BlockClocks:
     """Return the clocks of a body. waits: whether threads wait at an instruction."""
     blocks = {block.label: block for block in body.blocks}
     before: dict[str, list[str]] = {label: [] for label in blocks}
@@ -51,7 +51,7 @@ def clocks(body: Body, waits: Callable[[str], bool]) -> Clocks:
     while found:
         joins |= {label: f'%"gj.clock.{label[1:].strip(chr(34))}.in"' for label in found}
         entering, found = _entering(body, blocks, before, joins, waits)
-    return Clocks(entering=entering, phis=_phis(joins, before, blocks, entering, waits))
+    return BlockClocks(entering=entering, phis=_phis(joins, before, blocks, entering, waits))
 
 
 def _entering(

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from gridjit.compiler.targets.host.checks.accesses import Access, accesses, synchronizes
 from gridjit.compiler.targets.host.checks.cells import SharedCells, shared_cells
-from gridjit.compiler.targets.host.checks.clocks import Clocks, clock_after, clocks, is_clock, step
-from gridjit.compiler.targets.host.checks.intervals import Instruction, quiet_reads
+from gridjit.compiler.targets.host.checks.clocks import BlockClocks, clock_after, clocks, is_clock, step
+from gridjit.compiler.targets.host.checks.intervals import Position, quiet_reads
 from gridjit.compiler.targets.host.checks.ir import order as order_ir
 from gridjit.compiler.targets.host.checks.ir.access import access_name
 from gridjit.compiler.targets.host.checks.ir.fast import COUNT
@@ -26,7 +26,7 @@ from gridjit.compiler.targets.host.checks.roots import (
     UNKNOWN,
     Argument,
     Roots,
-    Shared,
+    SharedRoot,
     definitions_of,
 )
 from gridjit.compiler.targets.host.checks.updates import Updates, updates
@@ -59,12 +59,12 @@ class Instrumenter:
     places: Places
     roots: Roots
     shared: SharedCells
-    quiet: frozenset[Instruction]
+    quiet: frozenset[Position]
     accesses: bool
     written: bool
     orders: bool
     releases: bool
-    clocks: Clocks
+    clocks: BlockClocks
     updates: Updates
     lines: Mapping[str, tuple[str, ...]]
     writes: frozenset[int] | None
@@ -81,7 +81,7 @@ class Instrumenter:
             lines += self._line(line, (block.label, number))
         return Block(label=block.label, lines=tuple(lines))
 
-    def _line(self, line: str, here: Instruction) -> list[str]:
+    def _line(self, line: str, here: Position) -> list[str]:
         plain = without_location(line)
         if found := _OUTSIDE.search(plain):
             return [f"call void @gridjit.check.outside(i64 {found['index']}, i64 {found['size']}, "
@@ -98,7 +98,7 @@ class Instrumenter:
         told = [text for access in accesses(plain) for text in self._tell(access, line, here)]
         return [*told, plain, *self._synchronizes(plain)]
 
-    def _meeting(self, who: str, plain: str, here: Instruction) -> list[str]:
+    def _meeting(self, who: str, plain: str, here: Position) -> list[str]:
         if not self.orders:
             before, self.now = self.now, clock_after(*here)
             return [plain, *step(before, self.now)]
@@ -159,13 +159,13 @@ class Instrumenter:
             return str(only), 0, 0
         if all(isinstance(root, Argument) for root in roots):
             return "argument" if len(roots) == 1 else "global", 0, 0
-        if all(isinstance(root, Shared) for root in roots):
+        if all(isinstance(root, SharedRoot) for root in roots):
             return ("shared" if self.shared.dense else "paged", *self.shared.cells(roots))
         mixed = self.shared.dense and self.shared.any
         return ("unknown", 0, self.shared.shift) if mixed else ("global", 0, 0)
 
-    def _kind(self, access: Access, here: Instruction, space: str) -> str:
-        """Return what an access is told of as; "" if it is told of with another."""
+    def _kind(self, access: Access, here: Position, space: str) -> str:
+        """Return the kind that an access is reported as to the checks; "" if it is reported together with another."""
         if here in self.updates.reads and self._is_fast(access, "read"):
             return ""
         if here in self.updates.writes and self._is_fast(access, "write"):
@@ -182,8 +182,8 @@ class Instrumenter:
             return self.writes is None or self._parameter(access.at) in self.writes
         return access.scalar == 1 << shift if space == "shared" else space == "argument" and kind != "atomic"
 
-    def _tell(self, access: Access, line: str, here: Instruction) -> list[str]:
-        """Return the code that tells of an access."""
+    def _tell(self, access: Access, line: str, here: Position) -> list[str]:
+        """Return the code that reports an access to the checks."""
         space, start, shift = self._space(access.at)
         kind = self._kind(access, here, space)
         # Nobody writes constants; and a local array's zeros do not count as written.
@@ -218,13 +218,13 @@ class Instrumenter:
             f"{known} = load i32, ptr {at}",
         ], f"i32 {clock}, i32 {known}"
 
-    def _line_of(self, write: Instruction) -> str:
+    def _line_of(self, write: Position) -> str:
         """Return the instruction that reads what another one writes."""
         label, number = self.updates.writes[write]
         return self.lines[label][number]
 
     def _looked_at(self, access: Access, kind: str, who: str) -> list[str]:
-        """Return the call of the function for all that there may be."""
+        """Return the call of the function that handles every case."""
         space, start, shift = self._space(access.at)
         lines, more = list[str](), ""
         if kind == "write":
@@ -330,7 +330,7 @@ def _waits(line: str) -> bool:
     return opcode(line) == "call" and any(pattern.search(line) for _, pattern in _MEETS)
 
 
-def _looked_at(body: Body, quiet: Collection[Instruction]) -> list[Access]:
+def _looked_at(body: Body, quiet: Collection[Position]) -> list[Access]:
     """Return the accesses of quiet instructions."""
     lines = {(block.label, number): line for block in body.blocks for number, line in enumerate(block.lines)}
     return [access for here in quiet for access in accesses(lines[here])]

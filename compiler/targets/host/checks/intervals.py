@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gridjit.compiler.targets.host.checks.accesses import accesses
 from gridjit.compiler.targets.host.checks.failures import without_failures
-from gridjit.compiler.targets.host.checks.roots import UNKNOWN, Root, Roots, Shared
+from gridjit.compiler.targets.host.checks.roots import UNKNOWN, Root, Roots, SharedRoot
 from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import read_call
 from gridjit.compiler.targets.host.flow.uniform import parted_blocks, uniform_values
@@ -19,18 +19,18 @@ from gridjit.compiler.targets.host.regions.body import Block, Body
 from gridjit.compiler.targets.host.regions.coordinates import place
 
 # An instruction, by its block's label and its number there.
-Instruction = tuple[str, int]
+Position = tuple[str, int]
 _OF_BLOCK = (kinds.BARRIER, kinds.COUNT, kinds.AND, kinds.OR, kinds.GRID)
-_BEGIN: Instruction = ("", 0)
+_BEGIN: Position = ("", 0)
 
 
-def quiet_reads(body: Body, roots: Roots) -> frozenset[Instruction]:
+def quiet_reads(body: Body, roots: Roots) -> frozenset[Position]:
     """Return the instructions that read only shared arrays that nobody writes in the same interval."""
     if not _meet_alike(body, roots.offsets):
         return frozenset()
     within = _intervals(body)
-    written: dict[Instruction, set[Root]] = {}
-    reads: dict[Instruction, set[Root]] = {}
+    written: dict[Position, set[Root]] = {}
+    reads: dict[Position, set[Root]] = {}
     for block in body.blocks:
         for number, line in enumerate(block.lines):
             for access in accesses(line):
@@ -48,16 +48,16 @@ def quiet_reads(body: Body, roots: Roots) -> frozenset[Instruction]:
 
 def _is_quiet(of: Iterable[Root], written: Sequence[Iterable[Root]]) -> bool:
     there = {root for one in written for root in one}
-    return all(isinstance(root, Shared) for root in of) and UNKNOWN not in there and not there & set(of)
+    return all(isinstance(root, SharedRoot) for root in of) and UNKNOWN not in there and not there & set(of)
 
 
 def _waits(line: str) -> bool:
     return (call := read_call(line)) is not None and call.collective.kind in _OF_BLOCK
 
 
-def _intervals(body: Body) -> dict[Instruction, frozenset[Instruction]]:
+def _intervals(body: Body) -> dict[Position, frozenset[Position]]:
     """Return, for each instruction, the barriers that may be the last before it."""
-    entering: dict[str, set[Instruction]] = {body.blocks[0].label: {_BEGIN}}
+    entering: dict[str, set[Position]] = {body.blocks[0].label: {_BEGIN}}
     blocks = {block.label: block for block in body.blocks}
     waiting = [body.blocks[0].label]
     while waiting:
@@ -70,13 +70,13 @@ def _intervals(body: Body) -> dict[Instruction, frozenset[Instruction]]:
     return _by_instruction(body, entering)
 
 
-def _leaving(block: Block, entering: set[Instruction]) -> set[Instruction]:
+def _leaving(block: Block, entering: set[Position]) -> set[Position]:
     last = [number for number, line in enumerate(block.lines) if _waits(line)]
     return {(block.label, last[-1])} if last else set(entering)
 
 
-def _by_instruction(body: Body, entering: Mapping[str, set[Instruction]]) -> dict[Instruction, frozenset[Instruction]]:
-    found: dict[Instruction, frozenset[Instruction]] = {}
+def _by_instruction(body: Body, entering: Mapping[str, set[Position]]) -> dict[Position, frozenset[Position]]:
+    found: dict[Position, frozenset[Position]] = {}
     for block in body.blocks:
         now = frozenset(entering.get(block.label, ()))
         for number, line in enumerate(block.lines):

@@ -18,7 +18,7 @@ _NUMBAS = re.compile(r"[/\\]numba(?:_cuda)?[/\\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class AccessPlace:
     """A place in the source: file, line, the function it is in, and the array that is accessed there."""
 
     file: str
@@ -31,7 +31,7 @@ class Place:
         return [self.file, self.line, self.function, self.array]
 
 
-UNKNOWN = Place(file="", line=0, function="", array="")
+UNKNOWN = AccessPlace(file="", line=0, function="", array="")
 
 
 @dataclass(slots=True)
@@ -39,36 +39,36 @@ class Places:
     """The places of a kernel, numbered from 1 as its accesses name them."""
 
     nodes: dict[str, tuple[str, dict[str, str]]]
-    numbers: dict[Place, int] = field(default_factory=dict)
-    updates: dict[tuple[Place, Place], int] = field(default_factory=dict)
+    numbers: dict[AccessPlace, int] = field(default_factory=dict)
+    updates: dict[tuple[AccessPlace, AccessPlace], int] = field(default_factory=dict)
 
     def number(self, line: str) -> int:
-        """Return the number of the place of an instruction; what is too much shares the last."""
+        """Return the number of the place of an instruction; those beyond the last number share it."""
         return self.numbers.setdefault(self._of(line), min(len(self.numbers) + 1, UPDATES - 1))
 
     def update(self, write: str, read: str) -> int:
-        """Return the number of the place of a write that is told of together with a read."""
+        """Return the number of the place of a write that is reported together with a read."""
         pair = self._of(write), self._of(read)
         return self.updates.setdefault(pair, min(UPDATES + 2 * len(self.updates), MOST_SITES - 2))
 
-    def by_number(self) -> dict[int, Place]:
+    def by_number(self) -> dict[int, AccessPlace]:
         """Return the places by their numbers."""
         pairs = [(number + second, pair[second]) for pair, number in self.updates.items() for second in (0, 1)]
         # Of those that share a number, the first.
         return dict(reversed([*((number, place) for place, number in self.numbers.items()), *pairs]))
 
-    def _of(self, line: str) -> Place:
+    def _of(self, line: str) -> AccessPlace:
         found = _LOCATION.search(line)
         return self._place(found[1]) if found else UNKNOWN
 
-    def _place(self, location: str) -> Place:
+    def _place(self, location: str) -> AccessPlace:
         """Return the innermost place that is not numba's own."""
         array, found = "", UNKNOWN
         while location in self.nodes:
             _, fields = self.nodes[location]
             name, file, function = self._scope(fields.get("scope", ""))
             array = array or name
-            found = Place(file=file, line=int(fields.get("line", "0")), function=function, array=array)
+            found = AccessPlace(file=file, line=int(fields.get("line", "0")), function=function, array=array)
             if found.line and not _NUMBAS.search(file):
                 return found
             location = fields.get("inlinedAt", "")

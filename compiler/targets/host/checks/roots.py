@@ -30,13 +30,13 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedRoot:
     """A shared array, by where it starts in a block's shared memory; dynamic arrays all start at one place."""
 
     start: int
 
 
-Root = str | Argument | Shared
+Root = str | Argument | SharedRoot
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Roots:
         if (line := self.definitions.get(at)) is None:
             return {CONSTANT if "@" in at else UNKNOWN}
         if found := _SHARED.search(line):
-            return {Shared(self.offsets[found["name"]])}
+            return {SharedRoot(self.offsets[found["name"]])}
         if _ALLOCA in line:
             return {LOCAL if at in self.arrays else PRIVATE}
         return self._through(line, seen)

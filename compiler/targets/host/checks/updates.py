@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.checks.accesses import Access, accesses
 from gridjit.compiler.targets.host.checks.failures import staying
-from gridjit.compiler.targets.host.checks.intervals import Instruction
+from gridjit.compiler.targets.host.checks.intervals import Position
 from gridjit.compiler.targets.host.library.intrinsics import OUTSIDE
 from gridjit.compiler.targets.host.regions.body import Block, Body, opcode, rename, used
 from gridjit.compiler.targets.host.regions.operations import CHEAP, is_operation
@@ -25,19 +25,19 @@ _DEEPEST = 6
 class Updates:
     """For each write that is an update, the instruction that reads; and these instructions."""
 
-    writes: Mapping[Instruction, Instruction]
-    reads: frozenset[Instruction]
+    writes: Mapping[Position, Position]
+    reads: frozenset[Position]
 
 
 def updates(body: Body, definitions: Mapping[str, str]) -> Updates:
     """Return the updates of a body. definitions: the instructions that define its values."""
-    found: dict[Instruction, Instruction] = {}
+    found: dict[Position, Position] = {}
     for chain in _chains(body):
         found |= _in(chain, definitions)
     return Updates(writes=found, reads=frozenset(found.values()))
 
 
-def _chains(body: Body) -> Iterator[list[tuple[Instruction, str]]]:
+def _chains(body: Body) -> Iterator[list[tuple[Position, str]]]:
     """Yield the instructions that threads run one after another, unless they end: blocks that nothing else leads to."""
     blocks = {block.label: block for block in staying(body.blocks)}
     before: dict[str, int] = {}
@@ -58,16 +58,16 @@ def _next(block: Block, before: Mapping[str, int]) -> str | None:
 
 def _chain(
     label: str | None, blocks: Mapping[str, Block], goes_on: Mapping[str, str | None]
-) -> Iterator[tuple[Instruction, str]]:
+) -> Iterator[tuple[Position, str]]:
     while label is not None:
         for number, line in enumerate(blocks[label].lines):
             yield (label, number), line
         label = goes_on[label]
 
 
-def _in(chain: list[tuple[Instruction, str]], definitions: Mapping[str, str]) -> dict[Instruction, Instruction]:
-    found: dict[Instruction, Instruction] = {}
-    reads: dict[tuple[str, int], Instruction] = {}
+def _in(chain: list[tuple[Position, str]], definitions: Mapping[str, str]) -> dict[Position, Position]:
+    found: dict[Position, Position] = {}
+    reads: dict[tuple[str, int], Position] = {}
     for here, line in chain:
         if _orders(line):
             reads.clear()

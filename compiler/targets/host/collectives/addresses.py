@@ -32,21 +32,21 @@ _SHARED = "%gj.shared"
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class _Sum:
     """Multiples of values, by their names, plus a number from low to high."""
 
     terms: tuple[tuple[str, int], ...] = ()
     low: int = 0
     high: int = 0
 
-    def plus(self, other: Sum, factor: int = 1) -> Sum:
+    def plus(self, other: _Sum, factor: int = 1) -> _Sum:
         """Return this sum plus another one, multiplied by a factor."""
         terms = dict(self.terms)
         for name, count in other.terms:
             terms[name] = terms.get(name, 0) + factor * count
         ends = factor * other.low, factor * other.high
         kept = tuple(sorted((name, count) for name, count in terms.items() if count))
-        return Sum(kept, self.low + min(ends), self.high + max(ends))
+        return _Sum(kept, self.low + min(ends), self.high + max(ends))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Address:
     """An address: from base, which all threads share, by a sum of bytes."""
 
     base: str
-    by: Sum
+    by: _Sum
 
 
 class Addresses:
@@ -67,20 +67,20 @@ class Addresses:
         self.same = same
         self.changing = changing
         self.counted = _counted(body, self.lines)
-        self.known: dict[str, Sum] = {}
+        self.known: dict[str, _Sum] = {}
 
     def of(self, pointer: str) -> Address | None:
         """Return what is known of a pointer; None if it is not one into shared memory, or was chosen or loaded."""
         found = _ELEMENT.match(self.lines.get(pointer, ""))
         if found is None:
-            return Address(pointer, Sum()) if pointer == _SHARED else None
+            return Address(pointer, _Sum()) if pointer == _SHARED else None
         size, base, index = _SIZES[found[1]], found[2], found[3]
         before = self.of(base)
         if before is None:
             return None
         by = self._sum(index)
         if pointer in self.same and by.terms:
-            return Address(pointer, Sum())
+            return Address(pointer, _Sum())
         return Address(before.base, before.by.plus(by, size))
 
     def may_meet(self, one: Address, other: Address) -> bool:
@@ -117,33 +117,33 @@ class Addresses:
     def _is_same(self, name: str) -> bool:
         return name in self.same if name in self.lines else name not in _IN_A_ROW | {"%gj.tid.y", "%gj.tid.z"}
 
-    def _sum(self, value: str) -> Sum:
+    def _sum(self, value: str) -> _Sum:
         """Return an index as a sum."""
         if not value.startswith("%"):
-            return Sum((), int(value), int(value))
+            return _Sum((), int(value), int(value))
         if value not in self.known:
-            self.known[value] = Sum(((value, 1),))  # of what goes round a loop, only the name is known
+            self.known[value] = _Sum(((value, 1),))  # of what goes round a loop, only the name is known
             self.known[value] = self._of_line(value, self.lines.get(value, ""))
         return self.known[value]
 
-    def _of_line(self, name: str, line: str) -> Sum:
+    def _of_line(self, name: str, line: str) -> _Sum:
         if name in self.counted:
-            return Sum((), *self.counted[name])
+            return _Sum((), *self.counted[name])
         if found := _CAST.match(line):
             return self._sum(found[1])
         if found := _ADD.match(line):
             return self._sum(found[2]).plus(self._sum(found[3]), -1 if found[1] == "sub" else 1)
         if found := _MULTIPLY.match(line):
             factor = 1 << int(found[3]) if found[1] == "shl" else int(found[3])
-            return Sum().plus(self._sum(found[2]), factor)
+            return _Sum().plus(self._sum(found[2]), factor)
         if _WRAPPED.match(line):
-            return Sum()
+            return _Sum()
         if found := _EITHER.match(line):
-            return Sum((), *sorted((int(found[1]), int(found[2]))))
-        return Sum(((name, 1),))
+            return _Sum((), *sorted((int(found[1]), int(found[2]))))
+        return _Sum(((name, 1),))
 
 
-def _apart(by: Sum) -> tuple[int, tuple[tuple[str, int], ...]]:
+def _apart(by: _Sum) -> tuple[int, tuple[tuple[str, int], ...]]:
     """Return how many bytes a sum is further for the next lane, and its other terms."""
     rest = tuple((name, count) for name, count in by.terms if name not in _IN_A_ROW)
     return sum(count for name, count in by.terms if name in _IN_A_ROW), rest

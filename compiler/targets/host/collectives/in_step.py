@@ -30,14 +30,14 @@ _ACCESS = re.compile(rf"(?:{NAME} = (?P<load>load) |store ).*ptr (?P<at>{NAME})(
 _CUT = f"call void @{STEP}()"
 
 
-class Spot(NamedTuple):
+class _Spot(NamedTuple):
     """A place in a block: before the instruction with this number."""
 
     label: str
     number: int
 
 
-class Access(NamedTuple):
+class _Access(NamedTuple):
     """A load or a store of shared memory."""
 
     loads: bool
@@ -45,7 +45,7 @@ class Access(NamedTuple):
 
 
 # What happens in a block, in its order, and before which instruction: accesses, and None for cuts.
-_Events = list[tuple[int, Access | None]]
+_Events = list[tuple[int, _Access | None]]
 # What gives a value anew in each turn of a loop.
 _VARYING = frozenset(("phi", "load", "call", "atomicrmw", "cmpxchg", "freeze"))
 
@@ -58,11 +58,11 @@ def in_step(body: Body, offsets: Mapping[str, int]) -> Body:
     return replace(body, blocks=tuple(_with_cuts(block, spots) for block in body.blocks)) if spots else body
 
 
-def _with_cuts(block: Block, spots: Collection[Spot]) -> Block:
+def _with_cuts(block: Block, spots: Collection[_Spot]) -> Block:
     lines = [
         text
         for number, line in enumerate(block.lines)
-        for text in ([_CUT, line] if Spot(block.label, number) in spots else [line])
+        for text in ([_CUT, line] if _Spot(block.label, number) in spots else [line])
     ]
     return replace(block, lines=tuple(lines))
 
@@ -80,9 +80,9 @@ class _Search:
         inside = {label for loop in self.loops for label in loop.labels}
         self.addresses = Addresses(body, self.same, _changing(self.blocks, inside))
         self.events = {label: self._events(block) for label, block in self.blocks.items()}
-        self.found: set[Spot] = set()
+        self.found: set[_Spot] = set()
 
-    def spots(self) -> frozenset[Spot]:
+    def spots(self) -> frozenset[_Spot]:
         """Return the places of the cuts."""
         outside = self._outside_loops()
         cuts = any(event is None for events in self.events.values() for _, event in events)
@@ -98,7 +98,7 @@ class _Search:
             if is_cut(line):
                 events.append((number, None))
             elif (found := _ACCESS.match(line)) and (address := self.addresses.of(found["at"])):
-                events.append((number, Access(bool(found["load"]), address)))
+                events.append((number, _Access(bool(found["load"]), address)))
         return events
 
     def _outside_loops(self) -> list[str]:
@@ -109,20 +109,20 @@ class _Search:
                 inside |= loop.labels
         return [label for label in self.blocks if label not in inside]
 
-    def _meetings(self, outside: Collection[str]) -> Iterator[Spot]:
+    def _meetings(self, outside: Collection[str]) -> Iterator[_Spot]:
         """Yield where ways meet that threads went apart."""
         meet = meetings(self.blocks)
         for label in dict.fromkeys(meet[branch] for branch in parting_branches(self.body, self.same)):
             if label is not None and label in outside:
                 lines = self.blocks[label].lines
-                yield Spot(label, next(number for number, line in enumerate(lines) if opcode(line) != "phi"))
+                yield _Spot(label, next(number for number, line in enumerate(lines) if opcode(line) != "phi"))
 
-    def _ends(self, outside: Collection[str]) -> Iterator[Spot]:
+    def _ends(self, outside: Collection[str]) -> Iterator[_Spot]:
         """Yield the ends of turns of loops with cuts."""
         for end in (end for loop in self.loops for end in loop.latches if end in outside):
-            yield Spot(end, len(self.blocks[end].lines) - 1)
+            yield _Spot(end, len(self.blocks[end].lines) - 1)
 
-    def _look_at(self, candidates: Iterable[Spot], meet: Callable[[Access, Access], bool]) -> None:
+    def _look_at(self, candidates: Iterable[_Spot], meet: Callable[[_Access, _Access], bool]) -> None:
         """Put cuts at those of some places where what lies before may meet what comes after."""
         for spot in candidates:
             later = self._coming(spot)
@@ -131,33 +131,33 @@ class _Search:
 
     def _look_between(self, label: str) -> None:
         """Put cuts into a block, before accesses that surely meet earlier ones."""
-        first = Spot(label, 0)
+        first = _Spot(label, 0)
         earlier = set(self._reaching(first))
         for number, event in list(self.events[label]):
             if event is None:
                 earlier = set()
                 continue
             if any(self._out_of_step(one, event) for one in earlier):
-                self._put(Spot(label, number))
+                self._put(_Spot(label, number))
                 earlier = set()
             earlier.add(event)
 
-    def _put(self, spot: Spot) -> None:
+    def _put(self, spot: _Spot) -> None:
         self.found.add(spot)
         self.events[spot.label] = sorted(
             [*self.events[spot.label], (spot.number, None)], key=lambda event: (event[0], event[1] is not None)
         )
 
-    def _reaching(self, spot: Spot) -> set[Access]:
+    def _reaching(self, spot: _Spot) -> set[_Access]:
         """Return the accesses from which a thread comes to a place without a cut."""
         return self._walk(spot, self.before, forward=False)
 
-    def _coming(self, spot: Spot) -> set[Access]:
+    def _coming(self, spot: _Spot) -> set[_Access]:
         """Return the accesses to which a thread comes from a place without a cut."""
         return self._walk(spot, self.after, forward=True)
 
-    def _walk(self, spot: Spot, ways: Mapping[str, Collection[str]], *, forward: bool) -> set[Access]:
-        found, seen = set[Access](), set[str]()
+    def _walk(self, spot: _Spot, ways: Mapping[str, Collection[str]], *, forward: bool) -> set[_Access]:
+        found, seen = set[_Access](), set[str]()
         near = [event for number, event in self.events[spot.label] if (number >= spot.number) == forward]
         waiting = list(ways[spot.label]) if _take(near, found, forward=forward) else []
         while waiting:
@@ -167,15 +167,15 @@ class _Search:
                     waiting += ways[label]
         return found
 
-    def _may_meet(self, one: Access, other: Access) -> bool:
+    def _may_meet(self, one: _Access, other: _Access) -> bool:
         """Return whether a thread may be where another one was before a place, if it is at other behind it."""
         return self.addresses.may_meet(one.address, other.address)
 
-    def _meet(self, one: Access, other: Access) -> bool:
+    def _meet(self, one: _Access, other: _Access) -> bool:
         """Return whether a thread surely is where another one was."""
         return bool(self.addresses.directions(one.address, other.address))
 
-    def _out_of_step(self, one: Access, other: Access) -> bool:
+    def _out_of_step(self, one: _Access, other: _Access) -> bool:
         """Return whether lanes that run one after the other surely get another result than if they run in step.
 
         A lane that reads before an earlier one writes reads what it would in step.
@@ -186,7 +186,7 @@ class _Search:
         return -1 in directions if one.loads else bool(directions)
 
 
-def _take(events: Sequence[Access | None], found: set[Access], *, forward: bool) -> bool:
+def _take(events: Sequence[_Access | None], found: set[_Access], *, forward: bool) -> bool:
     """Collect the accesses on this side of the first cut; return whether there is none."""
     for event in events if forward else reversed(events):
         if event is None:

@@ -29,7 +29,7 @@ BOX, CELL = "gj.box.", "gj.cell."
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Instruction:
     """An instruction: its block, result, operation, what it reads, and of a load or store the memory that it means.
 
     chosen: what the result may be a copy of; None if it is computed. at: the pointer that is followed or moved. A
@@ -49,30 +49,32 @@ class Line:
     bound: bool = False
 
 
-def read(block: int, text: str) -> Line:
+def read(block: int, text: str) -> Instruction:
     """Return the instruction of a text, which stands in that block."""
     found = _INSTRUCTION.match(text.partition(", !")[0])
     if found is None:
-        return Line(block, "", "br", ())
+        return Instruction(block, "", "br", ())
     name, operation, rest = found[1] or "", found[2], found[3]
     used = tuple(_NAME.findall(_LABEL.sub("", rest)))
     root = operation in _ROOTS and not (operation == "call" and is_operation(text))
     root &= operation not in _DIVISIONS or bool(_named(rest.split()[-1]))
     if operation == "phi":
         values = tuple(_named(value) for value, _ in arms(text))
-        return Line(block, name, operation, tuple(filter(None, values)), values)
+        return Instruction(block, name, operation, tuple(filter(None, values)), values)
     if operation == "select":
-        return Line(block, name, operation, used, tuple(_named(part.split()[-1]) for part in rest.split(", ")[-2:]))
+        return Instruction(
+            block, name, operation, used, tuple(_named(part.split()[-1]) for part in rest.split(", ")[-2:])
+        )
     if memory := {"store": _STORE, "load": _LOAD}.get(operation):
-        return _access(Line(block, name, operation, used, root=root), memory.match(rest))
+        return _access(Instruction(block, name, operation, used, root=root), memory.match(rest))
     if operation == "getelementptr":
         moved = _POINTER.search(rest)
-        return Line(block, name, operation, used, at=_named(moved[1]) if moved else "")
+        return Instruction(block, name, operation, used, at=_named(moved[1]) if moved else "")
     if operation in ("icmp", "fcmp", "switch"):
         equal = operation == "switch" or _EQUAL.match(rest) is not None
-        return Line(block, name, operation, used, equal=equal, bound=_WITH_NUMBER.search(rest) is not None)
+        return Instruction(block, name, operation, used, equal=equal, bound=_WITH_NUMBER.search(rest) is not None)
     copies = "@llvm.memcpy" in rest or "@llvm.memmove" in rest
-    return Line(block, name, COPY if copies else operation, used, root=root)
+    return Instruction(block, name, COPY if copies else operation, used, root=root)
 
 
 def leads_to(body: Sequence[str]) -> list[str]:
@@ -92,7 +94,7 @@ def reached(starts: Iterable[int], edges: Sequence[Sequence[int]], without: int 
     return found
 
 
-def origins(lines: Sequence[Line]) -> dict[str, str]:
+def origins(lines: Sequence[Instruction]) -> dict[str, str]:
     """Return the parameter or variable that each pointer to something in it was made from; "" if it is not known."""
     defined = {line.name: line for line in lines if line.name}
     found: dict[str, str] = {}
@@ -102,7 +104,7 @@ def origins(lines: Sequence[Line]) -> dict[str, str]:
     return found
 
 
-def _origin(name: str, defined: Mapping[str, Line]) -> str:
+def _origin(name: str, defined: Mapping[str, Instruction]) -> str:
     while name in defined and defined[name].operation == "getelementptr":
         name = defined[name].at
     if name in defined and defined[name].operation != "alloca":
@@ -110,14 +112,16 @@ def _origin(name: str, defined: Mapping[str, Line]) -> str:
     return "%gj" if name.lstrip('%"').startswith("gj.") and name not in defined else name
 
 
-def _access(line: Line, found: re.Match[str] | None) -> Line:
+def _access(line: Instruction, found: re.Match[str] | None) -> Instruction:
     """Return a load or store with the memory that it means: a box, a cell, or all that holds values of its type."""
     if found is None:
         return line
     at, value = found["at"], _named(found.groupdict().get("value", ""))
     own = next((at for kind in (BOX, CELL) if at.lstrip('%"').startswith(kind)), "")
     root = line.root and not own
-    return Line(line.block, line.name, line.operation, line.used, None, value, _named(at), own or found["type"], root)
+    return Instruction(
+        line.block, line.name, line.operation, line.used, None, value, _named(at), own or found["type"], root
+    )
 
 
 def _named(value: str) -> str:

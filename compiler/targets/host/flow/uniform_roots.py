@@ -16,7 +16,7 @@ from gridjit.compiler.targets.host.flow.uniform_lines import (
     CELL,
     COPY,
     MAY_VANISH,
-    Line,
+    Instruction,
     leads_to,
     origins,
     reached,
@@ -57,7 +57,7 @@ def may_have_chain(blocks: Sequence[tuple[str, list[str]]], most: int) -> bool:
 
 
 def _tells_which(
-    lines: Sequence[Line], turns: Collection[str], after: Sequence[Sequence[int]], *, bounds: bool = False
+    lines: Sequence[Instruction], turns: Collection[str], after: Sequence[Sequence[int]], *, bounds: bool = False
 ) -> bool:
     """Return whether a condition may leave one turn only: for it, what differs from turn to turn is one value.
 
@@ -85,7 +85,7 @@ def _loops(after: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
 
 
 def _in_doubt(
-    lines: Sequence[Line],
+    lines: Sequence[Instruction],
     turns: Collection[str],
     after: Sequence[Sequence[int]],
     pointers: Mapping[str, str],
@@ -107,12 +107,12 @@ def _in_doubt(
     return most_ways(users, made) > most
 
 
-def _from_one_place(line: Line, mine: Collection[str], same: Collection[str]) -> bool:
+def _from_one_place(line: Instruction, mine: Collection[str], same: Collection[str]) -> bool:
     """Return whether a root is not a load from many places: what that has in common is what was stored there."""
     return line.operation != "load" or line.at in same or line.at not in mine
 
 
-def _maybe_same(lines: Sequence[Line], turns: Collection[str], after: Sequence[Sequence[int]]) -> set[str]:
+def _maybe_same(lines: Sequence[Instruction], turns: Collection[str], after: Sequence[Sequence[int]]) -> set[str]:
     """Return the values of lines that may be the same in all turns once LLVM has simplified the loop."""
     mine = {line.name for line in lines if line.name} | set(turns)
     counted = _spread(users_of(lines), {line.name for line in lines if line.operation == "phi"}, mine)
@@ -136,7 +136,12 @@ def _maybe_same(lines: Sequence[Line], turns: Collection[str], after: Sequence[S
 
 
 def _is_same(
-    line: Line, mine: set[str], same: set[str], counted: set[str], stored: set[tuple[str, int]], written: set[str]
+    line: Instruction,
+    mine: set[str],
+    same: set[str],
+    counted: set[str],
+    stored: set[tuple[str, int]],
+    written: set[str],
 ) -> bool:
     """Return whether a value may be the same in all turns, if those of same may be."""
     if line.operation in _OPAQUE:
@@ -151,7 +156,7 @@ def _is_same(
 
 
 def _is_loaded_same(
-    line: Line, mine: set[str], same: set[str], stored: set[tuple[str, int]], written: set[str]
+    line: Instruction, mine: set[str], same: set[str], stored: set[tuple[str, int]], written: set[str]
 ) -> bool:
     if (line.memory, line.block) in stored:
         return True

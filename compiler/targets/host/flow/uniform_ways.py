@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from gridjit.compiler.targets.host.flow.uniform_lines import BOX, CELL, Line, reached
+from gridjit.compiler.targets.host.flow.uniform_lines import BOX, CELL, Instruction, reached
 
 # More turns than LLVM makes of a loop when it unrolls all: it adds up to about 1,200 instructions.
 _TURNS = 2**11
@@ -20,7 +20,7 @@ _UNBOUNDED = 2**63
 _MEMORY = "memory "
 
 
-def users_of(lines: Sequence[Line]) -> dict[str, list[str]]:
+def users_of(lines: Sequence[Instruction]) -> dict[str, list[str]]:
     """Return the values that each value is an operand of, once for each time."""
     users: dict[str, list[str]] = {}
     for line in lines:
@@ -30,7 +30,7 @@ def users_of(lines: Sequence[Line]) -> dict[str, list[str]]:
 
 
 def with_memory(
-    lines: Sequence[Line], origins: Mapping[str, str], after: Sequence[Sequence[int]]
+    lines: Sequence[Instruction], origins: Mapping[str, str], after: Sequence[Sequence[int]]
 ) -> dict[str, list[str]]:
     """Return those users, and those by way of memory: later loads of what a value may have been stored as.
 
@@ -92,7 +92,7 @@ def _close(ring: Collection[str], graph: dict[str, list[str]], turns: dict[str, 
         graph[name] = [one if user in ring else user for user in users]
 
 
-def _memory(line: Line, origins: Mapping[str, str]) -> str:
+def _memory(line: Instruction, origins: Mapping[str, str]) -> str:
     own = BOX in line.memory or CELL in line.memory
     return _MEMORY + (line.memory if own else origins.get(line.at, ""))
 

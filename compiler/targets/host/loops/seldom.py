@@ -27,7 +27,7 @@ _LEAF = re.compile(r"^!(\d+) = !\{[^!\n]*\}\n", re.MULTILINE)
 _ALIEN = re.compile(r'@"|\) #\d')
 
 
-class Parted(NamedTuple):
+class SplitModule(NamedTuple):
     """A module's text in two: what is run often, and what is run seldom ("" if nothing is).
 
     shared: the functions that one part has and the other calls.
@@ -38,10 +38,10 @@ class Parted(NamedTuple):
     shared: frozenset[str] = frozenset()
 
 
-def parted(text: str) -> Parted:
+def parted(text: str) -> SplitModule:
     """Return a module's text without the functions that are marked, and these, unless they need more of the module."""
     if SELDOM not in text:
-        return Parted(text)
+        return SplitModule(text)
     functions = {found["name"]: found for found in _FUNCTION.finditer(text)}
     marked = {name: found for name, found in functions.items() if SELDOM in found["how"]}
     seldom, often = "".join(found.group() for found in marked.values()), text
@@ -53,12 +53,12 @@ def parted(text: str) -> Parted:
     leaves, needed = _lines(_LEAF, text), set(_NODE.findall(seldom))
     known = {*functions, *own, *outer, *(name for name in used if name.startswith("llvm."))}
     if _ALIEN.search(seldom) or not (used <= known and needed <= leaves.keys()):
-        return Parted(text)
+        return SplitModule(text)
     for line in own.values():
         often = often.replace(line, "", 1)
     also = [*own.values(), *outer.values(), *(leaves[node] for node in sorted(needed))]
     shared = frozenset(used & counts.keys() & functions.keys())
-    return Parted(
+    return SplitModule(
         _meeting(often, shared, functions, marked.keys()),
         _meeting(seldom, shared, functions, functions.keys() - marked.keys()) + "".join(also),
         shared,

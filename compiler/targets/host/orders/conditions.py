@@ -111,7 +111,7 @@ def _make(
 
 
 def _slice(names: Iterable[str], lines: Mapping[str, str]) -> list[str]:
-    """Return the values that names are made of and themselves, each after what it is made of."""
+    """Return the values of these names and all that they are made of, each after what it is made of."""
     order: dict[str, None] = {}
 
     def visit(name: str) -> None:

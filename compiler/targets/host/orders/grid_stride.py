@@ -116,7 +116,7 @@ def _read_tested(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, 
 
 
 def _asked(head: Block, entered: str, step: _Step, found: tuple[str, str, str], lines: Mapping[str, str]) -> _Loop:
-    """Return a loop of which it is asked whether it goes on; found: what is compared, how, and with what."""
+    """Return a loop that goes on while a comparison holds. found: what is compared, how, and with what."""
     place, start, following, last = step
     return _Loop(
         head=head.label,
@@ -168,7 +168,7 @@ def _read_range(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, s
 
 
 def _stepping(head: Block, before: str, lines: Mapping[str, str], besides: str = "") -> _Step | None:
-    """Return the step of a loop that has one phi (besides another)."""
+    """Return the step of a loop that has one phi, not counting the one named besides."""
     phis = [phi for phi in head.phis if defined(phi) != besides]
     pairs = arms(phis[0]) if len(phis) == 1 else []
     first = next((value for value, label in pairs if label == before), None)

@@ -50,7 +50,7 @@ class Interleaved:
 
 
 def interleave(body: Body, stays: Stays = tuple) -> Interleaved:
-    """Return body with the loops interleaved for which that is right. stays: see strided_loop."""
+    """Return body with all those loops interleaved that may be. stays: see strided_loop."""
     done = Interleaved(body=body, copies={}, counters=frozenset())
     if any(opcode(line) == "alloca" or may_wait(line) for block in body.blocks for line in block.lines):
         return done

@@ -1,7 +1,7 @@
 """Monotone: values that only rise or only fall along a row of threads, by steps: `int(i / 5)`, `i // 4`, `i >> 2`.
 
-How each is computed at a place of the row, and what says there that it is not monotone after all: a number that is not
-one, or too large, or negative where it is taken for unsigned. Floats are rounded as in the kernel, so none counts that
+How each is computed at a place of the row, and what says there that it is not monotone after all: a NaN, a number that
+is too large, or a negative one that is taken for unsigned. Floats are rounded as in the kernel, so none counts that
 LLVM may round in another way.
 """
 

@@ -120,7 +120,7 @@ def is_short(name: str, lines: Mapping[str, str]) -> bool:
 
 
 def _most(name: str, lines: Mapping[str, str]) -> int:
-    """Return the most that a value may be that is not negative, as far as that is known."""
+    """Return an upper bound of a value that is not negative, as low as is known."""
     if not name.startswith("%"):
         return int(name)
     if (coordinate := name.removeprefix("%gj.")) in COORDINATES:

@@ -1,7 +1,7 @@
 """Sums: a 64-bit value as other values times whole numbers, plus a constant, however LLVM wrote it down.
 
-What the parts of a sum wrap around cancels out in 64 bits. A narrower sum is widened part by part only if it is known
-not to wrap.
+Where parts of a sum wrap around in 64 bits, that cancels out in the whole. A narrower sum is widened part by part only
+if it is known not to wrap.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from gridjit.compiler.targets.host.regions.coordinates import PLACE
 from gridjit.compiler.targets.host.regions.recomputation import recomputed
 from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
 from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter, names_made, names_used
-from gridjit.compiler.targets.host.rows.crossings import Crossed, Parted, parted
+from gridjit.compiler.targets.host.rows.crossings import Crossed, PartedRegion, parted
 from gridjit.compiler.targets.host.rows.plain import Plain, row_text
 from gridjit.compiler.targets.host.sharing import SharedBlocks, shared
 
@@ -131,11 +131,11 @@ def cut(
     )
 
 
-def _parted(crossed: Crossed | None, writer: RegionWriter, used: SharedBlocks) -> Parted:
+def _parted(crossed: Crossed | None, writer: RegionWriter, used: SharedBlocks) -> PartedRegion:
     """Return a region's text, with the function that finds the parts of its rows."""
     text = writer.text()
     if crossed is None:
-        return Parted(region=text)
+        return PartedRegion(region=text)
     return parted(crossed, writer.number, text, writer.values(), writer.whole.every, alone=not used.starts)
 
 

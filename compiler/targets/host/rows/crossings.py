@@ -206,7 +206,7 @@ def crossing_name(number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parted:
+class PartedRegion:
     """A region's text, and the function that finds where the parts of its rows end; "" if rows are run as a whole."""
 
     region: str
@@ -221,7 +221,7 @@ def parted(
     parameters: Sequence[Parameter],
     *,
     alone: bool,
-) -> Parted:
+) -> PartedRegion:
     """Return a region in which what cannot be said of a row before it is run is asked of each thread.
 
     text: the region's. parameters: its own. alone: whether it does not go on elsewhere.
@@ -237,10 +237,10 @@ def parted(
         if one not in known:
             text = text.replace(f"{_at(one)} = zext i32 {AT} ", f"{_at(one)} = zext i32 %gj.tid.{crossed.axis} ")
     if not known:
-        return Parted(region=text)
+        return PartedRegion(region=text)
     one_further = writer.new("add i64 %gj.place, 1")
     end = writer.new(f"trunc i64 {writer.new(f'select i1 {writer.all}, i64 {nearest}, i64 {one_further}')} to i32")
-    return Parted(region=text, ends=writer.function(crossing_name(number), "i32", end))
+    return PartedRegion(region=text, ends=writer.function(crossing_name(number), "i32", end))
 
 
 def _ends(writer: RowWriter, pairs: Sequence[Pair]) -> list[str] | None:

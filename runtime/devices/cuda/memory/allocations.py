@@ -16,7 +16,7 @@ from gridjit.runtime.streams import Stream, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
-    from gridjit.runtime.devices.cuda.memory.pool import Pool
+    from gridjit.runtime.devices.cuda.memory.pool import MemoryPool
     from gridjit.runtime.devices.cuda.memory.space import CudaSpace
 
 
@@ -27,20 +27,20 @@ class Allocations:
         self._device = device
         self._driver = device.driver
         self._space = space
-        self._pool: Pool | None = None
+        self._pool: MemoryPool | None = None
         self._making = lock()
         # Frees that had to wait: they would have broken a capture that was under way.
-        self._waiting: deque[tuple[int, int, Pool, Any]] = deque()
+        self._waiting: deque[tuple[int, int, MemoryPool, Any]] = deque()
 
-    def _pool_of(self, epoch: int) -> Pool:
+    def _pool_of(self, epoch: int) -> MemoryPool:
         """Return the pool of the context of that number."""
         if (pool := self._pool) is not None and pool.epoch == epoch:
             return pool
         with section(), self._making:
             if self._pool is None or self._pool.epoch != epoch:
-                from gridjit.runtime.devices.cuda.memory.pool import Pool  # a few small arrays do without
+                from gridjit.runtime.devices.cuda.memory.pool import MemoryPool  # a few small arrays do without
 
-                self._pool = Pool(self._device, epoch)
+                self._pool = MemoryPool(self._device, epoch)
             return self._pool
 
     def allocate(self, size: int, stream: Any) -> Memory:
@@ -63,7 +63,7 @@ class Allocations:
         give = functools.partial(self._free, address, lasting, pool, stream)
         return Memory(self._space, address, size, owner=stream, free=functools.partial(in_callbacks.outside, give))
 
-    def _free(self, address: int, handle: int, pool: Pool, stream: Any) -> None:
+    def _free(self, address: int, handle: int, pool: MemoryPool, stream: Any) -> None:
         """Free memory; called by the garbage collector, at any time in any thread, so it takes no lock."""
         if isinstance(stream, Stream) and not stream.alive:
             handle = 0

@@ -1,4 +1,4 @@
-"""Pool: what a device's arrays are allocated from, in the order of streams where the device has pools."""
+"""MemoryPool: what a device's arrays are allocated from, in the order of streams where the device has pools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 KEEP_BYTES = 64 << 20
 
 
-class Pool:
+class MemoryPool:
     """The pool of one context of a device, whose number is epoch."""
 
     def __init__(self, device: CudaDevice, epoch: int) -> None:

@@ -13,7 +13,7 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.forking import lock, section
 from gridjit.runtime.devices.cuda.errors import DriverError
 from gridjit.runtime.devices.cuda.last_launched import attributed
-from gridjit.runtime.devices.cuda.plain.api import Code
+from gridjit.runtime.devices.cuda.plain.api import ResultCode
 from gridjit.runtime.native.last_launches import last_launches
 from gridjit.runtime.native.staging.records import MAX_ROOMS, ROOM_BYTES, RoomRecord, RoomsRecord
 
@@ -71,7 +71,7 @@ class CudaRooms:
         """Raise what the driver's code says, which it told after a launch was made."""
         last_launches.note(kernel, config, stream, self._device.ordinal)
         with attributed(stream, self._device.ordinal):
-            raise self._device.driver.error("cuStreamSynchronize", Code(code))
+            raise self._device.driver.error("cuStreamSynchronize", ResultCode(code))
 
 
 if TYPE_CHECKING:

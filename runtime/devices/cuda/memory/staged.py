@@ -32,7 +32,7 @@ _HELPERS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class _PinnedBlock:
     """Page-locked memory."""
 
     address: int
@@ -46,8 +46,8 @@ class Blocks:
         self._device = device
         self._epoch = 0
         self._bytes = 0
-        self._free: dict[int, list[Block]] = {}
-        self._flying: deque[tuple[Block, int, int]] = deque()  # each with its event and its stream
+        self._free: dict[int, list[_PinnedBlock]] = {}
+        self._flying: deque[tuple[_PinnedBlock, int, int]] = deque()  # each with its event and its stream
         self._events: list[int] = []
         self._changing = lock()
 
@@ -55,7 +55,7 @@ class Blocks:
     def _driver(self) -> Driver:
         return self._device.driver
 
-    def take(self, size: int, stream: int) -> Block:
+    def take(self, size: int, stream: int) -> _PinnedBlock:
         """Return a block of at least size bytes that nobody uses, for a copy in stream; the device is current.
 
         A larger one that is free will do: the driver may wait for all streams while it makes another. If there is no
@@ -75,14 +75,14 @@ class Blocks:
             self._make_room(wanted)
             self._bytes += wanted
             with self._driver.while_capturing():  # another stream
-                return Block(address=self._driver.allocate_host(wanted), size=wanted)
+                return _PinnedBlock(address=self._driver.allocate_host(wanted), size=wanted)
 
-    def give(self, block: Block) -> None:
+    def give(self, block: _PinnedBlock) -> None:
         """Have a block that nothing uses any more taken again."""
         with section(), self._changing:
             self._free.setdefault(block.size, []).append(block)
 
-    def give_after(self, block: Block, stream: int) -> None:
+    def give_after(self, block: _PinnedBlock, stream: int) -> None:
         """Have a block taken again when stream has got to here."""
         with section(), self._changing:
             event = self.event()
@@ -112,12 +112,12 @@ class Blocks:
             else:
                 self._flying.append((block, event, stream))
 
-    def _large(self, wanted: int) -> Block | None:
+    def _large(self, wanted: int) -> _PinnedBlock | None:
         """Return the smallest free block that is large enough, and have it no longer free; None if there is none."""
         size = min((size for size, free in self._free.items() if free and size >= wanted), default=None)
         return None if size is None else self._free[size].pop()
 
-    def _landed(self, block: Block, event: int) -> None:
+    def _landed(self, block: _PinnedBlock, event: int) -> None:
         self._events.append(event)
         self._free.setdefault(block.size, []).append(block)
 
@@ -135,7 +135,9 @@ def write(blocks: Blocks, device: CudaDevice, place: tuple[int, int], size: int,
         block = blocks.take(count, stream)
         there, here, pieces = place[0] + at, place[1] + at, list(_parts(count, _PIECE_BYTES))
 
-        def move(piece: int, block: Block = block, here: int = here, pieces: list[tuple[int, int]] = pieces) -> None:
+        def move(
+            piece: int, block: _PinnedBlock = block, here: int = here, pieces: list[tuple[int, int]] = pieces
+        ) -> None:
             start, length = pieces[piece]
             ctypes.memmove(block.address + start, here + start, length)
 
@@ -159,7 +161,7 @@ def read(blocks: Blocks, device: CudaDevice, place: tuple[int, int], size: int, 
 
         def move(
             piece: int,
-            block: Block = block,
+            block: _PinnedBlock = block,
             here: int = here,
             pieces: list[tuple[int, int]] = pieces,
             events: list[int] = events,

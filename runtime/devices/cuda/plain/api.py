@@ -29,7 +29,7 @@ _PER_THREAD = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM"
 _OK = (0,)
 
 
-class Code(int):
+class ResultCode(int):
     """What the driver returned for a call that failed, with the name that it has in cuda.bindings."""
 
     @property
@@ -131,7 +131,7 @@ def _called(function: Any, kinds: str) -> Callable[..., tuple[Any, ...]]:
     ]
     function.restype = ctypes.c_int
     if not returned:
-        return lambda *given: _OK if not (code := function(*given)) else (Code(code),)
+        return lambda *given: _OK if not (code := function(*given)) else (ResultCode(code),)
     places = [at - kinds[:at].count(">") for at, kind in enumerate(kinds) if kind == ">"]
     if len(returned) == 1:
         return _with_one(function, returned[0], first=places == [0])
@@ -141,7 +141,7 @@ def _called(function: Any, kinds: str) -> Callable[..., tuple[Any, ...]]:
         for place, value in zip(places, values, strict=True):
             arguments.insert(place, ctypes.byref(value))
         code = function(*arguments)
-        return (Code(code) if code else 0, *(value.value or 0 for value in values))
+        return (ResultCode(code) if code else 0, *(value.value or 0 for value in values))
 
     return call
 
@@ -153,7 +153,7 @@ def _with_one(function: Any, kind: Any, *, first: bool) -> Callable[..., tuple[A
         value = kind()
         place = ctypes.byref(value)
         code = function(place, *given) if first else function(*given, place)
-        return Code(code) if code else 0, value.value or 0
+        return ResultCode(code) if code else 0, value.value or 0
 
     return call
 

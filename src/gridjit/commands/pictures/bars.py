@@ -12,7 +12,7 @@ _WIDTH, _LEFT, _RIGHT, _TOP, _ROW, _HEIGHT = 760, 250, 130, 72, 34, 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class Bar:
     """A bar: its name, its value, the text behind it, its colour (a name of the palette), and whether it stands out."""
 
     name: str
@@ -22,7 +22,7 @@ class Named:
     bold: bool = False
 
 
-def bars(title: str, below: str, rows: Sequence[Named], *, mark: tuple[float, str] | None = None) -> str:
+def bars(title: str, below: str, rows: Sequence[Bar], *, mark: tuple[float, str] | None = None) -> str:
     """Return an SVG file: bars from the left, in the order given; below: a line under the title. mark: a value that is
     marked by a line through all, and what it is."""
     most = max((row.value for row in rows), default=0.0)
@@ -35,7 +35,7 @@ def bars(title: str, below: str, rows: Sequence[Named], *, mark: tuple[float, st
     return whole_file(drawn, _WIDTH, height, title)
 
 
-def _bar(row: Named, top: float, most: float) -> list[Markup]:
+def _bar(row: Bar, top: float, most: float) -> list[Markup]:
     wide = _wide(row.value, most)
     box = element(
         "rect", x=_LEFT, y=number(top + 4), width=number(max(1.0, wide)), height=_HEIGHT, rx=4, class_=f"f-{row.color}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from gridjit.cache.disk import DiskStore
-from gridjit.cache.uses import Tally, Use
+from gridjit.cache.uses import Use, UseTotals
 from gridjit.commands.inventory import CODE, ListedEntry
 from gridjit.commands.reports.facts import Form, Report, SeenFact, SeenUse
 from gridjit.compiler.artifact import Artifact
@@ -33,7 +33,7 @@ def report_of(store: DiskStore, items: Iterable[ListedEntry]) -> Report:
 
 
 def _form(item: ListedEntry, artifact: Artifact, uses: list[Use]) -> Form:
-    tally, spent = Tally.of(uses), artifact.metadata.get("compile_ms")
+    totals, spent = UseTotals.of(uses), artifact.metadata.get("compile_ms")
     return Form(
         kernel=artifact.kernel,
         signature=artifact.signature,
@@ -44,9 +44,9 @@ def _form(item: ListedEntry, artifact: Artifact, uses: list[Use]) -> Form:
         phases=_numbers(artifact.metadata.get("phases")),
         resources=artifact.resources,
         why=str(artifact.metadata.get("why", "")),
-        hits=tally.hits,
-        compiles=tally.compiles,
-        last=tally.last,
+        hits=totals.hits,
+        compiles=totals.compiles,
+        last=totals.last,
     )
 
 

@@ -22,7 +22,7 @@ _LATEST = 1e17
 
 
 @dataclass(slots=True, kw_only=True)
-class Event:
+class TraceSlice:
     """A slice of a trace. begins, ends: in seconds from the trace's first. place: process and thread, by name.
 
     kernel: the one that it is of, or lies in. around: the slice of the same thread that it lies in.
@@ -36,7 +36,7 @@ class Event:
     ends: float
     kernel: str = ""
     depth: int = 0
-    around: Event | None = field(default=None, repr=False)
+    around: TraceSlice | None = field(default=None, repr=False)
 
     def text(self, name: str) -> str:
         """Return what is known by a name as text; "" for nothing."""
@@ -56,7 +56,7 @@ def parts_of(path: Path) -> int:
         return 0
 
 
-def read_events(path: Path, step: Callable[[str], None] = lambda name: None) -> list[Event]:
+def read_events(path: Path, step: Callable[[str], None] = lambda name: None) -> list[TraceSlice]:
     """Return the slices of the trace at path, in time's order; raises GridjitError saying what is wrong with it.
 
     step: is called with the file's name before each of its parts (`parts_of`).
@@ -144,9 +144,9 @@ class _Names:
         return found
 
 
-def _event(row: dict[str, Any], start: float, names: _Names) -> Event:
+def _event(row: dict[str, Any], start: float, names: _Names) -> TraceSlice:
     known = _mapping(row.get("args"))
-    return Event(
+    return TraceSlice(
         name=str(row.get("name", "")),
         group=str(row.get("cat", "")),
         known=known,
@@ -157,9 +157,9 @@ def _event(row: dict[str, Any], start: float, names: _Names) -> Event:
     )
 
 
-def _nest(events: Iterable[Event]) -> None:
+def _nest(events: Iterable[TraceSlice]) -> None:
     """Have each event know what it lies in."""
-    opened: dict[str, list[Event]] = {}
+    opened: dict[str, list[TraceSlice]] = {}
     for event in events:
         around = opened.setdefault(event.place, [])
         while around and around[-1].ends < event.ends - _ROUNDING / 1e6:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from gridjit.commands.inventory import is_named, no_entry
-from gridjit.commands.reports.events import Event, read_events
+from gridjit.commands.reports.events import TraceSlice, read_events
 from gridjit.commands.reports.facts import GROUPS, Form, Report, SeenFact, SeenUse, Slice
 
 MADE, FOUND = "compile", "find"
@@ -32,7 +32,7 @@ def report_of(path: Path, kernel: str | None = None, step: Callable[[str], None]
     )
 
 
-def _slice(event: Event) -> Slice:
+def _slice(event: TraceSlice) -> Slice:
     return Slice(
         name=event.kernel if event.group == "launch" else event.name,
         group=event.group,
@@ -44,14 +44,14 @@ def _slice(event: Event) -> Slice:
     )
 
 
-def _forms(uses: Iterable[Event], events: Iterable[Event]) -> Iterable[Form]:
+def _forms(uses: Iterable[TraceSlice], events: Iterable[TraceSlice]) -> Iterable[Form]:
     """Yield a form for each specialization that was compiled or found, by all that tells them apart."""
     phases: dict[int, dict[str, float]] = {}
     for event in events:
         if event.group in GROUPS and event.around is not None:
             spent = phases.setdefault(id(event.around), {})
             spent[event.name] = round(spent.get(event.name, 0.0) + (event.ends - event.begins) * 1e3, 2)
-    same: dict[tuple[str, ...], list[Event]] = {}
+    same: dict[tuple[str, ...], list[TraceSlice]] = {}
     for use in uses:
         facts = json.dumps(use.mapping("facts"), sort_keys=True)
         same.setdefault((use.kernel, use.text("signature"), use.text("target"), facts), []).append(use)
@@ -59,7 +59,9 @@ def _forms(uses: Iterable[Event], events: Iterable[Event]) -> Iterable[Form]:
         yield _form(what, found, [one for one in found if one.group == MADE], phases)
 
 
-def _form(what: tuple[str, ...], found: list[Event], made: list[Event], phases: dict[int, dict[str, float]]) -> Form:
+def _form(
+    what: tuple[str, ...], found: list[TraceSlice], made: list[TraceSlice], phases: dict[int, dict[str, float]]
+) -> Form:
     """Return the form of what was found or made so many times; the phases are those of its last compile."""
     kernel, signature, target, facts = what
     size = found[-1].known.get("bytes")

@@ -330,7 +330,7 @@ def _against(name: str, old: str, its: int, kind: str, space: str, unless: str =
 
 
 def _against_update(space: str) -> list[str]:
-    """Return the code that reports a write of what is there that is unordered with an update: the update read it."""
+    """Return the code that reports a write of an unchanged value that nothing orders with an update, which reads it."""
     return [
         f"  %update.bit = and i64 %w, {record.UPDATES}",
         "  %is.update = icmp ne i64 %update.bit, 0",

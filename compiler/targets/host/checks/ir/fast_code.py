@@ -83,7 +83,7 @@ def _compared(size: int) -> list[str]:
 
 
 def slow_path(kind: str, space: str, size: int, more: str) -> list[str]:
-    """Return the code that leaves the access to the function for all that there may be."""
+    """Return the code that leaves the access to the function that handles every case."""
     who = "i64 %who, i32 %clock.short, i32 %known.short"
     read = f"  call void @{access_name('read', space)}(ptr %p, i64 {size}, i64 %site.read, {who}{more})"
     if kind == "update":

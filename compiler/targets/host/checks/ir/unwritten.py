@@ -1,4 +1,4 @@
-"""Unwritten memory as LLVM IR: masks of the global memory that is still unwritten, local arrays as threads begin."""
+"""Unwritten memory as LLVM IR: which bytes of global memory are still unwritten, and local arrays as threads begin."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from gridjit.compiler.targets.host.library.halves.code import BFLOAT, HALF, Code, narrowed
+from gridjit.compiler.targets.host.library.halves.code import BFLOAT, HALF, IRBuilder, narrowed
 from gridjit.compiler.targets.host.library.halves.conversions import from_number, to_number
-from gridjit.compiler.targets.host.library.halves.names import INTEGERS, Named
+from gridjit.compiler.targets.host.library.halves.names import INTEGERS, CppFunction
 
 # CUDA's numbers for two of the formats, and one of our own for the powers of two.
 _E4M3, _E5M2, _E8M0 = 0, 1, 2
@@ -26,7 +26,7 @@ _SIZES = {"f": 4, "d": 8}
 _SATURATES, _UP = "1", "2"
 
 
-def fp8_function(code: Code, named: Named) -> bool:
+def fp8_function(code: IRBuilder, named: CppFunction) -> bool:
     """Write what a symbol names, by pointers %r, %a, %b, %c; return whether it is a function of these formats."""
     if named.kind == "function":
         return _raw(code, named.name)
@@ -39,7 +39,7 @@ def fp8_function(code: Code, named: Named) -> bool:
     return _conversion(code, of, named.types) if count == 1 else _floats(code, of, count, named.types)
 
 
-def _raw(code: Code, name: str) -> bool:
+def _raw(code: IRBuilder, name: str) -> bool:
     """Write one of the functions on bare bits, whose arguments say how to saturate, and the format or the rounding."""
     if name == _TO_RAW:
         code.store("i16", _bfloat(code, code.load("i8", "%a")), "%r")
@@ -56,7 +56,7 @@ def _raw(code: Code, name: str) -> bool:
     return True
 
 
-def _constructor(code: Code, of: int, count: int, types: str) -> bool:
+def _constructor(code: IRBuilder, of: int, count: int, types: str) -> bool:
     """Write a constructor: %r is what is made, %a what it is made of."""
     if types == "v":
         return True
@@ -72,14 +72,14 @@ def _is_number(letter: str) -> bool:
     return letter in INTEGERS or letter in (*_SIZES, "__half", "__nv_bfloat16")
 
 
-def _made(code: Code, of: int, letter: str, pointer: str) -> str:
+def _made(code: IRBuilder, of: int, letter: str, pointer: str) -> str:
     """Return a number of a type as one of a format; integers are rounded to floats first, as CUDA does it."""
     if of == _E8M0:
         return _exponent(code, letter, pointer, _SATURATES, _UP)
     return _narrow(code, letter, pointer, _SATURATES, str(of))
 
 
-def _narrow(code: Code, letter: str, pointer: str, saturate: str, of: str) -> str:
+def _narrow(code: IRBuilder, letter: str, pointer: str, saturate: str, of: str) -> str:
     """Return a number of a type as one of e4m3 or e5m2."""
     if letter == "d":
         value = code.load("double", pointer)
@@ -88,7 +88,7 @@ def _narrow(code: Code, letter: str, pointer: str, saturate: str, of: str) -> st
     return code.put(f"call i8 @gridjit.fp8.narrow.float(float {value}, i32 {saturate}, i32 {of})")
 
 
-def _float(code: Code, letter: str, pointer: str) -> str:
+def _float(code: IRBuilder, letter: str, pointer: str) -> str:
     if letter == "f":
         return code.load("float", pointer)
     if letter in INTEGERS:
@@ -101,7 +101,7 @@ def _float(code: Code, letter: str, pointer: str) -> str:
     return code.put(f"bitcast i32 {wide} to float")
 
 
-def _exponent(code: Code, letter: str, pointer: str, saturate: str, rounding: str) -> str:
+def _exponent(code: IRBuilder, letter: str, pointer: str, saturate: str, rounding: str) -> str:
     """Return a number of a type as one of e8m0."""
     how = f"i32 {saturate}, i32 {rounding}"
     if letter == "__nv_bfloat16":
@@ -115,12 +115,12 @@ def _exponent(code: Code, letter: str, pointer: str, saturate: str, rounding: st
     return code.put(f"call i8 @gridjit.fp8.exponent.float(i32 {bits}, {how})")
 
 
-def _double(code: Code, letter: str, pointer: str) -> str:
+def _double(code: IRBuilder, letter: str, pointer: str) -> str:
     size, signed = INTEGERS[letter]
     return code.put(f"{'s' if signed else 'u'}itofp i{size} {code.load(f'i{size}', pointer)} to double")
 
 
-def _away(code: Code, letter: str, pointer: str) -> str:
+def _away(code: IRBuilder, letter: str, pointer: str) -> str:
     """Return an integer of 64 bits as a bfloat16, rounded away from zero."""
     value, near = code.load("i64", pointer), from_number(code, BFLOAT, letter, pointer)
     back = to_number(code, BFLOAT, letter, near)[1]
@@ -133,7 +133,7 @@ def _away(code: Code, letter: str, pointer: str) -> str:
     return code.put(f"add i16 {near}, {code.put(f'zext i1 {inner} to i16')}")
 
 
-def _conversion(code: Code, of: int, to: str) -> bool:
+def _conversion(code: IRBuilder, of: int, to: str) -> bool:
     """Write a conversion of %a into %r."""
     x = code.load("i8", "%a")
     write = _TO.get(to.lstrip("0123456789"))
@@ -147,7 +147,7 @@ def _conversion(code: Code, of: int, to: str) -> bool:
     return True
 
 
-def _floats(code: Code, of: int, count: int, to: str) -> bool:
+def _floats(code: IRBuilder, of: int, count: int, to: str) -> bool:
     """Write a conversion of several into as many floats."""
     if _VECTORS.get(to) != ("f", count):
         return False
@@ -156,44 +156,44 @@ def _floats(code: Code, of: int, count: int, to: str) -> bool:
     return True
 
 
-def _half(code: Code, of: int, x: str) -> str:
+def _half(code: IRBuilder, of: int, x: str) -> str:
     """Return the bits of a half that is a number of e4m3 or e5m2."""
     return code.put(f"call i16 @gridjit.fp8.half(i8 {x}, i32 {of})")
 
 
-def _bfloat(code: Code, x: str) -> str:
+def _bfloat(code: IRBuilder, x: str) -> str:
     """Return the bits of a bfloat16 that is a number of e8m0."""
     return code.put(f"call i16 @gridjit.fp8.bfloat(i8 {x})")
 
 
-def _float_bits(code: Code, of: int, x: str) -> str:
+def _float_bits(code: IRBuilder, of: int, x: str) -> str:
     if of == _E8M0:
         return code.put(f"shl i32 {code.put(f'zext i16 {_bfloat(code, x)} to i32')}, 16")
     return code.put(f"call i32 @gridjit.fp8.float(i16 {_half(code, of, x)})")
 
 
-def _to_float(code: Code, of: int, x: str) -> tuple[str, str]:
+def _to_float(code: IRBuilder, of: int, x: str) -> tuple[str, str]:
     return "i32", _float_bits(code, of, x)
 
 
-def _to_double(code: Code, of: int, x: str) -> tuple[str, str]:
+def _to_double(code: IRBuilder, of: int, x: str) -> tuple[str, str]:
     value = code.put(f"bitcast i32 {_float_bits(code, of, x)} to float")
     return "double", code.put(f"fpext float {value} to double")
 
 
-def _to_half(code: Code, of: int, x: str) -> tuple[str, str]:
+def _to_half(code: IRBuilder, of: int, x: str) -> tuple[str, str]:
     if of != _E8M0:
         return "i16", _half(code, of, x)
     return "i16", narrowed(code, HALF, _to_double(code, of, x)[1])
 
 
-def _to_bfloat(code: Code, of: int, x: str) -> tuple[str, str]:
+def _to_bfloat(code: IRBuilder, of: int, x: str) -> tuple[str, str]:
     if of == _E8M0:
         return "i16", _bfloat(code, x)
     return "i16", narrowed(code, BFLOAT, _to_double(code, of, x)[1])  # exact
 
 
-def _to_bool(code: Code, of: int, x: str) -> tuple[str, str]:
+def _to_bool(code: IRBuilder, of: int, x: str) -> tuple[str, str]:
     """Return whether a number is not zero, which those of e8m0 never are."""
     if of == _E8M0:
         return "i8", "1"
@@ -201,7 +201,7 @@ def _to_bool(code: Code, of: int, x: str) -> tuple[str, str]:
     return "i8", code.put(f"zext i1 {some} to i8")
 
 
-_TO: dict[str, Callable[[Code, int, str], tuple[str, str]]] = {
+_TO: dict[str, Callable[[IRBuilder, int, str], tuple[str, str]]] = {
     "f": _to_float,
     "d": _to_double,
     "__half": _to_half,

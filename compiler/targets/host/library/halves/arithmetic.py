@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gridjit.compiler.targets.host.library.halves.code import Code, Format, narrowed, widened
+from gridjit.compiler.targets.host.library.halves.code import Format, IRBuilder, narrowed, widened
 
 # What a function writes for its arguments, which are numbers of 16 bits.
-Body = Callable[[Code, Format, "list[str]"], "tuple[str, str]"]
+_Body = Callable[[IRBuilder, Format, "list[str]"], "tuple[str, str]"]
 _INFINITY = "0x7FF0000000000000"
 _NAN = "32767"
 
 
-def _doubles(code: Code, kind: Format, bits: list[str]) -> list[str]:
+def _doubles(code: IRBuilder, kind: Format, bits: list[str]) -> list[str]:
     return [widened(code, kind, one) for one in bits]
 
 
-def _result(code: Code, kind: Format, value: str) -> tuple[str, str]:
+def _result(code: IRBuilder, kind: Format, value: str) -> tuple[str, str]:
     return "i16", narrowed(code, kind, value)
 
 
-def _sum(code: Code, x: str, y: str, z: str) -> str:
+def _sum(code: IRBuilder, x: str, y: str, z: str) -> str:
     """Return x * y + z, to be rounded once more: exact but for its last digit, which is odd if others were lost."""
     product = code.put(f"fmul double {x}, {y}")  # exact: it has at most 22 digits
     total = code.put(f"fadd double {product}, {z}")
@@ -41,13 +41,13 @@ def _sum(code: Code, x: str, y: str, z: str) -> str:
     return code.put(f"bitcast i64 {code.choose(move, 'i64', moved, bits)} to double")
 
 
-def _computed(code: Code, name: str, values: list[str]) -> str:
+def _computed(code: IRBuilder, name: str, values: list[str]) -> str:
     if name == "fma":
         return _sum(code, *values)
     return code.put(f"f{name} double {values[0]}, {values[1]}")
 
 
-def _limited(code: Code, value: str, low: str, high: str | None, nan: str | None) -> str:
+def _limited(code: IRBuilder, value: str, low: str, high: str | None, nan: str | None) -> str:
     """Return a value no less than low, no more than high; nan in place of one that is not a number."""
     less = code.put(f"fcmp olt double {value}, {low}")
     value = code.choose(less, "double", low, value)
@@ -58,8 +58,8 @@ def _limited(code: Code, value: str, low: str, high: str | None, nan: str | None
     return value
 
 
-def _arithmetic(name: str, ending: str = "") -> Body:
-    def body(code: Code, kind: Format, bits: list[str]) -> tuple[str, str]:
+def _arithmetic(name: str, ending: str = "") -> _Body:
+    def body(code: IRBuilder, kind: Format, bits: list[str]) -> tuple[str, str]:
         value = _computed(code, name, _doubles(code, kind, bits))
         if ending == "sat":
             value = _limited(code, value, "0.0", "1.0", "0.0")
@@ -70,8 +70,8 @@ def _arithmetic(name: str, ending: str = "") -> Body:
     return body
 
 
-def _compared(condition: str) -> Body:
-    def body(code: Code, kind: Format, bits: list[str]) -> tuple[str, str]:
+def _compared(condition: str) -> _Body:
+    def body(code: IRBuilder, kind: Format, bits: list[str]) -> tuple[str, str]:
         x, y = _doubles(code, kind, bits)
         holds = code.put(f"fcmp {condition} double {x}, {y}")
         return "i8", code.put(f"zext i1 {holds} to i8")
@@ -79,10 +79,10 @@ def _compared(condition: str) -> Body:
     return body
 
 
-def _extreme(less: str, *, keeps_nan: bool) -> Body:
+def _extreme(less: str, *, keeps_nan: bool) -> _Body:
     """The smaller or greater number; of zeros, -0 is the smaller. A NaN counts only if keeps_nan, or both are."""
 
-    def body(code: Code, kind: Format, bits: list[str]) -> tuple[str, str]:
+    def body(code: IRBuilder, kind: Format, bits: list[str]) -> tuple[str, str]:
         (x, y), (a, b) = _doubles(code, kind, bits), bits
         first = code.put(f"fcmp {less} double {x}, {y}")
         equal = code.put(f"fcmp oeq double {x}, {y}")
@@ -98,38 +98,38 @@ def _extreme(less: str, *, keeps_nan: bool) -> Body:
     return body
 
 
-def _of_one(function: str) -> Body:
+def _of_one(function: str) -> _Body:
     """A function of doubles, rounded once."""
 
-    def body(code: Code, kind: Format, bits: list[str]) -> tuple[str, str]:
+    def body(code: IRBuilder, kind: Format, bits: list[str]) -> tuple[str, str]:
         return _result(code, kind, code.call("double", function, *_doubles(code, kind, bits)))
 
     return body
 
 
-def _bits(instruction: str) -> Body:
+def _bits(instruction: str) -> _Body:
     return lambda code, _, bits: ("i16", code.put(f"{instruction.split()[0]} i16 {bits[0]}, {instruction.split()[1]}"))
 
 
-def _same(code: Code, kind: Format, bits: list[str]) -> tuple[str, str]:
+def _same(code: IRBuilder, kind: Format, bits: list[str]) -> tuple[str, str]:
     return "i16", bits[0]
 
 
-def _reciprocal(code: Code, kind: Format, bits: list[str]) -> tuple[str, str]:
+def _reciprocal(code: IRBuilder, kind: Format, bits: list[str]) -> tuple[str, str]:
     return _result(code, kind, code.put(f"fdiv double 1.0, {widened(code, kind, bits[0])}"))
 
 
-def _reciprocal_root(code: Code, kind: Format, bits: list[str]) -> tuple[str, str]:
+def _reciprocal_root(code: IRBuilder, kind: Format, bits: list[str]) -> tuple[str, str]:
     root = code.call("double", "llvm.sqrt.f64", widened(code, kind, bits[0]))
     return _result(code, kind, code.put(f"fdiv double 1.0, {root}"))
 
 
-def _is_nan(code: Code, kind: Format, bits: list[str]) -> tuple[str, str]:
+def _is_nan(code: IRBuilder, kind: Format, bits: list[str]) -> tuple[str, str]:
     nan = code.put(f"fcmp uno double {widened(code, kind, bits[0])}, 0.0")
     return "i8", code.put(f"zext i1 {nan} to i8")
 
 
-def _is_infinite(code: Code, kind: Format, bits: list[str]) -> tuple[str, str]:
+def _is_infinite(code: IRBuilder, kind: Format, bits: list[str]) -> tuple[str, str]:
     """1 for infinity, -1 for its negative, 0 for others."""
     x = widened(code, kind, bits[0])
     above = code.put(f"fcmp oeq double {x}, {_INFINITY}")
@@ -153,7 +153,7 @@ TWO = frozenset(
 )
 THREE = frozenset(["__hfma", "__hfma_sat", "__hfma_relu"])
 
-BODIES: dict[str, Body] = {
+BODIES: dict[str, _Body] = {
     **{f"__h{name}": _arithmetic(name) for name in (*_NAMES, "div")},
     **{f"__h{name}_rn": _arithmetic(name) for name in ("add", "sub", "mul")},
     **{f"__h{name}_sat": _arithmetic(name, "sat") for name in _NAMES},

@@ -1,4 +1,4 @@
-"""Code: a function's instructions as they are written, each value with a name of its own; and the two formats.
+"""IRBuilder: a function's instructions as they are written, each value with a name of its own; and the two formats.
 
 All arithmetic is in double, which holds every half and bfloat16, and is rounded once. A sum, difference, product,
 quotient or square root that was rounded to double is rounded to them as the exact one would be, since double has more
@@ -26,7 +26,7 @@ BFLOAT = Format(digits=7, bias=127)
 
 
 @dataclass(slots=True)
-class Code:
+class IRBuilder:
     """Instructions of one function; put() adds one and returns its value."""
 
     lines: list[str] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Code:
         return self.put(f"select i1 {condition}, {kind} {yes}, {kind} {no}")
 
 
-def widened(code: Code, kind: Format, bits: str) -> str:
+def widened(code: IRBuilder, kind: Format, bits: str) -> str:
     """Return a number of 16 bits as a double."""
     if kind is HALF:
         return code.put(f"fpext half {code.put(f'bitcast i16 {bits} to half')} to double")
@@ -70,12 +70,12 @@ def widened(code: Code, kind: Format, bits: str) -> str:
     return code.put(f"fpext float {code.put(f'bitcast i32 {wide} to float')} to double")
 
 
-def narrowed(code: Code, kind: Format, value: str, mode: str = "rn") -> str:
+def narrowed(code: IRBuilder, kind: Format, value: str, mode: str = "rn") -> str:
     """Return a double rounded to a number of 16 bits."""
     return code.put(f"call i16 @gridjit.narrow(double {value}, i32 {kind.digits}, i32 {kind.bias}, i32 {MODES[mode]})")
 
 
-def added(code: Code, kind: Format, pointer: str, bits: str) -> str:
+def added(code: IRBuilder, kind: Format, pointer: str, bits: str) -> str:
     """Add a number to one in memory at once, whatever other threads do; return what was there."""
     return code.put(f"call i16 @gridjit.add.narrow(ptr {pointer}, i16 {bits}, i32 {kind.digits}, i32 {kind.bias})")
 

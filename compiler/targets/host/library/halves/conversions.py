@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.targets.host.library.halves.code import Code, Format, narrowed, widened
+from gridjit.compiler.targets.host.library.halves.code import Format, IRBuilder, narrowed, widened
 from gridjit.compiler.targets.host.library.halves.names import INTEGERS
 
 _ROUNDED = {"rn": "rint", "rz": "trunc", "ru": "ceil", "rd": "floor"}
@@ -19,7 +19,7 @@ WORDS = {
 }
 
 
-def from_number(code: Code, kind: Format, letter: str, pointer: str, mode: str = "rn") -> str:
+def from_number(code: IRBuilder, kind: Format, letter: str, pointer: str, mode: str = "rn") -> str:
     """Return a number of a mangled type, rounded to 16 bits."""
     if letter in "fd":
         name = "float" if letter == "f" else "double"
@@ -34,7 +34,7 @@ def from_number(code: Code, kind: Format, letter: str, pointer: str, mode: str =
     return narrowed(code, kind, wide, mode)
 
 
-def _sticky(code: Code, value: str, *, signed: bool) -> str:
+def _sticky(code: IRBuilder, value: str, *, signed: bool) -> str:
     """Return an integer that a double holds and that rounds to 16 bits as value does.
 
     Of one with more than 53 digits, those after the 53rd become a single one if any is one: of either sign, as the
@@ -49,7 +49,7 @@ def _sticky(code: Code, value: str, *, signed: bool) -> str:
     return code.choose(large, "i64", marked, value)
 
 
-def to_number(code: Code, kind: Format, letter: str, bits: str, mode: str = "rz") -> tuple[str, str]:
+def to_number(code: IRBuilder, kind: Format, letter: str, bits: str, mode: str = "rz") -> tuple[str, str]:
     """Return 16 bits as a number of a mangled type, with LLVM's type: integers end at their limits, NaN is 0.
 
     But it is the lowest number of 64 bits with a sign, and the one with the same bits without.

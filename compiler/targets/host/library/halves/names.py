@@ -24,7 +24,7 @@ _CONVERSION = re.compile(r"\w*?_ZNV?K(\d+)(\w+)Ev_(?:\d+|nbst)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class CppFunction:
     """A C++ function: its kind ("function", "operator", "constructor", "conversion") and name.
 
     owner: the class that it belongs to, or else the first that its parameters name. types: its parameters as mangled,
@@ -37,19 +37,19 @@ class Named:
     types: str
 
 
-def read_name(symbol: str) -> Named | None:
+def read_name(symbol: str) -> CppFunction | None:
     """Return what a symbol names, or None for a symbol of another form."""
     if found := _FUNCTION.fullmatch(symbol):
         name, types = _split(found[1], found[2])
-        return Named(kind="function", name=name, owner=_first_class(types), types=types)
+        return CppFunction(kind="function", name=name, owner=_first_class(types), types=types)
     if found := _OPERATOR.fullmatch(symbol):
-        return Named(kind="operator", name=found[1], owner=_first_class(found[2]), types=found[2])
+        return CppFunction(kind="operator", name=found[1], owner=_first_class(found[2]), types=found[2])
     if found := _CONSTRUCTOR.fullmatch(symbol):
         owner, rest = _split(found[1], found[2])
-        return Named(kind="constructor", name=owner, owner=owner, types=rest[3:]) if rest[:3] == "C1E" else None
+        return CppFunction(kind="constructor", name=owner, owner=owner, types=rest[3:]) if rest[:3] == "C1E" else None
     if found := _CONVERSION.fullmatch(symbol):
         owner, rest = _split(found[1], found[2])
-        return Named(kind="conversion", name=owner, owner=owner, types=rest[2:]) if rest[:2] == "cv" else None
+        return CppFunction(kind="conversion", name=owner, owner=owner, types=rest[2:]) if rest[:2] == "cv" else None
     return None
 
 

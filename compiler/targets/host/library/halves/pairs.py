@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridjit.compiler.targets.host.library.halves.arithmetic import BODIES, THREE, TWO
-from gridjit.compiler.targets.host.library.halves.code import Code, Format, added
+from gridjit.compiler.targets.host.library.halves.code import Format, IRBuilder, added
 from gridjit.compiler.targets.host.library.halves.conversions import from_number, to_number
 
 # Where the low and the high one are, and where they are in a pair of floats.
@@ -28,7 +28,7 @@ _FROM_FLOATS = {
 }
 
 
-def pair_function(code: Code, kind: Format, name: str) -> bool:
+def pair_function(code: IRBuilder, kind: Format, name: str) -> bool:
     """Write a function of pairs, by pointers %r, %a, %b, %c; return whether there is one of that name."""
     if name in _MADE:
         for lane, (argument, offset) in zip(LANES, _MADE[name], strict=True):
@@ -54,11 +54,11 @@ def pair_function(code: Code, kind: Format, name: str) -> bool:
     return True
 
 
-def _lane(code: Code, argument: int, offset: int) -> str:
+def _lane(code: IRBuilder, argument: int, offset: int) -> str:
     return code.load("i16", code.at("%" + "abc"[argument], offset))
 
 
-def _complex_sum(code: Code, kind: Format) -> None:
+def _complex_sum(code: IRBuilder, kind: Format) -> None:
     """Write a * b + c of complex numbers, each of its four products rounded into its sum."""
     real, imaginary = LANES
     minus = code.put(f"xor i16 {_lane(code, 0, imaginary)}, -32768")
@@ -69,7 +69,7 @@ def _complex_sum(code: Code, kind: Format) -> None:
         code.store("i16", fma(code, kind, [factor, _lane(code, 1, second), half])[1], code.at("%r", to))
 
 
-def _lanewise(code: Code, kind: Format, name: str) -> bool:
+def _lanewise(code: IRBuilder, kind: Format, name: str) -> bool:
     """Write what a function of one does to each of a pair.
 
     A comparison gives 1.0 or 0.0 for each, or all bits or none, or whether both hold.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from gridjit.compiler.targets.host.library.halves.code import Code
-from gridjit.compiler.targets.host.library.halves.names import Named
+from gridjit.compiler.targets.host.library.halves.code import IRBuilder
+from gridjit.compiler.targets.host.library.halves.names import CppFunction
 from gridjit.compiler.targets.host.library.intrinsics import OURS, declaration
 
 _SHUFFLE = re.compile(r"__shfl(?:_(up|down|xor))?_sync")
@@ -17,7 +17,7 @@ _SIZES = {"__half": 16, "__nv_bfloat16": 16, "__half2": 32, "__nv_bfloat162": 32
 DECLARED = f"{declaration(_NAME)}\n"
 
 
-def shuffle(code: Code, named: Named) -> bool:
+def shuffle(code: IRBuilder, named: CppFunction) -> bool:
     """Write a shuffle by pointers to its result, mask, value, lane and width; return whether the symbol is one."""
     found, size = _SHUFFLE.fullmatch(named.name), _SIZES.get(named.owner)
     if found is None or size is None:

@@ -12,9 +12,9 @@ from functools import cache
 from gridjit.compiler.targets.host.library.fp8.functions import fp8_function
 from gridjit.compiler.targets.host.library.fp8.routines import ROUTINES
 from gridjit.compiler.targets.host.library.halves.arithmetic import BODIES, OPERATORS, THREE, TWO
-from gridjit.compiler.targets.host.library.halves.code import BFLOAT, HALF, LIBRARY, Code, Format, added, narrowed
+from gridjit.compiler.targets.host.library.halves.code import BFLOAT, HALF, LIBRARY, Format, IRBuilder, added, narrowed
 from gridjit.compiler.targets.host.library.halves.conversions import WORDS, from_number, to_number
-from gridjit.compiler.targets.host.library.halves.names import INTEGERS, Named, read_name
+from gridjit.compiler.targets.host.library.halves.names import INTEGERS, CppFunction, read_name
 from gridjit.compiler.targets.host.library.halves.pairs import pair_function
 from gridjit.compiler.targets.host.library.halves.shuffles import DECLARED, shuffle
 
@@ -64,7 +64,7 @@ def _declared(result: str, name: str, arguments: str) -> str:
 def definition(symbol: str) -> str | None:
     """Return LLVM IR text that defines what a symbol names, or None if it is not a function that is known here."""
     named = read_name(symbol)
-    code = Code()
+    code = IRBuilder()
     if named is None:
         return None
     if shuffle(code, named):
@@ -74,13 +74,13 @@ def definition(symbol: str) -> str | None:
     return _defined(symbol, code, "rabc") if _WRITERS[named.kind](code, named) else None
 
 
-def _defined(symbol: str, code: Code, pointers: str, attributes: str = "") -> str:
+def _defined(symbol: str, code: IRBuilder, pointers: str, attributes: str = "") -> str:
     """Return a definition of a function of pointers; with as many as its callers give, it can be inlined at once."""
     parameters, body = ", ".join(f"ptr %{letter}" for letter in pointers), "\n".join(code.lines)
     return f'define i32 @"{symbol}"({parameters}) alwaysinline {attributes}nounwind {{\n{body}\n  ret i32 0\n}}\n'
 
 
-def _function(code: Code, named: Named) -> bool:
+def _function(code: IRBuilder, named: CppFunction) -> bool:
     name = named.name
     if found := _INTO.fullmatch(name):
         code.store("i16", from_number(code, _OWN[found[2]], _WORDS[found[1]], "%a", found[3] or "rn"), "%r")
@@ -103,18 +103,18 @@ def _function(code: Code, named: Named) -> bool:
     return True
 
 
-def _size(named: Named) -> str:
+def _size(named: CppFunction) -> str:
     return "i32" if named.owner == _PAIR else "i16"
 
 
-def _scalar(code: Code, kind: Format, name: str) -> bool:
+def _scalar(code: IRBuilder, kind: Format, name: str) -> bool:
     count = 3 if name in THREE else 2 if name in TWO else 1
     bits = [code.load("i16", pointer) for pointer in ("%a", "%b", "%c")[:count]]
     code.store(*BODIES[name](code, kind, bits), "%r")
     return True
 
 
-def _operator(code: Code, named: Named) -> bool:
+def _operator(code: IRBuilder, named: CppFunction) -> bool:
     name = OPERATORS[named.name]
     if named.owner in _KINDS:
         return _scalar(code, _KINDS[named.owner], name)
@@ -125,7 +125,7 @@ def _operator(code: Code, named: Named) -> bool:
     return pair_function(code, BFLOAT, name + "2")
 
 
-def _constructor(code: Code, named: Named) -> bool:
+def _constructor(code: IRBuilder, named: CppFunction) -> bool:
     """Write a constructor: %a is what is made, %b and %c what it is made of."""
     kind, types = _KINDS.get(named.owner), named.types
     if types == "v":
@@ -146,7 +146,7 @@ def _constructor(code: Code, named: Named) -> bool:
     return True
 
 
-def _made_pair(code: Code, types: str) -> bool:
+def _made_pair(code: IRBuilder, types: str) -> bool:
     """Write the constructor of a pair: of two, or of another pair."""
     if "__nv_bfloat16S" in types:
         for offset, pointer in ((0, "%b"), (2, "%c")):
@@ -156,7 +156,7 @@ def _made_pair(code: Code, types: str) -> bool:
     return True
 
 
-def _conversion(code: Code, named: Named) -> bool:
+def _conversion(code: IRBuilder, named: CppFunction) -> bool:
     """Write a conversion of %a into %r."""
     kind, to = _KINDS.get(named.owner), named.types
     if to.endswith("_raw"):
@@ -169,7 +169,7 @@ def _conversion(code: Code, named: Named) -> bool:
     return True
 
 
-_WRITERS: dict[str, Callable[[Code, Named], bool]] = {
+_WRITERS: dict[str, Callable[[IRBuilder, CppFunction], bool]] = {
     "function": _function,
     "operator": _operator,
     "constructor": _constructor,

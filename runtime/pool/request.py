@@ -1,4 +1,4 @@
-"""Order: what a program hands over to be compiled: a signature of a kernel, and how another process gets the kernel.
+"""CompileRequest: what a program asks another process to compile: a signature of a kernel, and how to get the kernel.
 
 A kernel is sent as module and name if another process can import the same, else as its code and what that refers to.
 """
@@ -34,7 +34,7 @@ class CannotBeHandedOverError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class NamedFunction:
     """A function by its module and name. look: what tells it from others that have, or had, this name."""
 
     module: str
@@ -43,10 +43,10 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class CompileRequest:
     """One signature of a kernel to compile. kernel: where its function is, or the kernel as a pickle."""
 
-    kernel: Named | bytes
+    kernel: NamedFunction | bytes
     options: Options
     marks: tuple[str, ...]
     signature: Signature
@@ -56,7 +56,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of an order. job: the key that it was compiled under; origin: "compiled" or "disk".
+    """What came of a request. job: the key that it was compiled under; origin: "compiled" or "disk".
 
     why: why the cache does not have it; needs_launch: it depends on its launch; unkept: the cache keeps nothing.
     """
@@ -69,9 +69,9 @@ class Outcome:
     unkept: bool = False
 
 
-def order_of(kernel: Kernel, signature: Signature, config: LaunchConfig | None, target: Target) -> Order:
-    """Return the order for a signature of a kernel; raises CannotBeHandedOverError."""
-    return Order(
+def request_of(kernel: Kernel, signature: Signature, config: LaunchConfig | None, target: Target) -> CompileRequest:
+    """Return the request for a signature of a kernel; raises CannotBeHandedOverError."""
+    return CompileRequest(
         kernel=_name(kernel.py_func) or _pickle(kernel),
         options=kernel.options,
         marks=kernel.marks,
@@ -81,7 +81,7 @@ def order_of(kernel: Kernel, signature: Signature, config: LaunchConfig | None, 
     )
 
 
-def _name(function: Callable[..., Any]) -> Named | None:
+def _name(function: Callable[..., Any]) -> NamedFunction | None:
     """Return a function by name; None if another process would not find it, or another one."""
     module, qualname = function.__module__, function.__qualname__
     assert isinstance(function, FunctionType)
@@ -90,7 +90,7 @@ def _name(function: Callable[..., Any]) -> Named | None:
     # Not yet there while it is decorated, then a kernel. If something else is, the name will not lead to this function.
     found = named(module, qualname)
     if found is None or function is (found.py_func if isinstance(found, Inspection) else found):
-        return Named(module=module, qualname=qualname, look=look_of(function))
+        return NamedFunction(module=module, qualname=qualname, look=look_of(function))
     return None
 
 
@@ -120,11 +120,11 @@ def _pickle(kernel: Kernel) -> bytes:
     return data
 
 
-def to_send(order: Order) -> Order:
-    """Return an order if it can be pickled; raises CannotBeHandedOverError."""
+def to_send(request: CompileRequest) -> CompileRequest:
+    """Return a request if it can be pickled; raises CannotBeHandedOverError."""
     try:
-        pickle.dumps(order)
+        pickle.dumps(request)
     except Exception as error:  # an option or a type that holds something of this process
         let_through(error)
         raise CannotBeHandedOverError(f"it cannot be pickled: {type(error).__name__}: {error}") from error
-    return order
+    return request

@@ -1,4 +1,4 @@
-"""Surroundings: what a process that compiles for another must share with it, so that both mean the same job."""
+"""ProcessEnvironment: what a process that compiles for another must share with it, so that both mean the same job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gridjit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ProcessEnvironment:
     """A program's settings, folder, environment and sys.path, as they are at one moment."""
 
     settings: Settings
@@ -21,7 +21,7 @@ class Surroundings:
     path: tuple[str, ...]
 
     @classmethod
-    def of(cls, settings: Settings) -> Surroundings:
+    def of(cls, settings: Settings) -> ProcessEnvironment:
         """Return what surrounds this thread, with settings that have another process only compile and store."""
         quiet = dataclasses.replace(settings, record=None, log=(), compile_processes=0)
         return cls(settings=quiet, folder=_folder(), environ=tuple(os.environ.items()), path=tuple(map(str, sys.path)))

@@ -1,0 +1,166 @@
+"""Bounds: keeps a folder's entries within limits, by an index or, where others may write too, by a Tally of its files.
+
+In a folder that others may write to, SQLite would follow links that another user put in place of its files, and do what
+their journal says. There only names, sizes and times of files are read. They are counted again whenever so much was
+added that the limits may be near.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from gridjit.cache import files
+from gridjit.cache.folder import Folder, is_open_to_others
+from gridjit.cache.store import EntryInfo
+from gridjit.forking import Lock, lock, section
+
+if TYPE_CHECKING:
+    from gridjit.cache.index import Index
+
+# How long the index is waited for once a wait was in vain, until it answers again.
+_SHORT_WAIT_S = 0.05
+# Indexes of a parent process, kept for good: to free one that was in use at the fork would undo its parent's work.
+_inherited: list[Index | None] = []
+# The part of what was counted that may be added before files are counted again: others add meanwhile too.
+_UNCOUNTED = 16
+
+
+class Bounds:
+    """Keeps a folder within max_bytes and max_entries, for any number of threads; the oldest entries go first.
+
+    timeout: seconds to wait for other writers. The index is opened when it is first needed. Where there cannot be one,
+    because Python has no SQLite, or the disk fails, each method raises ImportError or OSError.
+    """
+
+    def __init__(self, folder: Folder, *, max_bytes: int, max_entries: int, timeout: float) -> None:
+        self._folder = folder
+        self._limits = {"max_bytes": max_bytes, "max_entries": max_entries}
+        self._timeout = self._patience = timeout
+        self._index: Index | None = None
+        self._tally: Tally | None = None
+        self._lock = lock()  # around both
+        self._pid = os.getpid()
+
+    def record(self, infos: list[EntryInfo]) -> None:
+        """Note that the files of infos are in place, and remove what must go for them."""
+        self._use(lambda index: index.record_all(infos, **self._limits))
+
+    def reconcile(self) -> None:
+        """Note files that are not known, forget those that are gone, and remove what is above the limits."""
+        self._use(lambda index: index.reconcile(files.list_files(self._folder), **self._limits))
+
+    def forget(self, keys: list[str]) -> None:
+        """Note that there are no files of these keys."""
+        self._use(lambda index: index.forget(keys))
+
+    def close(self) -> None:
+        """Let go of the index; what is done next opens it again."""
+        with section(), self._guard():
+            self._index = self._tally = None
+
+    def _use(self, action: Callable[[Index | Tally], list[str]]) -> None:
+        """Run action on what knows the files, and remove the files of the keys that it gives up."""
+        with section(), self._guard():
+            evicted = self._use_tally(action) if is_open_to_others(self._folder) else self._use_index(action)
+        self._remove(evicted)
+
+    def _use_tally(self, action: Callable[[Index | Tally], list[str]]) -> list[str]:
+        if self._tally is None:
+            self._tally = Tally(self._folder)
+        return action(self._tally)
+
+    def _use_index(self, action: Callable[[Index | Tally], list[str]]) -> list[str]:
+        """Return what action gives on the index; a damaged one is rebuilt, once."""
+        from gridjit.cache.index import IndexBroken, check_database, database_identity, remove_database
+
+        folder, anew = self._folder.path, False
+        while True:
+            identity = database_identity(folder)
+            try:
+                check_database(folder)
+                evicted = action(self._open_index())
+            except IndexBroken:
+                self._index = None
+                if anew:
+                    raise
+                anew = True
+                # Another process may have replaced it meanwhile; that one is good.
+                if database_identity(folder) == identity:
+                    remove_database(folder)
+            except OSError:
+                self._index, self._patience = None, min(self._timeout, _SHORT_WAIT_S)
+                raise
+            else:
+                self._patience = self._timeout
+                return evicted
+
+    def _open_index(self) -> Index:
+        from gridjit.cache.index import Index
+
+        if self._index is None:
+            index = Index(self._folder.path, timeout=self._patience)
+            if index.is_empty():
+                # New, or made anew beside files that are still good; writers that died left temporaries.
+                files.sweep_temporaries(self._folder)
+                self._remove(index.reconcile(files.list_files(self._folder), **self._limits))
+            self._index = index
+        return self._index
+
+    def _remove(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            files.remove_files(self._folder, key)
+
+    def _guard(self) -> Lock:
+        if self._pid != os.getpid():
+            self._pid = os.getpid()
+            _inherited.append(self._index)
+            self._index = None
+        return self._lock
+
+
+class Tally:
+    """Stands in for an Index, for one process's writes. Not for use by several threads at once."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._entries = self._bytes = 0  # as counted last
+        self._new_entries = self._new_bytes = 0  # since then
+
+    def record(self, info: EntryInfo, *, max_bytes: int, max_entries: int) -> list[str]:
+        """Note that info's file is in place, and return the keys whose files must go to keep the bounds."""
+        self._new_entries += 1
+        self._new_bytes += info.size
+        entries, size = self._entries + self._new_entries, self._bytes + self._new_bytes
+        few = self._new_entries * _UNCOUNTED <= self._entries and self._new_bytes * _UNCOUNTED <= max_bytes
+        if few and entries <= max_entries and size <= max_bytes:
+            return []
+        infos = (other for other in files.list_files(self._folder) if other.key != info.key)
+        return self._count([*infos], info, max_bytes=max_bytes, max_entries=max_entries)
+
+    def record_all(self, infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
+        """Note that the files of infos are in place, as record does one after the other."""
+        bounds = {"max_bytes": max_bytes, "max_entries": max_entries}
+        return [key for info in infos for key in self.record(info, **bounds)]
+
+    def reconcile(self, infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
+        """Count the files, and return the keys that must go to keep the bounds."""
+        return self._count([*infos], None, max_bytes=max_bytes, max_entries=max_entries)
+
+    def forget(self, keys: Iterable[str]) -> list[str]:
+        """Return the empty list: what is gone is not counted next time, and no other has to go."""
+        return []
+
+    def _count(self, infos: list[EntryInfo], stays: EntryInfo | None, *, max_bytes: int, max_entries: int) -> list[str]:
+        """Note what is there, less the oldest that are above the bounds; return their keys."""
+        size = sum(info.size for info in infos) + (stays.size if stays else 0)
+        entries = len(infos) + (1 if stays else 0)
+        removed: list[str] = []
+        for info in sorted(infos, key=lambda info: info.stored):
+            if entries <= max_entries and size <= max_bytes:
+                break
+            removed.append(info.key)
+            entries, size = entries - 1, size - info.size
+        self._entries, self._bytes, self._new_entries, self._new_bytes = entries, size, 0, 0
+        return removed
