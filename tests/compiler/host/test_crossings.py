@@ -3,6 +3,8 @@
 # mypy: ignore-errors
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -40,14 +42,55 @@ def borders(x, out):
         out[i] = tile[t] + tile[t + 3]
 
 
-@pytest.mark.parametrize("kernel", [sides, borders])
-def test_what_a_part_of_a_row_stores_is_not_masked(lowered, monkeypatch, kernel):
+@pytest.fixture
+def optimized(lowered, monkeypatch):
+    """Return optimized(kernel, *types): the text of the module that machine code is made of."""
     texts = []
     emit = llvm.emit
     monkeypatch.setattr(llvm, "emit", lambda module, target: texts.append(str(module)) or emit(module, target))
-    generate(lowered(kernel, "float32[1]", "float32[1]"), host_target(), Options())
-    assert "x float>" in texts[0]
-    assert "call void @llvm.masked" not in texts[0]
+
+    def of(kernel, *types):
+        generate(lowered(kernel, *types), host_target(), Options())
+        return texts.pop()
+
+    return of
+
+
+@pytest.mark.parametrize("kernel", [sides, borders])
+def test_what_a_part_of_a_row_stores_is_not_masked(optimized, kernel):
+    text = optimized(kernel, "float32[1]", "float32[1]")
+    assert "x float>" in text
+    assert "call void @llvm.masked" not in text
+
+
+def histogram(x, out):
+    counts = cuda.shared.array(256, np.int32)
+    t = cuda.threadIdx.x
+    if t < 256:
+        counts[t] = 0
+    cuda.syncthreads()
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        cuda.atomic.add(counts, x[i] & 255, 1)
+    cuda.syncthreads()
+    if t < 256:
+        cuda.atomic.add(out, t, counts[t])
+
+
+def strided(x, out):
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    tile = cuda.shared.array(64, np.int32)
+    if i < x.size:
+        tile[t] = x[i - out[0]]
+    cuda.syncthreads()
+    if i < x.size:
+        out[i - 1] = tile[t] + x[i - 3] * x[i - 5]
+
+
+@pytest.mark.parametrize(("kernel", "layout"), [(histogram, ""), (strided, "A")])
+def test_the_loops_over_a_blocks_threads_are_not_copied_for_what_is_asked_of_a_row(optimized, kernel, layout):
+    text = optimized(kernel, *[f"int32[1]{layout}"] * 2)
+    runs = re.findall(r"^define [^\n]*\.run\.\d+\.all.*?^}", text, re.MULTILINE | re.DOTALL)
+    assert max(run.count("br ") for run in runs) < 40
 
 
 _PLACE = ("%t = zext i32 %gj.tid.x to i64", "%b = zext i32 %gj.ctaid.x to i64", "%i = add i64 %t, %b")

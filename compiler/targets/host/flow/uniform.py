@@ -78,5 +78,5 @@ def _diverges(line: str, apart: bool, divergent: set[str]) -> bool:
     return alone or bool(_reads(line) & divergent)
 
 
-def _reads(line: str) -> set[str]:
+def _reads(line: str) -> frozenset[str]:
     return used(without_labels(line))

@@ -6,7 +6,7 @@ many as turns. If the ring has a second way in it, they double in each turn, and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from gridjit.compiler.targets.host.flow.uniform_lines import BOX, CELL, Instruction, reached
@@ -38,18 +38,31 @@ def with_memory(
     leads.
     """
     users = users_of(lines)
-    loads = [(place, line, _memory(line, origins)) for place, line in enumerate(lines) if line.operation == "load"]
+    loads: dict[str, list[tuple[int, Line]]] = {}
+    for place, line in enumerate(lines):
+        if line.operation == "load":
+            loads.setdefault(_memory(line, origins), []).append((place, line))
+    found: dict[str, Mapping[int, list[tuple[int, str]]]] = {}
     for place, line in enumerate(lines):
         if line.operation == "store":
             memory = _memory(line, origins)
-            found = [(at, load) for at, load, of in loads if _may_be(memory, of)]
+            if memory not in found:
+                found[memory] = _by_block(one for of in loads if _may_be(memory, of) for one in loads[of])
             beyond = f"{memory}@{line.block}"
             if beyond not in users:
-                blocks = reached(after[line.block], after)
-                users[beyond] = [load.name for _, load in found if load.block in blocks]
-            here = [load.name for at, load in found if load.block == line.block and at > place]
+                blocks = sorted(reached(after[line.block], after))
+                users[beyond] = [name for block in blocks for _, name in found[memory].get(block, ())]
+            here = [name for at, name in found[memory].get(line.block, ()) if at > place]
             users.setdefault(line.value, []).extend([beyond, *here])
     return users
+
+
+def _by_block(loads: Iterable[tuple[int, Line]]) -> dict[int, list[tuple[int, str]]]:
+    """Return the places and names of some loads, by the block that they are in."""
+    found: dict[int, list[tuple[int, str]]] = {}
+    for place, line in loads:
+        found.setdefault(line.block, []).append((place, line.name))
+    return found
 
 
 def is_memory(name: str) -> bool:

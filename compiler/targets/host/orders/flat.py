@@ -47,7 +47,7 @@ def _flat(axis: str, lines: list[str]) -> Flat | None:
     return Flat(axis=axis, size=next(iter(parts.sizes), 0))
 
 
-def _reads(line: str) -> set[str]:
+def _reads(line: str) -> frozenset[str]:
     return used(without_labels(line))
 
 

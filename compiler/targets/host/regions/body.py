@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 NAME = r'%(?:"[^"]*"|[-a-zA-Z$._0-9]+)'
 _NAMES = re.compile(NAME)
@@ -16,6 +17,8 @@ _SUCCESSOR = re.compile(rf"label ({NAME})")
 # Local arrays may move to the slab, where lifetimes, which are for the stack, do not apply.
 _LIFETIME = re.compile(r"call void @llvm\.lifetime\.")
 _ARM = re.compile(rf"\[ (\S.*?), ({NAME}) \]")
+# Of how many instructions it is remembered what they are: passes ask the same of each some 20 times.
+_REMEMBERED = 1 << 13
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +93,14 @@ def _statements(text: str) -> Iterator[str]:
             yield line
 
 
+@lru_cache(_REMEMBERED)
 def defined(line: str) -> str | None:
     """Return the name an instruction gives its result, or None."""
     found = _DEFINITION.match(line)
     return found.group(1) if found else None
 
 
+@lru_cache(_REMEMBERED)
 def opcode(line: str) -> str:
     """Return an instruction's operation ("load", "call")."""
     found = _DEFINITION.match(line)
@@ -103,10 +108,11 @@ def opcode(line: str) -> str:
     return words[1] if words[0] in ("tail", "musttail", "notail") else words[0]
 
 
-def used(line: str) -> set[str]:
+@lru_cache(_REMEMBERED)
+def used(line: str) -> frozenset[str]:
     """Return the values and labels an instruction reads."""
     found = _DEFINITION.match(line)
-    return set(_NAMES.findall(found.group(2) if found else line))
+    return frozenset(_NAMES.findall(found.group(2) if found else line))
 
 
 def arms(phi: str) -> list[tuple[str, str]]:
