@@ -53,6 +53,8 @@ class Parted:
 
 
 RowBody = list[str] | Parted
+# What keeps the divisions of a row's thread apart from those of other rows.
+_ROW_APART = "%row.apart"
 # Where a part of a row begins.
 PART = "%part"
 
@@ -172,6 +174,7 @@ class ThreadLoops:
             f"  br label %{name}.row",
             f"{name}.row:",
             f"  %tid.{outer} = phi i32 [ 0, %{name}.z ], [ %{outer}.next, %{name}.row.end ]",
+            *(handed(f"{name}.z", f"{name}.row.end", _ROW_APART) if self.divided else []),
             *self._row_start(),
             *row,
             *_end(f"{name}.row", outer, count, f"{name}.z.end", self._number(vectorize=True)),
@@ -228,8 +231,8 @@ class ThreadLoops:
         return _prefixed(lines, label)
 
     def _together(self) -> list[str]:
-        """Return the code for a thread that is not in a loop with others, whose divisions need nothing."""
-        return ["  %apart = add i32 0, 0"] if self.divided else []
+        """Return the code for a thread that is not in a loop with others of its row."""
+        return [f"  %apart = add i32 {_ROW_APART}, 0"] if self.divided else []
 
     def _thread(self) -> list[str]:
         """Return the code that finds a thread's number from its place along the row."""
