@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gridjit import UnsupportedError
+from host_times.rest import rest
 
 # About what a series of calls takes, so that the clock does not count.
 _SERIES = 100e-6
@@ -59,7 +60,8 @@ class Measured:
 def measured(row: Row, seconds: float, clock: Callable[[], float] = time.perf_counter) -> Measured:
     """Return a row's times: the least of as many series as fit into the seconds, ours and the peer's in turns.
 
-    clock: tells the seconds that a call takes.
+    Each series begins when the other's threads sleep, and with a call that is not timed, which wakes its own. clock:
+    tells the seconds that a call takes.
     """
     pair = row.prepare()
     try:
@@ -74,6 +76,8 @@ def measured(row: Row, seconds: float, clock: Callable[[], float] = time.perf_co
     while turns < 5 or time.perf_counter() < end:
         turns += 1
         for index, (call, often) in enumerate(series):
+            rest()
+            call()
             least[index] = min(least[index], _timed(call, often, clock))
     return Measured(row=row, ours=least[0] * 1e3, theirs=least[1] * 1e3)
 

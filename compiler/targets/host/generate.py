@@ -125,7 +125,7 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
     parted = rarely(asked.body, order.inner) if asked else Rarely(body=guarded.body)
     across = crossed(parted.body, order.inner) if asked else None
     divided = with_own_divisions(across.body if across else parted.body)
-    regions = _regions(divided, module, target, order.added, own, asked, across)
+    regions = _regions(divided, module, target, order.added, own, (asked, across, parted))
     regions = replace(regions, parallel=False) if options.checks else regions
     plan = replace(
         _plan(lowered, body, regions, shared, guarded, order),
@@ -138,7 +138,7 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
         others=gathering.others,
         divided=has_own_divisions(divided),
     )
-    functions = [guarded.text, guarded.idle, *regions.plain, *regions.ends, *regions.texts]
+    functions = [guarded.text, guarded.idle, *regions.plain, *regions.ends, *regions.late, *regions.texts]
     text = _assemble(body, functions, plan, regions)
     text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
     text = with_lines(text, name_of(lowered), lowered.source[1]) if lines else text
@@ -193,13 +193,15 @@ def _regions(
     target: Target,
     added: Interleaved | None,
     own: Mapping[str, ValueType],
-    asked: Plain | None,
-    across: Crossed | None,
+    asked: tuple[Plain | None, Crossed | None, Rarely],
 ) -> Regions:
-    """Return body cut into regions. own: the types of the values that checks added; empty without checks."""
+    """Return body cut into regions. own: the types of the values that checks added; empty without checks.
+
+    asked: what body asks of rows, of their parts, and of rare threads.
+    """
     arrays = local_arrays(body, target)
     types = value_types(module.get_function(BODY), target) | dict(own) if count_barriers(body) else {}
-    return cut(body, added.types(types) if added else types, arrays, staying if own else tuple, asked, across)
+    return cut(body, added.types(types) if added else types, arrays, staying if own else tuple, *asked)
 
 
 def _plan(
@@ -238,6 +240,7 @@ def _plan(
         loose=regions.loose,
         plain=tuple(map(bool, regions.plain)),
         crossing=tuple(map(bool, regions.ends)),
+        late=tuple(map(bool, regions.late)),
         align=max(64, shared.align, regions.align),
     )
 

@@ -53,6 +53,23 @@ def expected_of_an_argument(out: Any) -> None:
     out[0] = np.where(threads == 5, x + 45 // 6, 0) + np.where(threads == 7, x - 93 % 6, 0)
 
 
+def of_one_thread_of_a_row(x, out, n):
+    tile = cuda.shared.array(256, np.int64)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    tile[ty * 8 + tx] = 3 * (ty * 8 + tx)
+    cuda.syncthreads()
+    if tx == cuda.blockDim.x - 1:
+        v = ty
+        if ty == 1:
+            v += tile[(ty + 1) % cuda.blockDim.x] + tile[(ty + 40) // n]
+        out[0, ty] = v
+
+
+def expected_of_one_thread_of_a_row(out: Any) -> None:
+    out[0, :32] = np.arange(32)
+    out[0, 1] += 6 + 18
+
+
 def after_a_shuffle(x, out, n):
     t = cuda.threadIdx.x
     i = cuda.grid(1)
@@ -72,11 +89,12 @@ def expected_after_a_shuffle(out: Any) -> None:
     [
         (of_the_block, expected_of_the_block, (GRID, BLOCK)),
         (of_an_argument, expected_of_an_argument, (GRID, BLOCK)),
+        (of_one_thread_of_a_row, expected_of_one_thread_of_a_row, (1, (8, 32))),
         (after_a_shuffle, expected_after_a_shuffle, (2, 32)),
     ],
 )
 def test_a_division_that_few_threads_of_a_row_make_is_right(
-    kernel: Any, expected: Callable[[Any], None], launch: tuple[int, int]
+    kernel: Any, expected: Callable[[Any], None], launch: tuple[object, object]
 ) -> None:
     compiled = gridjit.jit(kernel, target="host", cache=False)
     wanted = np.zeros((2, GRID * BLOCK), np.int64)

@@ -96,3 +96,76 @@ def raises_at_the_end(x):
 def test_a_rare_thread_that_raises_is_named(run):
     status = run(raises_at_the_end, 1, 50, np.zeros(50, np.int64))
     assert status.thread == (48, 0, 0)
+
+
+def counts_once(x, counts):
+    tile = cuda.shared.array(64, np.int64)
+    t, b = cuda.threadIdx.x, cuda.blockIdx.x
+    tile[t] = x[t]
+    if t == 0:
+        counts[b, 0] += 1
+    if t == cuda.blockDim.x - 1:
+        counts[b, 1] += 1
+    if t == 1:
+        counts[b, 2] += 1
+    cuda.syncthreads()
+    x[t] = tile[t]
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 40])
+def test_a_thread_at_two_places_of_a_row_does_what_it_does_once(run, block):
+    counts = np.zeros((4, 3), np.int64)
+    run(counts_once, 4, block, np.arange(block), counts)
+    assert counts.tolist() == [[1, 1, int(block > 1)]] * 4
+
+
+def of_what_was_overwritten(x, ends):
+    t = cuda.threadIdx.x
+    old = x[t]
+    x[t] = old + 1
+    if t == 0:
+        ends[0] = old
+
+
+def reads_its_own(x, ends):
+    t = cuda.threadIdx.x
+    if t == 0:
+        ends[0] = x[t] + 7
+    ends[1 + t] = ends[0] if t == 0 else x[t]
+
+
+def hands_on(x, ends):
+    tile = cuda.shared.array(64, np.int64)
+    t, own = cuda.threadIdx.x, 1
+    if t == 0:
+        own = x[1]
+    tile[t] = own
+    cuda.syncthreads()
+    ends[t] = tile[t] * 2 + own
+
+
+def carries(x, ends):
+    tile = cuda.shared.array((5, 64), np.int64)
+    t, value = cuda.threadIdx.x, x[cuda.threadIdx.x]
+    for turn in range(5):
+        if t == 0:
+            ends[turn] = value
+        tile[turn, t] = value
+        cuda.syncthreads()
+        value = value * 2 + 1
+    x[t] = value + tile[4, (t + 1) % cuda.blockDim.x]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (of_what_was_overwritten, [3, 0, 0, 0, 0]),
+        (reads_its_own, [10, 10, 4, 5, 6]),
+        (hands_on, [12, 3, 3, 3, 0]),
+        (carries, [3, 7, 15, 31, 63]),
+    ],
+)
+def test_what_a_rare_thread_uses_is_what_it_was_then(run, kernel, expected):
+    ends = np.zeros(5, np.int64)
+    run(kernel, 1, 4, np.arange(3, 7), ends)
+    assert ends.tolist() == expected

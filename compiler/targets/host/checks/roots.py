@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from gridjit.compiler.targets.host.library.intrinsics import SHARED_ARRAY
 from gridjit.compiler.targets.host.regions.body import NAME, defined, opcode
 
-# Memory of which nothing is known, constant memory, a local array, and what is not an array.
-UNKNOWN, CONSTANT, LOCAL, PRIVATE = "unknown", "constant", "local", "private"
+# Memory of which nothing is known, constant memory, a local array, what is not an array, and a block's shared memory,
+# once arrays are placed in it.
+UNKNOWN, CONSTANT, LOCAL, PRIVATE, BLOCK = "unknown", "constant", "local", "private", "block"
 _ARGUMENT = re.compile(r"%arg\.(\d+)$")
 _GEP = re.compile(rf"getelementptr [^%@]*?ptr ({NAME}|@[^\s,]+)")
 _SHARED = re.compile(rf'call [^@]*@"?{re.escape(SHARED_ARRAY)}(?P<name>[^"(]+)"?\(')
@@ -65,6 +66,8 @@ class Roots:
         seen.add(at)
         if found := _ARGUMENT.match(at):
             return {Argument(int(found[1]))}
+        if at == "%gj.shared":
+            return {BLOCK}
         if (line := self.definitions.get(at)) is None:
             return {CONSTANT if "@" in at else UNKNOWN}
         if found := _SHARED.search(line):

@@ -49,7 +49,8 @@ class LoopPlan:
     the stack, as they call themselves. plain: for each region, whether rows of threads are asked whether they are
     plain (rows/plain.py). crossing: for each region, whether its rows are run in parts between the places where its
     conditions change (rows/crossings.py). stops: for each region, the places along a row where threads are run by
-    themselves; none at all if there are none. cluster: the blocks that the waits for the grid are for, if not for all.
+    themselves; none at all if there are none. late: for each region, whether they are run so after their row
+    (rows/postponed.py). cluster: the blocks that the waits for the grid are for, if not for all.
     gathered: the arrays that a run of blocks adds to in a copy; others: the addresses and dimensions of those it uses
     besides. divided: whether there are divisions that some threads of a row skip (rows/divisions.py).
     """
@@ -87,6 +88,7 @@ class LoopPlan:
     crossing: tuple[bool, ...] = ()
     divided: bool = False
     stops: tuple[tuple[Stop, ...], ...] = ()
+    late: tuple[bool, ...] = ()
     cluster: Dim3 = (1, 1, 1)
     gathered: tuple[GatheredArray, ...] = ()
     others: tuple[tuple[int, int], ...] = ()

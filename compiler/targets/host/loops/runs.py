@@ -6,12 +6,13 @@ from gridjit.compiler.targets.host.loops.frame import CONTEXT, EXTENT, arguments
 from gridjit.compiler.targets.host.loops.memory import ROW
 from gridjit.compiler.targets.host.loops.metadata import ACCESS_GROUP
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
-from gridjit.compiler.targets.host.loops.threads import PART, Asked, Parted, Plainly, RowBody, ThreadLoops
+from gridjit.compiler.targets.host.loops.threads import PART, Afterwards, Asked, Parted, Plainly, RowBody, ThreadLoops
 from gridjit.compiler.targets.host.orders import bounds
 from gridjit.compiler.targets.host.regions import guard
 from gridjit.compiler.targets.host.regions.write import region_name
 from gridjit.compiler.targets.host.rows.crossings import crossing_name
 from gridjit.compiler.targets.host.rows.plain import plain_name
+from gridjit.compiler.targets.host.rows.postponed import late_name
 
 # A run returns its threads' lowest and highest state.
 SUMMARY = "{ i32, i32 }"
@@ -87,10 +88,14 @@ def _parted(
     crosses = any(plan.crossing[number : number + 1])
     if not stops and not crosses:
         return each
-    usual = call(plan, number, every, asks=asks, rare="false" if stops else "true", at=PART if crosses else "")
+    at, rare = PART if crosses else "", "false" if stops else "true"
+    usual = [call(plan, number, every, asks=asks, rare=rare, at=at), *noted]
     name = crossing_name(number) if crosses else ""
     ends = (lambda first, end: _ask_row(plan, loops, f"i32 @{name}", first, end)) if crosses else None
-    return Parted(stops=stops, usual=[usual, *noted], rare=each, ends=ends)
+    if stops and any(plan.late[number : number + 1]):
+        whole = Parted(stops=(), usual=usual, rare=[], ends=ends) if ends else usual
+        return Afterwards(stops=stops, usual=whole, late=[call(plan, number, every, asks=asks, name=late_name(number))])
+    return Parted(stops=stops, usual=usual, rare=each, ends=ends)
 
 
 def _ask_row(plan: LoopPlan, loops: ThreadLoops, function: str, first: str, end: str) -> str:
@@ -236,17 +241,18 @@ def call(
     rare: str = "true",
     at: str = "",
     apart: str = "%apart",
+    name: str = "",
 ) -> str:
     """Return the call of a region; one that is not inlined keeps a rarely used loop small.
 
     at: the thread of the row that conditions are asked of; the thread itself if it is not given. apart: what keeps the
-    thread's divisions its own.
+    thread's divisions its own. name: of the function, if it is not the region's own.
     """
     how = "alwaysinline" if inline else "noinline"
     at = at or f"%tid.{plan.inner}"
     apart = apart if plan.divided else "0"
     passed = arguments(plan.parameters, every, asks=asks, rare=rare, at=at, apart=apart, **_turn(plan)) + _shared(plan)
-    return f"  %state = call i32 @{region_name(number)}({passed}) {how}"
+    return f"  %state = call i32 @{name or region_name(number)}({passed}) {how}"
 
 
 def note(*, settled: bool = False) -> list[str]:

@@ -6,10 +6,11 @@ runs them, and another the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gridjit.compiler.targets.host.loops.metadata import LAUNCH, loop_number
+from gridjit.compiler.targets.host.loops.stops import next_stop, stop_within
 from gridjit.compiler.targets.host.orders import bounds
 from gridjit.compiler.targets.host.regions.body import defined, rename
 from gridjit.compiler.targets.host.rows.divisions import handed
@@ -52,7 +53,18 @@ class Parted:
     ends: Callable[[str, str], str] | None = None
 
 
-RowBody = list[str] | Parted
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Afterwards:
+    """What is run for a row as a whole, or in parts that end at no stop, and what its threads at stops do after it."""
+
+    stops: tuple[Stop, ...]
+    usual: list[str] | Parted
+    late: list[str]
+
+
+RowBody = list[str] | Parted | Afterwards
+# What keeps the divisions of a row's thread apart from those of other rows.
+_ROW_APART = "%row.apart"
 # Where a part of a row begins.
 PART = "%part"
 
@@ -172,6 +184,7 @@ class ThreadLoops:
             f"  br label %{name}.row",
             f"{name}.row:",
             f"  %tid.{outer} = phi i32 [ 0, %{name}.z ], [ %{outer}.next, %{name}.row.end ]",
+            *(handed(f"{name}.z", f"{name}.row.end", _ROW_APART) if self.divided else []),
             *self._row_start(),
             *row,
             *_end(f"{name}.row", outer, count, f"{name}.z.end", self._number(vectorize=True)),
@@ -215,6 +228,8 @@ class ThreadLoops:
     ) -> list[str]:
         if isinstance(body, Parted):
             return self._parts(label, body, ends, before, after)
+        if isinstance(body, Afterwards):
+            return self._afterwards(label, body, ends, after)
         first, end = ends
         lines = [
             f"{label}:",
@@ -228,8 +243,8 @@ class ThreadLoops:
         return _prefixed(lines, label)
 
     def _together(self) -> list[str]:
-        """Return the code for a thread that is not in a loop with others, whose divisions need nothing."""
-        return ["  %apart = add i32 0, 0"] if self.divided else []
+        """Return the code for a thread that is not in a loop with others of its row."""
+        return [f"  %apart = add i32 {_ROW_APART}, 0"] if self.divided else []
 
     def _thread(self) -> list[str]:
         """Return the code that finds a thread's number from its place along the row."""
@@ -251,7 +266,7 @@ class ThreadLoops:
         lines = [
             f"{label}:",
             f"  {PART} = phi i32 [ {first}, %{before} ], [ %part.next, %{back} ]",
-            *self._next_stop(body.stops, end),
+            *next_stop(body.stops, self.inner, end),
             f"  %until = {until}",
             "  %part.end = call i32 @llvm.umin.i32(i32 %until, i32 %stop)",
             f"  %usual.any = icmp ult i32 {PART}, %part.end",
@@ -334,20 +349,23 @@ class ThreadLoops:
             f"  br label %{after}",
         ]
 
-    def _next_stop(self, stops: Sequence[Stop], end: str) -> list[str]:
-        """Return the code that finds %stop: the next thread of a row, from %part on, that is run by itself, or end."""
-        lines, nearest = list[str](), end
-        for number, stop in enumerate(stops):
-            at = f"%stop.{number}"
-            base = f"%ntid.{self.inner}" if stop.from_end else "0"
+    def _afterwards(self, label: str, body: Afterwards, ends: tuple[str, str], after: str) -> list[str]:
+        """Return the loop over a row's threads, and behind it what runs those of them that are at stops, each once."""
+        # In the order of a row's threads, unless it is very short.
+        stops = sorted(body.stops, key=lambda stop: (stop.from_end, stop.place))
+        found = [line for number, stop in enumerate(stops) for line in stop_within(stop, number, self.inner, ends)]
+        usual = self._one(f"{label}.usual", body.usual, ends, label, f"{label}.late", vectorize=True)
+        lines = [f"{label}:", f"  br label %{label}.usual", *usual, f"{label}.late:", *found]
+        for number in range(len(stops)):
+            alone, over = f"{label}.late.{number}", f"{label}.late.{number}.over"
+            over = over if number + 1 < len(stops) else after
             lines += [
-                f"  {at} = add i32 {base}, {stop.place}",
-                f"  {at}.ahead = icmp uge i32 {at}, %part",
-                f"  {at}.from = select i1 {at}.ahead, i32 {at}, i32 {end}",
-                f"  {at}.least = call i32 @llvm.umin.i32(i32 {at}.from, i32 {nearest})",
+                f"  br i1 %stop.{number}.any, label %{alone}, label %{over}",
+                *self._alone(alone, f"%stop.{number}", body.late),
+                f"  br label %{over}",
+                *([f"{over}:"] if over != after else []),
             ]
-            nearest = f"{at}.least"
-        return [*lines, f"  %stop = add i32 {nearest}, 0"]
+        return _prefixed(lines, label)
 
 
 def _end(label: str, axis: str, count: str, after: str, number: int) -> list[str]:

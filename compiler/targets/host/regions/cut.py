@@ -27,6 +27,7 @@ from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
 from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter, names_made, names_used
 from gridjit.compiler.targets.host.rows.crossings import Crossed, PartedRegion, parted
 from gridjit.compiler.targets.host.rows.plain import Plain, row_text
+from gridjit.compiler.targets.host.rows.rare import Rarely
 from gridjit.compiler.targets.host.sharing import SharedBlocks, shared
 
 # Bytes of the bank where progress is noted.
@@ -49,7 +50,8 @@ class Regions:
     together before each region; None for the first. cells: where the slab keeps what they give and get. loose: for each
     region, whether threads that wait for it may be in different turns of a loop. align: what local arrays in that
     memory need. plain: for each region, the function that says whether a row of threads is plain; "" if none can.
-    ends: for each, the function that finds where the parts of a row end; "" if rows are not run in parts.
+    ends: for each, the function that finds where the parts of a row end; "" if rows are not run in parts. late: for
+    each, the function that does what rare threads do by themselves, after their row; "" if they do it in its midst.
     """
 
     texts: tuple[str, ...]
@@ -69,6 +71,7 @@ class Regions:
     align: int
     plain: tuple[str, ...]
     ends: tuple[str, ...]
+    late: tuple[str, ...]
 
 
 def cut(
@@ -78,10 +81,12 @@ def cut(
     staying: Callable[[Collection[Block]], tuple[Block, ...]] = tuple,
     asked: Plain | None = None,
     crossed: Crossed | None = None,
+    rare: Rarely | None = None,
 ) -> Regions:
     """Return body cut into regions; types are those of its values, arrays those of its local arrays.
 
-    asked: what body asks unless a row of threads is plain. crossed: what it asks of parts of rows.
+    asked: what body asks unless a row of threads is plain. crossed: what it asks of parts of rows. rare: what it asks
+    of rare threads alone.
 
     staying: returns blocks without the ways on which threads end and their grid with them, if any are known.
     """
@@ -108,6 +113,7 @@ def cut(
     whole = _cut(body, parts, used, again, places, in_turn)
     writers = [RegionWriter(whole=whole, number=number) for number in range(len(whole.starts))]
     texts = [_parted(crossed, writer, used) for writer in writers]
+    parallel = (many or not arrays) and parts.first_turn == len(parts.starts)
     return Regions(
         texts=tuple(one.region for one in texts),
         count=len(parts.starts),
@@ -115,7 +121,7 @@ def cut(
         uniforms=whole.uniforms,
         renewed=_renewed(writers, whole)[: len(parts.starts)],
         bank=places.bank + bank + (_PROGRESS if whole.takes_turns else 0),
-        parallel=(many or not arrays) and parts.first_turn == len(parts.starts),
+        parallel=parallel,
         settled=_settled(parts, [lasting if alone else same for alone in loose])
         if many and parts.first_of_grid == len(parts.starts)
         else (False,) * len(parts.starts),
@@ -128,6 +134,10 @@ def cut(
         align=max([1, *(array.align for array in arrays.values())]),
         plain=tuple(_rows(asked, writer, used) for writer in writers[: len(parts.starts)]),
         ends=tuple(one.ends for one in texts[: len(parts.starts)]),
+        late=tuple(
+            _late(rare, writer, text.region, used) if rare and parallel else ""
+            for writer, text in zip(writers[: len(parts.starts)], texts, strict=False)
+        ),
     )
 
 
@@ -144,6 +154,11 @@ def _rows(asked: Plain | None, writer: RegionWriter, used: SharedBlocks) -> str:
     if asked is None or used.starts:
         return ""
     return row_text(asked, writer.number, writer.values(), writer.whole.every)
+
+
+def _late(rare: Rarely, writer: RegionWriter, text: str, used: SharedBlocks) -> str:
+    """Return the function that does what a region's rare threads do by themselves; "" if code goes on elsewhere."""
+    return writer.late() if rare.of(text) and not used.starts else ""
 
 
 def _staying(blocks: tuple[Block, ...], parts: SplitBlocks) -> tuple[Block, ...]:

@@ -36,9 +36,16 @@ def with_own_divisions(body: Body) -> Body:
     return replace(body, blocks=blocks)
 
 
-def handed(before: str, end: str) -> list[str]:
-    """Return the start of a loop that hands each thread %apart: it follows one block, and goes round from another."""
-    return [f"  %apart = phi i32 [ 0, %{before} ], [ %apart.next, %{end} ]", "  %apart.next = add i32 %apart, %nothing"]
+def handed(before: str, end: str, name: str = "%apart") -> list[str]:
+    """Return the start of a loop that hands each thread %apart: it follows one block, and goes round from another.
+
+    name: what a loop over rows hands each row, for a thread that is run beside the loop over the row's others. If that
+    loop does nothing, the loop over rows is the one that is vectorized.
+    """
+    return [
+        f"  {name} = phi i32 [ 0, %{before} ], [ {name}.next, %{end} ]",
+        f"  {name}.next = add i32 {name}, %nothing",
+    ]
 
 
 def has_own_divisions(body: Body) -> bool:

@@ -2,7 +2,7 @@
 
 Where a region does something for such a thread only, LLVM makes masked stores of it, which all threads pay for. Here
 the condition asks only if `%gj.rare` is set. Loops over threads leave it unset between those places, where it is known
-not to hold. Threads are run in the same order.
+not to hold. Threads are run in the same order, unless what is rare may be done after the row (postponed.py).
 """
 
 from __future__ import annotations

@@ -1,0 +1,150 @@
+"""What rare threads do by themselves is done after their row only where no thread can tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from gridjit.compiler.targets.host.loops.threads import Afterwards, ThreadLoops
+from gridjit.compiler.targets.host.regions.body import Block
+from gridjit.compiler.targets.host.rows.postponed import postponed
+from gridjit.compiler.targets.host.rows.rare import FIRST, LAST
+
+FIRST_ALONE = "br i1 %first, label %alone, label %together"
+ALONE = ("%seen = load float, ptr %arg.0", "store float %seen, ptr %tile", "br label %together")
+ENDS = ("gridjit.arrive 1, label %later",)
+LATER = ("ret i32 0",)
+
+
+def blocks(alone=ALONE, together=ENDS, *, start=(), branch=FIRST_ALONE, **others):
+    """A region that rare threads leave for %alone, and in which all go on at %together."""
+    begins = (
+        '%"gj.met.0.first" = icmp eq i32 %gj.tid.x, 0',
+        '%first = and i1 %"gj.met.0.first", %gj.rare',
+        "%tile = getelementptr inbounds i8, ptr %gj.shared, i64 0",
+        "%other = icmp sgt i64 %arg.2, 3",
+        *start,
+        branch,
+    )
+    lines = {"start": begins, "alone": alone, "together": together, "later": LATER, **others}
+    return {f"%{label}": Block(label=f"%{label}", lines=tuple(its)) for label, its in lines.items()}
+
+
+def late(*given, kept=(), changing=(), **others):
+    region = blocks(*given, **others)
+    del region["%later"]
+    return postponed(region, "%start", {}, kept, changing)
+
+
+def test_only_what_rare_threads_do_is_left():
+    start = ("%item = load float, ptr %arg.1", "store float %item, ptr %tile")
+    assert late(start=start, kept=("%item",)) == {
+        "%start": Block(
+            label="%start",
+            lines=(
+                '%"gj.met.0.first" = icmp eq i32 %gj.tid.x, 0',
+                '%first = and i1 %"gj.met.0.first", %gj.rare',
+                "%tile = getelementptr inbounds i8, ptr %gj.shared, i64 0",
+                FIRST_ALONE,
+            ),
+        ),
+        "%alone": Block(label="%alone", lines=ALONE),
+        "%together": Block(label="%together", lines=("ret i32 0",)),
+    }
+
+
+BOTH = "%both = select i1 %first, i1 %other, i1 false"
+NOT = ('%"gj.usual" = xor i1 %gj.rare, true', '%but = or i1 %"gj.met.0.first", %"gj.usual"')
+READ = ("%seen = load float, ptr %arg.0", "%used = fadd float %seen, %item")
+
+
+QUIET = ("store float 2.0, ptr %tile", "br label %together")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"start": (BOTH,), "branch": "br i1 %both, label %alone, label %together"},
+        {"start": NOT, "branch": "br i1 %but, label %together, label %alone"},
+        {"alone": QUIET, "together": ("store float 0.0, ptr %arg.1", *ENDS)},
+        {"alone": QUIET, "together": ("%one = load float, ptr %arg.1", "store float %one, ptr %arg.3", *ENDS)},
+        {"together": ("%one = load float, ptr %arg.1", *ENDS)},
+        {"together": ("br i1 %other, label %more, label %end",), "more": ("br label %end",), "end": ENDS},
+        {"start": ("%item = load float, ptr %arg.1",), "alone": (*READ, "store float %used, ptr %tile", ALONE[-1])},
+        {"alone": ("br i1 %other, label %inner, label %together",), "inner": ALONE},
+        {
+            "alone": QUIET,
+            "together": ("%same = phi float [ 1.0, %alone ], [ 1.0, %start ]", "store float %same, ptr %arg.1", *ENDS),
+        },
+    ],
+)
+def test_what_nobody_sees_is_postponed(changes):
+    assert late(**changes) is not None
+
+
+OWN = "%count = load i32, ptr %tile, align 4, !gridjit.own !{}"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        # It does not rejoin the others, or not where it left them.
+        {"alone": ("ret i32 0",)},
+        {"alone": ("gridjit.arrive 2, label %later",)},
+        {"branch": "br i1 %first, label %alone, label %else", "else": ("store float 1.0, ptr %tile", ALONE[-1])},
+        {"start": ("%any = or i1 %first, %other",), "branch": "br i1 %any, label %alone, label %together"},
+        # It hands on a value.
+        {
+            "alone": QUIET,
+            "together": ("%own = phi float [ 2.0, %alone ], [ 0.0, %start ]", "store float %own, ptr %arg.1", *ENDS),
+        },
+        {"together": ("%own = phi float [ %seen, %alone ], [ 0.0, %start ]", *ENDS), "kept": ("%own",)},
+        {"start": ("%number = zext i1 %first to i32", "store i32 %number, ptr %arg.1")},
+        {"kept": ("%first",)},
+        # Its thread goes on with the same memory.
+        {"together": ("store float 1.0, ptr %tile", *ENDS)},
+        {"together": ("%back = load float, ptr %tile", *ENDS)},
+        {"together": ("store float 1.0, ptr %arg.1", *ENDS)},
+        {"alone": QUIET, "together": ("store float 1.0, ptr %unknown", *ENDS)},
+        {"together": ("fence seq_cst", *ENDS)},
+        {"alone": QUIET, "together": ("%old = atomicrmw add ptr %arg.1, i32 1 monotonic", *ENDS)},
+        {"alone": QUIET, "together": ("%old = load volatile i32, ptr %arg.1", *ENDS)},
+        {"together": ("call void @prints()", *ENDS)},
+        # It does more than load and store.
+        {"alone": ("call void @prints()", ALONE[-1])},
+        {"alone": ("store volatile float 1.0, ptr %tile", ALONE[-1])},
+        {"alone": ("store float 1.0, ptr %unknown", ALONE[-1])},
+        {"alone": (OWN, ALONE[-1])},
+        # What it needs is not there any more.
+        {
+            "start": ("%item = load float, ptr %arg.1", "store float 0.0, ptr %arg.3"),
+            "alone": (*READ, "store float %used, ptr %tile", ALONE[-1]),
+        },
+        {"alone": ("store float %left, ptr %tile", ALONE[-1]), "changing": ("%left",)},
+        {
+            "start": ("%item = call float @asks()",),
+            "alone": ("store float %item, ptr %tile", ALONE[-1]),
+        },
+        # Nobody is rare.
+        {"branch": "br i1 %other, label %alone, label %together"},
+    ],
+)
+def test_what_may_be_seen_is_done_in_the_midst_of_the_row(changes):
+    assert late(**changes) is None
+
+
+def test_a_turn_of_a_loop_follows_another():
+    goes = {"together": ("br i1 %other, label %start, label %end",), "end": ENDS}
+    assert late(QUIET, **goes) is not None
+    assert late(QUIET, start=("%back = load float, ptr %tile",), **goes) is None
+
+
+def test_a_row_is_run_as_a_whole_and_its_rare_threads_after_it():
+    loops = ThreadLoops()
+    body = Afterwards(stops=(LAST, FIRST), usual=["  call void @usual()"], late=["  call void @late()"])
+    text = "\n".join(loops.loop("only", body, "entry", "over"))
+    assert len(loops.vectorized) == 3
+    assert [line.strip() for line in text.splitlines() if "call void" in line] == [
+        "call void @usual()",
+        "call void @late()",
+        "call void @late()",
+    ]
