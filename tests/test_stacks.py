@@ -1,7 +1,9 @@
-"""New threads begin, whatever becomes of the first: what they are to do is done, and done once."""
+"""New threads begin, whatever becomes of the first; what is to be done is done once, and frames have room."""
 
 from __future__ import annotations
 
+import resource
+import sys
 import threading
 from _thread import start_new_thread
 from collections.abc import Callable
@@ -11,7 +13,12 @@ import pytest
 
 import gridjit
 from gridjit import cuda, interrupts, stacks
+from gridjit.compiler.compiled import Compiled
+from gridjit.compiler.job import CompileJob
+from gridjit.compiler.view.config import ConfigView
 from gridjit.runtime.devices.host.pool import ThreadPool
+from gridjit.runtime.specialize.compilation import Compilation
+from gridjit.stacks import with_room_for_frames
 
 SOON_S = 60.0
 Started = list[Callable[[], None]]
@@ -90,3 +97,56 @@ def test_a_first_launch_and_one_on_a_stream_end_where_their_threads_are_lost() -
     doubled[2, 4, stream](moved)
     stream.synchronize()
     assert moved.copy_to_host().tolist() == [4] * 8
+
+
+def _faults_of_calls(depth: int) -> int:
+    """Return how many pages the system maps for two hundred calls, each of which calls one more, so deep in frames."""
+    if depth:
+        return _faults_of_calls(depth - 1)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(200):
+        _calls_another()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def _calls_another() -> None:
+    _does_nothing()
+
+
+def _does_nothing() -> None:
+    pass
+
+
+def _most_faults() -> int:
+    """Return how many it maps at the worst depth, of more than one piece of memory has frames for."""
+    return max(map(_faults_of_calls, range(200)))
+
+
+@pytest.mark.skipif(not (3, 11) <= sys.version_info < (3, 15), reason="this Python maps no memory for calls")
+def test_calls_are_slow_at_some_depth_but_with_room_for_frames() -> None:
+    assert _most_faults() >= 200
+    assert with_room_for_frames(_most_faults) < 100
+
+
+def test_what_is_called_with_room_for_frames_returns_and_raises_as_ever() -> None:
+    assert with_room_for_frames(lambda: "made") == "made"
+    with pytest.raises(ZeroDivisionError):
+        with_room_for_frames(lambda: 1 // 0)
+
+
+def test_a_compile_has_room_for_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    faults: list[int] = []
+
+    def compile_it(kernel: Compilation, job: CompileJob, view: ConfigView) -> Compiled:
+        faults.append(_most_faults())
+        return original(kernel, job, view)
+
+    original = Compilation._compile_for_args
+    monkeypatch.setattr(Compilation, "_compile_for_args", compile_it)
+
+    @gridjit.jit(cache=False)
+    def count_up(x):
+        x[cuda.grid(1)] += 1
+
+    count_up.compile("void(int64[::1])", target="host")
+    assert faults[0] < 100

@@ -35,6 +35,8 @@ def install() -> None:
             self._block = block
             self._constants = {}
             for statement in block.find_insts(ir.Assign):
+                if not isinstance(statement.value, ir.Global | ir.FreeVar | ir.Expr):
+                    continue
                 value = guard(_static_value, func_ir, statement, ir, TypingError)
                 if value is not None:
                     self._constants[id(statement)] = value
@@ -54,17 +56,20 @@ def install() -> None:
 def _static_value(func_ir: Any, statement: Any, ir: Any, typing_error: Any) -> int | None:
     """Return the integer that an assignment's right side stands for, or None if it is not one of the names."""
     value = statement.value
-    where = f"{statement.loc.filename.rpartition('/')[2]}:{statement.loc.line}"
     try:
         found = _python_value(func_ir, value, ir)
         if isinstance(found, StaticInt):
-            return found.value(where)
+            return found.value(_where(statement))
         if isinstance(value, ir.Expr) and value.op == "getattr":
             owner = _python_value(func_ir, _definition(func_ir, value.value), ir)
-            return owner.value(value.attr, where) if isinstance(owner, StaticDim3) else None
+            return owner.value(value.attr, _where(statement)) if isinstance(owner, StaticDim3) else None
     except ConfigError as error:
         raise typing_error(str(error), loc=statement.loc) from error
     return None
+
+
+def _where(statement: Any) -> str:
+    return f"{statement.loc.filename.rpartition('/')[2]}:{statement.loc.line}"
 
 
 def _python_value(func_ir: Any, definition: Any, ir: Any) -> Any:

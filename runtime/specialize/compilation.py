@@ -24,6 +24,7 @@ from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.look import Launch, Look
 from gridjit.runtime.specialize.table import Displaced, Specialization
 from gridjit.runtime.tracebacks import for_users
+from gridjit.stacks import with_room_for_frames
 
 if TYPE_CHECKING:
     from gridjit.compiler.compiled import Compiled
@@ -214,14 +215,17 @@ class Compilation:
         if self._ahead and (found := self._made_ahead(here, signature, target, launch, cold)) is not None:
             return found
         with here.phases(self.py_func.__qualname__):
-            with phase("key"):
-                job = self.job_for(signature, target)
-            found = specialize(job, launch, cold)
+            found = with_room_for_frames(lambda: self._looked_up(signature, target, launch, cold))
         if self._ahead and found.origin == "compiled":
             for ahead in self._ahead:
                 if ahead.serves(signature, target):
                     ahead.is_of_no_use(found.reason)
         return found
+
+    def _looked_up(self, signature: Signature, target: Target, launch: Launch, cold: Cold) -> Specialization:
+        with phase("key"):
+            job = self.job_for(signature, target)
+        return specialize(job, launch, cold)
 
     def _hands_over(self, here: Session, signature: Signature, launch: Launch) -> bool:
         """Have another process compile a declared signature; return whether one does, or did."""

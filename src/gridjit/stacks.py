@@ -1,12 +1,16 @@
-"""stacks: how large this thread's stack is, and new threads that are sure to begin, with enough stack for libraries."""
+"""stacks: how large this thread's stack is, new threads that are sure to begin, with enough stack for libraries, and
+room for the frames of Python functions.
+"""
 
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 from _thread import allocate_lock, stack_size, start_new_thread
 from collections.abc import Callable
-from typing import TypeVar
+from types import FunctionType
+from typing import Any, TypeVar
 
 Started = TypeVar("Started")
 
@@ -16,6 +20,9 @@ _SMALL, _ROOM = 1 << 20, 8 << 20
 _LITTLE = 240 << 10
 # How long a new thread may take to begin, at first, before another is started.
 _SOON_S = 0.05
+# Words that a frame asks for where there is to be room. CPython rounds up to a power of two: as much again is left, for
+# the frames of 2500 calls or so.
+_WORDS = 1 << 16
 
 
 def on_new_thread(run: Callable[[], object]) -> None:
@@ -99,3 +106,28 @@ def in_room(work: Callable[[], Started]) -> Started:
     if failed:
         raise failed[0]
     return made[0]
+
+
+def _called(work: Callable[[], Any]) -> Any:
+    return work()
+
+
+# Up to Python 3.10, each frame is an object of its own.
+_called_with_room = (
+    _called
+    if sys.version_info < (3, 11)
+    else FunctionType(_called.__code__.replace(co_stacksize=_WORDS), globals(), "_called_with_room")
+)
+
+
+def with_room_for_frames(work: Callable[[], Started]) -> Started:
+    """Return work(), whose calls have room for their frames in one piece of memory.
+
+    CPython keeps a thread's frames in pieces of 16 KB, about eighty frames each. When the last of them in a piece calls
+    a function, the system maps another piece, and unmaps it when that returns. What is called again and again just at
+    such a depth takes ten times as long, which nobody can foresee: for numba's passes, a quarter of a compile. A frame
+    that asks for more than a piece gets a larger one, and what it calls follows it there. The rest of it is only
+    memory once it is used.
+    """
+    found: Started = _called_with_room(work)
+    return found

@@ -3,6 +3,9 @@
 numba-cuda computes them a dozen times for every function, and uses only the last result: each pass starts over. Only
 generators and literal_unroll read what an earlier pass left, so for these numba's own code runs. If an extension
 has rewrites, which may look at anything, it runs for all functions.
+
+Twice on the way it also writes into the function where each variable ends, and takes that out again: for inlining
+closures and reductions, and for arrays that are made of lists. Here that is left out for functions that have none.
 """
 
 from __future__ import annotations
@@ -11,6 +14,12 @@ from typing import Any
 
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 from gridjit.compiler.key.extensions import foreign_rewrites
+
+# The function whose variables' ends nobody reads now. Another kernel may be compiled meanwhile, by a signal's handler.
+_without_ends: list[Any] = [None]
+# What numba looks for to inline it, and where it looks for the name of what is called.
+_MADE = ("make_function", "build_list")
+_NAMES = ("name", "_name", "__name__")
 
 
 def _install(replace: Replace) -> None:
@@ -29,7 +38,7 @@ def _install(replace: Replace) -> None:
         ir.blocks = transforms.canonicalize_cfg(ir.blocks)
         ir.variable_lifetime = VariableLifetime(ir.blocks)
         ir.generator_info = None
-        if emit_dels:
+        if emit_dels and ir is not _without_ends[0]:
             processor._insert_var_dels(extend_lifetimes=extend_lifetimes)
 
     def get_block_entry_vars(ir: Any, block: Any) -> Any:
@@ -39,6 +48,59 @@ def _install(replace: Replace) -> None:
 
     original = replace(PostProcessor, "run", run)
     answer = replace(FunctionIR, "get_block_entry_vars", get_block_entry_vars)
+
+
+def _install_ends(replace: Replace) -> None:
+    from numba.cuda.core import inline_closurecall, postproc
+    from numba.cuda.core.typed_passes import NopythonRewrites
+
+    if foreign_rewrites() or postproc.ir_extension_insert_dels:
+        return
+
+    def inline(inlining: Any) -> None:
+        ir = inlining.func_ir
+        if _has_to_inline(ir):
+            inline_original(inlining)
+        else:
+            postproc.PostProcessor(ir).run()
+            inline_closurecall.remove_dels(ir.blocks)
+
+    def rewrite(passing: Any, state: Any) -> Any:
+        ir = state.func_ir
+        _without_ends[0] = None if any(map(_makes_lists, ir.blocks.values())) else ir
+        try:
+            return rewrite_original(passing, state)
+        finally:
+            _without_ends[0] = None
+
+    def match(rewriting: Any, ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
+        return _makes_lists(block) and bool(match_original(rewriting, ir, block, typemap, calltypes))
+
+    inline_original = replace(inline_closurecall.InlineClosureCallPass, "run", inline)
+    rewrite_original = replace(NopythonRewrites, "run_pass", rewrite)
+    match_original = replace(inline_closurecall.RewriteArrayOfConsts, "match", match)
+
+
+def _makes_lists(block: Any) -> bool:
+    from numba.cuda.core.ir import assign_types, expr_types
+
+    values = (one.value for one in block.body if isinstance(one, assign_types))
+    return any(isinstance(value, expr_types) and value.op == "build_list" for value in values)
+
+
+def _has_to_inline(ir: Any) -> bool:
+    """Return whether a function may define a function, make a list, or call reduce under any name."""
+    from numba.cuda.core.ir import expr_types, freevar_types, global_types
+
+    values = (*global_types, *freevar_types)
+    for definitions in ir._definitions.values():
+        for one in definitions:
+            if isinstance(one, values):
+                if any(getattr(one.value, name, None) == "reduce" for name in _NAMES):
+                    return True
+            elif isinstance(one, expr_types) and (one.op in _MADE or (one.op == "getattr" and one.attr == "reduce")):
+                return True
+    return False
 
 
 def _unrolls(ir: Any) -> bool:
@@ -77,4 +139,24 @@ PIECE = Piece(
         "numba.cuda.core.analysis:compute_live_variables": ("39 lines, defb085c36ae0ce8",),
     },
     install=_install,
+)
+
+ENDS = Piece(
+    name="ends",
+    written_for={
+        "numba.cuda.core.inline_closurecall:InlineClosureCallPass.run": ("85 lines, a7d2ba07b5604f44",),
+        "numba.cuda.core.inline_closurecall:InlineClosureCallPass._inline_reduction": ("36 lines, c920f4a9f9229951",),
+        "numba.cuda.core.inline_closurecall:InlineClosureCallPass._inline_closure": ("15 lines, 59d141b583216d06",),
+        "numba.cuda.core.inline_closurecall:_inline_arraycall": ("337 lines, b5835b859b57cb91",),
+        "numba.cuda.core.inline_closurecall:_find_arraycall": ("51 lines, 8064b590f7249859",),
+        "numba.cuda.core.inline_closurecall:RewriteArrayOfConsts.match": ("13 lines, 942cd87d7efa04bb",),
+        "numba.cuda.core.inline_closurecall:_inline_const_arraycall": ("224 lines, 9b9f21344a5e89d6",),
+        "numba.cuda.core.ir_utils:find_callname": ("86 lines, 6f4035f0c02e18ce",),
+        "numba.cuda.core.typed_passes:NopythonRewrites.run_pass": ("26 lines, 91988fc1ed54c604",),
+        "numba.cuda.core.untyped_passes:InlineClosureLikes.run_pass": ("24 lines, 670508d326a5d342",),
+        "numba.cuda.core.rewrites.registry:RewriteRegistry.apply": ("43 lines, 3574019f4e7242ba",),
+        "numba.cuda.core.rewrites.static_getitem:RewriteStringLiteralGetitems.match": ("15 lines, 8a9015602d34c143",),
+        "numba.cuda.core.rewrites.static_getitem:RewriteStringLiteralSetitems.match": ("14 lines, 8118a4c8d0811966",),
+    },
+    install=_install_ends,
 )

@@ -24,6 +24,7 @@ PIECES: tuple[Piece, ...] = (
     array_operators.PIECE,
     assigned_once.PIECE,
     lifetimes.PIECE,
+    lifetimes.ENDS,
     variables.PIECE,
     flags.PIECE,
     unread.COLOURS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from functools import reduce
 
 import numpy as np
 
@@ -208,6 +209,31 @@ def straight(x, y):
     y[2] = a
 
 
+def closures(x, y):
+    def shifted(a):
+        return a * 2 + x[0]
+
+    total = 0.0
+    for i in range(3):
+        total += shifted(y[i])
+    y[0] = reduce(lambda a, b: a - b * 3, x, total)
+
+
+def named_reduce(x, y):
+    reduce = math.sqrt
+    y[0] = reduce(x[0])
+
+
+def listed(x, y):
+    table = np.array([1.5, x[0], 2.5])
+    y[0] = table[1] + table[2]
+
+
+def comprehended(x, y):
+    table = np.array([x[0] * i for i in range(4)])
+    y[0] = table[1]
+
+
 _F, _I, _D = "float32[::1]", "int64[::1]", "float64[::1]"
 
 # Function, signature.
@@ -242,6 +268,8 @@ KERNELS = (
     (calls, f"void({_I}, {_D})"),
     (straight, f"void({_D}, {_D})"),
     (halves, "void(float16[::1], float16[::1])"),
+    (closures, f"void({_D}, {_D})"),
+    (named_reduce, f"void({_D}, {_D})"),
 )
 # What does not compile, with the signature.
 WRONG = (
@@ -250,4 +278,6 @@ WRONG = (
     (chained, "void(float64[:, ::1], float64[:, ::1])"),
     (builtins, "void(complex128[::1], complex128[::1])"),
     (integers, "void(float32[::1], float32[::1])"),
+    (listed, f"void({_D}, {_D})"),
+    (comprehended, f"void({_D}, {_D})"),
 )

@@ -36,8 +36,10 @@ assert _SPEC is not None and _SPEC.loader is not None
 MANY: Any = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(MANY)
 AMPERE = Target(kind="ptx", arch="sm_80")
-# What numba numbers as it goes: modules, functions and shared memory.
-_NUMBERS = re.compile(r"\$\d+\"|B\d+v\d+|_smem_\d+")
+# What numba numbers as it goes: modules, functions, those that it inlines, and shared memory.
+_NUMBERS = re.compile(r"\$\d+\"|B\d+v\d+|_smem_\d+|_v\d+(?=_)")
+# Where it inlined something, it begins its labels with another number each time.
+_LABELS = re.compile(r"\bB\d+\b")
 # It indents what it says the deeper the more calls it refused before.
 _INDENTED = re.compile(r"^ +", re.MULTILINE)
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")
@@ -56,7 +58,9 @@ PLACES = sorted(
 
 def ir(function: Any, signature: str) -> str:
     found, _ = lower(function, parse_signature(signature), Options(), AMPERE, (), ConfigView(None))
-    return _NUMBERS.sub("#", "\n".join(found.modules))
+    labels: dict[str, str] = {}
+    text = _NUMBERS.sub("#", "\n".join(found.modules))
+    return _LABELS.sub(lambda found: labels.setdefault(found[0], f"B{len(labels)}"), text)
 
 
 def message(function: Any, signature: str) -> str:
