@@ -338,3 +338,24 @@ def test_programs_may_look_at_names_of_kernels_without_an_error() -> None:
     assert repr(cuda.threadIdx) and dict(inspect.getmembers(cuda.threadIdx))
     assert not hasattr(cuda.threadIdx, "x")
     assert inspect.getdoc(cuda.atomic.add) and inspect.signature(cuda.shared.array).parameters
+
+
+@pytest.mark.parametrize(
+    ("seed", "said"),
+    [
+        ("today", "seed='today': give a whole number below 2**64; of a text, zlib.crc32(text.encode()) is one"),
+        (None, "seed=None: give a whole number below 2**64"),
+        (1 << 64, "seed=18446744073709551616: give a whole number below 2**64"),
+        (float("nan"), "seed=nan: give a whole number below 2**64"),
+        ([1, 2], "seed=[1, 2]: give a whole number below 2**64"),
+    ],
+)
+def test_a_seed_that_is_not_a_number_of_64_bits_is_refused_with_the_way_on(seed: Any, said: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{re.escape(said)}$"):
+        cuda.random.create_xoroshiro128p_states(4, seed=seed)
+
+
+@pytest.mark.parametrize(("seed", "same"), [(7.9, 7), (np.int32(7), 7), (-1, (1 << 64) - 1), (True, 1)])
+def test_numbers_of_any_kind_are_seeds(seed: Any, same: int) -> None:
+    one, other = (cuda.random.create_xoroshiro128p_states(4, seed=value) for value in (seed, same))
+    assert one.copy_to_host().tolist() == other.copy_to_host().tolist()
