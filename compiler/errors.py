@@ -78,6 +78,10 @@ class CompileDisabledError(CompileError):
     """A compile was needed, but GRIDJIT_ASSERT_NO_COMPILE or the kernel's disable_compile() forbids it."""
 
 
+class OutsideKernelError(GridjitError, NotImplementedError, AttributeError):
+    """Plain Python used a name that means something only to the threads of a launch, such as cuda.grid(1)."""
+
+
 class ArgumentError(GridjitError, TypeError):
     """A launch argument has a type, device or count that the kernel does not accept."""
 
@@ -171,6 +175,11 @@ def switch(name: str, value: object) -> bool:
         let_through(error)
         raise ConfigError(f"{name}={shown(value)}: give True or False") from error
     raise ConfigError(f"{name}={shown(value)}: give True or False")
+
+
+def not_called(name: str, instead: str) -> ArgumentError:
+    """Return the error for a class that users call, whose objects are made otherwise."""
+    return ArgumentError(f"gridjit.{name}(...): users do not call this class; {instead}")
 
 
 def shown(value: object) -> str:

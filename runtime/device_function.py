@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.errors import ConfigError, not_called
 from gridjit.compiler.options import Options
 from gridjit.forking import cached_property
 
@@ -27,8 +27,13 @@ class DeviceFunction(Generic[Parameters, Result]):
     __name__: str
 
     def __init__(
-        self, function: Callable[Parameters, Result], options: Options, signatures: Sequence[Any] = ()
+        self,
+        function: Callable[Parameters, Result] | None = None,
+        options: Options | None = None,
+        signatures: Sequence[Any] = (),
     ) -> None:
+        if function is None or options is None:
+            raise not_called("DeviceFunction", "@gridjit.jit(device=True) above a function makes one of it")
         functools.update_wrapper(self, function)
         self.py_func: Callable[Parameters, Result] = function
         self.options = options

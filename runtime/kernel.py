@@ -9,7 +9,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import gridjit.compiler.frontend.locks  # noqa: F401  # they are freed in a forked child from here on
-from gridjit.compiler.errors import ConfigError, shown
+from gridjit.compiler.errors import ConfigError, not_called, shown
 from gridjit.compiler.footprint import MARKABLE, Markable
 from gridjit.compiler.launch_config import DimLike, LaunchConfig
 from gridjit.compiler.options import Options
@@ -46,8 +46,8 @@ class Kernel(Compilation, Inspection, Indexable):
 
     def __init__(
         self,
-        function: Callable[..., Any],
-        options: Options,
+        function: Callable[..., Any] | None = None,
+        options: Options | None = None,
         *,
         target: str | None = None,
         cache: bool = True,
@@ -56,6 +56,8 @@ class Kernel(Compilation, Inspection, Indexable):
         extensions: Sequence[Any] = (),
         background: bool | None = None,
     ) -> None:
+        if function is None or options is None:
+            raise not_called("Kernel", "@gridjit.jit above a function makes a kernel of it")
         Indexable.__init__(self)
         functools.update_wrapper(self, function)
         self.py_func = function

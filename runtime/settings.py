@@ -122,6 +122,8 @@ class Variable(NamedTuple):
         """Return what a text that is not empty stands for; raises ConfigError."""
         try:
             return self.read(text)
+        except ConfigError:  # which says it all
+            raise
         except _WrongWordError as error:
             raise ConfigError(f"{_said(self.name, text)}: {error}") from None
         except ValueError:
@@ -199,6 +201,15 @@ def _paths(text: str) -> tuple[Path, ...]:
     return tuple(_path(part) for part in text.split(os.pathsep) if part)
 
 
+def _device(text: str) -> str:
+    """Return what names a GPU for the host to stand in for: a known name, or the path of a file that describes it."""
+    from gridjit.runtime.simulated.models import is_file, model  # few choose one
+
+    chosen = str(_path(text)) if is_file(text) else text
+    model(chosen)
+    return chosen
+
+
 def _default_dir(environ: Mapping[str, str]) -> Path:
     if (base := environ.get("XDG_CACHE_HOME")) and os.path.isabs(base):  # of others, its specification says: ignore
         return Path(base) / "gridjit"
@@ -231,7 +242,7 @@ VARIABLES = (
     Variable("GRIDJIT_NATIVE_LAUNCH", "native_launch", _switch),
     Variable("GRIDJIT_CHECK_STREAMS", "check_streams", _switch),
     Variable("GRIDJIT_HOST_THREADS", "host_threads", _count),
-    Variable("GRIDJIT_HOST_DEVICE", "host_device", str),
+    Variable("GRIDJIT_HOST_DEVICE", "host_device", _device),
     Variable("GRIDJIT_HOST_DEVICES", "host_devices", _count),
     Variable("GRIDJIT_HOST_LIMITS", "host_limits", _switch),
     Variable("GRIDJIT_HOST_PATIENCE", "host_patience", _seconds),

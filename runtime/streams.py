@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError, a_class, shown
+from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError, a_class, not_called, shown
 from gridjit.runtime.attention import recorder_of, recorders
 
 if TYPE_CHECKING:
@@ -78,8 +78,15 @@ class _Handle:
     kind = "handle"
 
     def __init__(
-        self, timeline: Timeline, number: int, destroy: Callable[[int], None] | None, owner: Any = None
+        self,
+        timeline: Timeline | None = None,
+        number: int | None = None,
+        destroy: Callable[[int], None] | None = None,
+        owner: Any = None,
     ) -> None:
+        if timeline is None or number is None:
+            made = f"gridjit.create_{self.kind}()"
+            raise not_called(type(self).__name__, f"{made} makes {self.kind}s")
         self.timeline = timeline
         # What a handle of someone else's belongs to, kept alive.
         self.owner = owner

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.frontend.explained.outside import refuse_outside_kernels
 from gridjit.compiler.key.entry_points import note_loaded
 from gridjit.compiler.phases import phase
 from gridjit.compiler.process.collecting import making_what_stays
@@ -54,6 +55,7 @@ def _import() -> None:
             "numba.cuda is numba's own here, which was imported before numba-cuda could take its place: import "
             "_numba_cuda_redirector first, as the start-up files of site-packages do, or from gridjit import cuda"
         )
+    refuse_outside_kernels()
 
 
 def _redirect() -> None:

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError
+from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError, not_called
 from gridjit.forking import lock, section
 from gridjit.runtime.attention import recorder_of, recorders
 from gridjit.runtime.current import current_stream
@@ -33,7 +33,9 @@ class Graph:
     code alive until it is closed. It cannot be pickled.
     """
 
-    def __init__(self, device: Device, stream: Stream, *, is_own: bool = False) -> None:
+    def __init__(self, device: Device | None = None, stream: Stream | None = None, *, is_own: bool = False) -> None:
+        if device is None or stream is None:
+            raise not_called("Graph", "gridjit.graph() makes graphs: with gridjit.graph() as g")
         self.stream = stream
         self._is_own = is_own
         self._device = device

@@ -12,6 +12,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from gridjit.runtime.installed.states import check_seeds
 from gridjit.runtime.installed.watching import Then, Watching
 from gridjit.runtime.session import session
 
@@ -51,6 +52,7 @@ def _follow_states(ours: ModuleType, module: ModuleType) -> None:
     known = vars(module)["cuda"]
     if known is not ours and not isinstance(known, _Cuda):
         vars(module)["cuda"] = _Cuda(ours, known)
+    check_seeds(module)
 
 
 def _follow_builders(module: ModuleType) -> None:

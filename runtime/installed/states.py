@@ -1,10 +1,19 @@
-"""states: numba.cuda.random on the host, whose states of generators are then arrays of gridjit's."""
+"""states: numba.cuda.random on the host, whose states of generators are then arrays of gridjit's; seeds are checked."""
 
 from __future__ import annotations
 
+import functools
 import importlib
+import math
+import numbers
 from types import ModuleType
 from typing import Any
+
+import numpy as np
+
+from gridjit.compiler.errors import ArgumentError, shown
+
+_MOST = 1 << 64
 
 
 def random_of(cuda: ModuleType) -> ModuleType:
@@ -12,3 +21,24 @@ def random_of(cuda: ModuleType) -> ModuleType:
     found: Any = importlib.import_module("numba.cuda.random")
     found.cuda = cuda
     return found  # type: ignore[no-any-return]
+
+
+def check_seeds(module: Any) -> None:
+    """Have numba.cuda.random refuse seeds that are not numbers of 64 bits, which its own compiler complains of."""
+    original = module.init_xoroshiro128p_states
+
+    @functools.wraps(original)
+    def init_xoroshiro128p_states(states: Any, seed: Any, subsequence_start: Any = 0, stream: Any = 0) -> None:
+        way = "; of a text, zlib.crc32(text.encode()) is one" if isinstance(seed, str | bytes) else ""
+        original(states, _number("seed", seed, way), _number("subsequence_start", subsequence_start, ""), stream)
+
+    if not hasattr(original, "__wrapped__"):
+        module.init_xoroshiro128p_states = init_xoroshiro128p_states
+
+
+def _number(name: str, value: Any, way: str) -> np.uint64:
+    """Return a whole number of 64 bits; of one with a fraction, such as a time, what is before the point."""
+    is_number = isinstance(value, numbers.Real) and math.isfinite(value)
+    if not is_number or not -_MOST // 2 <= value < _MOST:
+        raise ArgumentError(f"{name}={shown(value)}: give a whole number below 2**64{way}")
+    return np.uint64(int(value) % _MOST)

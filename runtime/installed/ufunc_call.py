@@ -51,12 +51,12 @@ class UFuncCall:
         arrays = self._broadcast(chosen)
         dtype, function = chosen.get_function()
         shape = arrays[0].shape
-        out = self._checked_out(chosen, shape, dtype)
+        out = as_result(self.name, self.out, shape, dtype)
         inputs = [self._flat(chosen, array) for array in arrays]
         made = self._written(out, inputs, shape, dtype)
         chosen.launch(function, made.size, self.stream, [*inputs, made])
         if out is not None:
-            return self._put(out, made, shape)
+            return put(out, made.reshape(shape), self.stream)
         on_device = any(chosen.is_device_array(array) for array in arrays)
         return made.reshape(shape) if on_device else made.copy_to_host().reshape(shape)[()]
 
@@ -81,8 +81,8 @@ class UFuncCall:
             way = (
                 "Give numbers of NumPy's, as numpy.float32(1)" if several else "Convert, as in x.astype(numpy.float32)"
             )
-            known = ", ".join(map(_said, self.functions))
-            raise ArgumentError(f"{self.name}{_said(given)}: {which}; there are {known}. {way}") from None
+            known = ", ".join(map(said, self.functions))
+            raise ArgumentError(f"{self.name}{said(given)}: {which}; there are {known}. {way}") from None
         arrays = chosen._get_actual_args()
         shapes = ", ".join(str(array.shape) for array in arrays)
         try:
@@ -90,22 +90,6 @@ class UFuncCall:
         except ValueError:
             raise ShapeError(f"{self.name}: arrays of shapes {shapes} cannot be broadcast to one shape") from None
         return broadcast
-
-    def _checked_out(self, chosen: Any, shape: _Shape, dtype: Any) -> Any:
-        """Return where the result goes; raises for an array of another shape, or that cannot hold such items."""
-        if self.out is None or isinstance(self.out, np.ndarray):
-            out = self.out
-        elif chosen.is_device_array(self.out):
-            out = chosen.as_device_array(self.out)
-        else:
-            raise ArgumentError(f"{self.name}(out=...): {a_class(type(self.out))} is not an array")
-        if out is not None and out.shape != shape:
-            raise ShapeError(f"{self.name}(out=...): the result has the shape {shape}, and out {out.shape}")
-        if out is not None and not np.can_cast(dtype, out.dtype, "same_kind"):
-            raise ArgumentError(
-                f"{self.name}(out=...): the result is {dtype}, which an array of {out.dtype} cannot hold"
-            )
-        return out
 
     def _flat(self, chosen: Any, array: Any) -> DeviceArray:
         """Return an argument on the device, with one axis."""
@@ -123,20 +107,45 @@ class UFuncCall:
                 return flat
         return device_array(math.prod(shape), dtype, stream=self.stream)
 
-    def _put(self, out: Any, made: DeviceArray, shape: _Shape) -> Any:
-        """Return out, with what the kernel made."""
-        if isinstance(out, DeviceArray) and made._memory is out._memory:
-            return out
-        result: Any = made.reshape(shape)
-        if out.dtype != made.dtype:
-            result = result.copy_to_host(stream=self.stream).astype(out.dtype)
-        if isinstance(out, DeviceArray):
-            out.copy_to_device(result, stream=self.stream)
-        elif isinstance(result, DeviceArray):
-            result.copy_to_host(out, stream=self.stream)
-        else:
-            out[...] = result
+
+def as_result(name: str, out: Any, shape: _Shape, dtype: Any) -> Any:
+    """Return where a result goes; raises for an array of another shape, or that cannot hold such items."""
+    if isinstance(out, DeviceArray) or is_cuda_array(out):
+        out = as_device_array(out)
+    elif out is not None and not isinstance(out, np.ndarray):
+        raise ArgumentError(f"{name}(out=...): {a_class(type(out))} is not an array")
+    if out is not None and out.shape != shape:
+        raise ShapeError(f"{name}(out=...): the result has the shape {shape}, and out {out.shape}")
+    if out is not None and not np.can_cast(dtype, out.dtype, "same_kind"):
+        raise ArgumentError(f"{name}(out=...): the result is {dtype}, which an array of {out.dtype} cannot hold")
+    return out
+
+
+def put(out: Any, made: DeviceArray, stream: Any) -> Any:
+    """Return out, with what the kernel made."""
+    if isinstance(out, DeviceArray) and made._memory is out._memory:
         return out
+    result: Any = made
+    if out.dtype != made.dtype:
+        result = result.copy_to_host(stream=stream).astype(out.dtype)
+    if isinstance(out, DeviceArray):
+        out.copy_to_device(result, stream=stream)
+    elif isinstance(result, DeviceArray):
+        result.copy_to_host(out, stream=stream)
+    else:
+        out[...] = result
+    return out
+
+
+def repeated(array: DeviceArray, shape: _Shape) -> DeviceArray:
+    """Return a view of another shape, with the array's one item, or its items, repeated along what is new."""
+    ghost = array._ghost
+    missing = len(shape) - ghost.ndim
+    strides = [
+        ghost.strides[axis - missing] if axis >= missing and ghost.shape[axis - missing] == size else 0
+        for axis, size in enumerate(shape)
+    ]
+    return array._viewed(np.lib.stride_tricks.as_strided(ghost, shape, strides))
 
 
 def check_keywords(name: str, keywords: Mapping[str, Any]) -> None:
@@ -145,19 +154,12 @@ def check_keywords(name: str, keywords: Mapping[str, Any]) -> None:
         raise ArgumentError(f"{name}({unknown[0]}=...): ufuncs of kernels take the keywords out and stream only")
 
 
-def inputs_apart(args: tuple[Any, ...], count: int, keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return a generalized ufunc's arguments; of the first count, its inputs, copies of those that it overwrites."""
-    for arg in (*args, keywords.get("out")):
-        refuse_masked(arg)
-    results = [one for one in (*args[count:], keywords.get("out")) if isinstance(one, DeviceArray)]
-
-    def apart(arg: Any) -> Any:
-        if not isinstance(arg, DeviceArray):
-            return arg
-        overwritten = any(np.may_share_memory(arg._ghost, one._ghost) for one in results)
-        return copied(arg, keywords.get("stream", 0)) if overwritten else arg
-
-    return (*map(apart, args[:count]), *args[count:])
+def apart(arg: Any, results: Iterable[Any], stream: Any) -> Any:
+    """Return an input, or a copy if it is where one of the results is written."""
+    if not isinstance(arg, DeviceArray):
+        return arg
+    written = (one for one in results if isinstance(one, DeviceArray))
+    return copied(arg, stream) if any(np.may_share_memory(arg._ghost, one._ghost) for one in written) else arg
 
 
 def reducible(name: str, functions: Mapping[Any, Any], arg: Any, stream: Any) -> Any:
@@ -195,5 +197,6 @@ def _apart(read: DeviceArray, written: DeviceArray) -> bool:
     return (same and first.ctypes.data == second.ctypes.data) or not np.may_share_memory(first, second)
 
 
-def _said(types: Iterable[Any]) -> str:
+def said(types: Iterable[Any]) -> str:
+    """Return how messages show the types of a call's arguments."""
     return f"({', '.join(str(np.dtype(one)) for one in types)})"

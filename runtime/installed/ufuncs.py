@@ -19,13 +19,13 @@ import numpy as np
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.signatures.text import parsed
+from gridjit.runtime.installed.gufunc_call import GUFuncCall
 from gridjit.runtime.installed.replaced import Replaced
 from gridjit.runtime.installed.ufunc_call import (
     SIGNATURES,
     UFuncCall,
-    check_keywords,
-    inputs_apart,
     reducible,
+    repeated,
 )
 from gridjit.runtime.jit import jit
 from gridjit.runtime.memory.create import as_device_array, device_array, to_device
@@ -64,6 +64,7 @@ def guvectorize(ftylist: Any, signature: str, **kws: Any) -> Callable[[Callable[
 
         @cuda.guvectorize(["void(float64[:], float64[:])"], "(n)->()")
         def total(x, out):
+            out[0] = 0
             for value in x:
                 out[0] += value
     """
@@ -121,7 +122,7 @@ def builders() -> SimpleNamespace:
         def _broadcast(self, arys: list[Any]) -> list[Any]:
             # Not numba-cuda's: it matches axes from the left, so that (4,) with (3, 4) repeats the first item.
             shape = module.deviceufunc._multi_broadcast(*(ary.shape for ary in arys))
-            return [_broadcast(a, shape) if self.is_device_array(a) else np.broadcast_to(a, shape) for a in arys]
+            return [repeated(a, shape) if self.is_device_array(a) else np.broadcast_to(a, shape) for a in arys]
 
     class UFunc(_Pickled, module.CUDAUFuncDispatcher):  # type: ignore[misc,name-defined]
         def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -136,14 +137,7 @@ def builders() -> SimpleNamespace:
     class GUFunc(_Pickled, module.CUDAGeneralizedUFunc):  # type: ignore[misc,name-defined]
         def __call__(self, *args: Any, **keywords: Any) -> Any:
             """Return the result, or several. out: where it goes. stream: where the kernel runs."""
-            check_keywords(self.__name__, keywords)
-            return super().__call__(*inputs_apart(args, self.engine.nin, keywords), **keywords)
-
-        def _broadcast_scalar_input(self, ary: DeviceArray, shape: int) -> DeviceArray:
-            return _broadcast(ary.reshape(1), (shape,))
-
-        def _broadcast_add_axis(self, ary: DeviceArray, newshape: tuple[int, ...]) -> DeviceArray:
-            return _broadcast(ary, newshape)
+            return GUFuncCall.of(self.__name__, self.kernelmap, self.engine, keywords).result(args)
 
     class Vectorize(module.CUDAVectorize):  # type: ignore[misc,name-defined]
         def _compile_core(self, sig: Any) -> tuple[Any, Any]:
@@ -210,14 +204,3 @@ def _result(function: Any, sig: Any) -> Any:
 
         under_numba.place()
     return numba_jit(sig, device=True)(function).overloads[sig.args].signature.return_type
-
-
-def _broadcast(array: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
-    """Return a view of another shape, with the array's one item, or its items, repeated along what is new."""
-    ghost = array._ghost
-    missing = len(shape) - ghost.ndim
-    strides = [
-        ghost.strides[axis - missing] if axis >= missing and ghost.shape[axis - missing] == size else 0
-        for axis, size in enumerate(shape)
-    ]
-    return array._viewed(np.lib.stride_tricks.as_strided(ghost, shape, strides))

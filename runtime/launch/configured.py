@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable, Iterable, MutableSequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gridjit.compiler.errors import ArgumentError, shown
+from gridjit.compiler.errors import ArgumentError, not_called, shown
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.runtime.attention import watchers
 from gridjit.runtime.launch.dispatch import launch
@@ -37,10 +37,13 @@ class ConfiguredKernel:
     launcher: Launcher
     watched: bool
 
+    def __init__(self) -> None:
+        raise not_called("ConfiguredKernel", "kernel[griddim, blockdim] makes one")
+
     @classmethod
     def of(cls, launcher: Launcher) -> ConfiguredKernel:
         """Return a new configured kernel over what equal ones share."""
-        made = cls()
+        made = object.__new__(cls)
         made.launcher = launcher
         made.watched = False
         if launcher.native is not None and launcher.fast is not None:

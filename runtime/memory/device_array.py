@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError, a_class
+from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError, a_class, not_called
 from gridjit.compiler.item_types import item_type
 from gridjit.compiler.signature import ArrayType, Signature
 from gridjit.runtime.args.staging import refuse_masked
@@ -38,7 +38,9 @@ class DeviceArray(ArrayFacts):
     # _parameters: the packed launch parameters, read by machine code; _kind: tells it which code fits.
     __slots__ = ("__weakref__", "_ghost", "_kind", "_memory", "_parameters", "stream")
 
-    def __init__(self, memory: Memory, ghost: Array, stream: StreamLike = 0) -> None:
+    def __init__(self, memory: Memory | None = None, ghost: Array | None = None, stream: StreamLike = 0) -> None:
+        if memory is None or ghost is None:
+            raise not_called("DeviceArray", "cuda.device_array(shape, dtype) and cuda.to_device(array) make arrays")
         self._memory = memory
         self._parameters = descriptor(ghost)
         self._kind = kind_of(ghost, memory.device)

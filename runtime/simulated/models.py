@@ -8,11 +8,13 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from gridjit.compiler.errors import ConfigError, DeviceError
+from gridjit.printable import printable
 from gridjit.runtime.simulated.answers import ALIASES, EVERY, HOPPER, UNASKED
 from gridjit.values import dataclass
 
@@ -149,14 +151,38 @@ def known() -> dict[str, DeviceModel]:
 
 
 def model(wanted: str | None) -> DeviceModel:
-    """Return the model of a name ("a100"), of a JSON file, or the default; raises ConfigError for anything else."""
+    """Return the model of a name ("a100", or the device's own), of a JSON file, or the default.
+
+    Raises ConfigError for anything else, and for what may be several.
+    """
     text = wanted or DEFAULT
-    if text.endswith(".json") or os.sep in text:
+    if is_file(text):
         return _read(Path(text).expanduser())
-    found = known().get(text.lower().replace("-", "").replace("_", "").replace(" ", ""))
+    models = known()
+    names = {**{_plain(one.name): one for one in models.values()}, **models}
+    found = names.get(_plain(text))
     if found is None:
-        raise ConfigError(f"GRIDJIT_HOST_DEVICE={text}: give one of {', '.join(known())}, or the path of a JSON file")
+        raise ConfigError(f"GRIDJIT_HOST_DEVICE={printable(text)}: {_meant(text, models)}")
     return found
+
+
+def is_file(text: str) -> bool:
+    """Return whether a text that names a device is the path of a file."""
+    return text.endswith(".json") or os.sep in text
+
+
+def _plain(name: str) -> str:
+    """Return a name as names are compared: however its words are separated, and without the maker's."""
+    return re.sub(r"[\s_-]", "", name.lower()).removeprefix("nvidia").removeprefix("geforce")
+
+
+def _meant(text: str, models: Mapping[str, DeviceModel]) -> str:
+    """Return which devices may have been meant, those first that have the text in their names, and what there is."""
+    word, by_name = _plain(text), {name: _plain(one.name) for name, one in models.items()}
+    near = [name for name, full in by_name.items() if word and (word in name + full or name in word)]
+    near = near or difflib.get_close_matches(word, by_name)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    return f"{meant}give one of {', '.join(models)}, or the path of a JSON file"
 
 
 def _read(path: Path) -> DeviceModel:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import GridjitError, LaunchNeededError
+from gridjit.compiler.errors import ConfigError, GridjitError, LaunchNeededError
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.launch_config import LaunchConfig, as_launch_config
@@ -40,6 +40,7 @@ class Compilation:
 
     py_func: Callable[..., Any]
     options: Options
+    parameter_names: tuple[str, ...]
     marks: tuple[str, ...]
     declared: tuple[Signature, ...]
     background: bool | None
@@ -50,7 +51,10 @@ class Compilation:
 
     @for_users
     def compile(
-        self, sig: SignatureLike, config: LaunchConfig | LaunchShape | None = None, target: str | None = None
+        self,
+        sig: SignatureLike | None = None,
+        config: LaunchConfig | LaunchShape | None = None,
+        target: str | None = None,
     ) -> Artifact:
         """Compile ahead of any launch and return the artifact; it goes through the same cache.
 
@@ -61,6 +65,12 @@ class Compilation:
 
             scale.compile("void(float32[::1], float32)", config=(8, 128), target="sm_90").image
         """
+        if sig is None:
+            raise ConfigError(
+                f"{self.py_func.__qualname__}.compile(): give the types of its arguments "
+                f"({', '.join(self.parameter_names)}), as in "
+                'compile("void(float32[::1], int64)"), or launch it: that compiles it for what it is given'
+            )
         launch = Launch(config=as_launch_config(self.py_func.__qualname__, config))
         return self._specialized(session(), _signature(sig), self.target_for(target), launch).artifact
 

@@ -45,7 +45,10 @@ class TieredKernel(Kernel):
         return self._generic if found.tier == "generic" else self
 
     def compile(
-        self, sig: SignatureLike, config: LaunchConfig | LaunchShape | None = None, target: str | None = None
+        self,
+        sig: SignatureLike | None = None,
+        config: LaunchConfig | LaunchShape | None = None,
+        target: str | None = None,
     ) -> Artifact:
         """Compile ahead of any launch: the specialized code for a configuration, the generic code without one."""
         return super().compile(sig, config, target) if config else self._generic.compile(sig, None, target)

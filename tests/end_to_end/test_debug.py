@@ -92,11 +92,66 @@ def test_an_exception_names_kernel_block_thread_and_line() -> None:
         kernel[2, 32](x, 35)
 
 
-def test_a_division_by_zero_names_block_and_thread() -> None:
-    with pytest.raises(ZeroDivisionError, match=r"divides, tid=\[5, 0, 0\] ctaid=\[1, 0, 0\]"):
-        debugged(divides)[2, 32](np.arange(64), 37)
-
-
 def divides(x, zero):
     i = cuda.grid(1)
     x[i] = 100 // (x[i] - zero)
+
+
+def takes_a_rest(x, zero):
+    i = cuda.grid(1)
+    x[i] = 1
+    x[i] = 100 % (i - zero)
+
+
+def divides_floats(x, zero):
+    i = cuda.grid(1)
+    if i == zero:
+        x[i] /= np.float32(i - zero)
+
+
+def steps(x, zero):
+    i = cuda.grid(1)
+    x[i] = x[:: i - zero].size
+
+
+def divides_in_a_function(x, zero):
+    i = cuda.grid(1)
+    x[i] = divided(100, i - zero)
+
+
+@gridjit.jit(device=True, debug=True, opt=False)
+def divided(a, b):
+    return a // b
+
+
+@pytest.mark.parametrize(
+    ("function", "where", "below", "message"),
+    [
+        (divides, divides, 2, "integer division by zero"),
+        (takes_a_rest, takes_a_rest, 3, "integer modulo by zero"),
+        (divides_floats, divides_floats, 3, "division by zero"),
+        (steps, steps, 2, "slice step cannot be zero"),
+        (divides_in_a_function, divided.py_func, 2, "integer division by zero"),
+    ],
+)
+def test_an_operation_that_fails_names_its_line_block_and_thread(
+    function: Any, where: Any, below: int, message: str
+) -> None:
+    line = where.__code__.co_firstlineno + below
+    place = rf"In function '{where.__name__}', file test_debug\.py, line {line}, of .*{function.__name__}"
+    with pytest.raises(
+        (ZeroDivisionError, ValueError), match=rf"{place}, tid=\[5, 0, 0\] ctaid=\[1, 0, 0\]: {message}"
+    ):
+        debugged(function)[2, 32](np.arange(64), 37)
+
+
+def test_an_exception_of_numbas_own_code_does_not_name_numbas_file() -> None:
+    with pytest.raises(
+        ZeroDivisionError, match=r"^\S+raises_to_a_power, tid=\[5, 0, 0\] ctaid=\[1, 0, 0\]: 0 cannot be"
+    ):
+        debugged(raises_to_a_power)[2, 32](np.arange(64), 37)
+
+
+def raises_to_a_power(x, zero):
+    i = cuda.grid(1)
+    x[i] = (i - zero) ** -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,11 @@ ITEMS = np.zeros(3)
 @gridjit.jit
 def set_first(ITEMS):  # noqa: N803
     ITEMS[0] = 1
+
+
+@gridjit.jit
+def set_row(x):
+    x[cuda.grid(1)] = 1
 
 
 def array() -> gridjit.DeviceArray:
@@ -270,3 +276,86 @@ def test_what_a_callback_of_a_stream_raises_is_printed_and_the_program_goes_on(t
     assert done.stdout == "went on\n", done.stderr
     assert "KeyError: 'of the callback'" in done.stderr
     assert "TypeError" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: gridjit.Graph(), "gridjit.Graph(...): users do not call this class; gridjit.graph() makes graphs"),
+        (lambda: gridjit.Stream(), "gridjit.Stream(...): users do not call this class; gridjit.create_stream() makes"),
+        (lambda: gridjit.Event(), "gridjit.Event(...): users do not call this class; gridjit.create_event() makes"),
+        (lambda: gridjit.Kernel(adds), "gridjit.Kernel(...): users do not call this class; @gridjit.jit above a"),
+        (
+            lambda: gridjit.DeviceFunction(adds),
+            "gridjit.DeviceFunction(...): users do not call this class; @gridjit.jit(",
+        ),
+        (lambda: gridjit.DeviceArray(), "gridjit.DeviceArray(...): users do not call this class; cuda.device_array("),
+        (lambda: gridjit.ConfiguredKernel(), "gridjit.ConfiguredKernel(...): users do not call this class; kernel[gri"),
+    ],
+)
+def test_a_class_that_users_do_not_call_says_what_makes_its_objects(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(said)):
+        call()
+
+
+def test_a_compile_without_types_says_that_it_needs_them_and_of_which_arguments() -> None:
+    with pytest.raises(
+        ConfigError, match=r"set_first\.compile\(\): give the types of its arguments \(ITEMS\), as in co"
+    ):
+        set_first.compile()
+
+
+@pytest.mark.parametrize(
+    ("use", "name", "way_on"),
+    [
+        (lambda: cuda.grid(1), "cuda.grid, a thread's position in the grid,", ""),
+        (lambda: cuda.threadIdx.x, "cuda.threadIdx.x, a thread's position in its block,", ""),
+        (lambda: cuda.blockDim.x, "cuda.blockDim.x,", "use the blockdim that you launch with"),
+        (lambda: cuda.syncthreads(), "cuda.syncthreads,", "use cuda.synchronize(), which waits for launches"),
+        (lambda: cuda.atomic.add(ITEMS, 0, 1), "cuda.atomic.add,", "use NumPy, or a kernel of one thread"),
+        (lambda: cuda.shared.array(3, np.float32), "cuda.shared.array,", "use cuda.device_array(shape, dtype)"),
+        (lambda: cuda.const.array_like(ITEMS), "cuda.const.array_like,", "use cuda.to_device(array)"),
+        (lambda: cuda.shfl_sync(1, 2, 3), "cuda.shfl_sync", ""),
+        (lambda: cuda.popc(3), "cuda.popc", ""),
+        (lambda: set_row.py_func(ITEMS), "cuda.grid,", ""),
+        (lambda: getattr(gridjit.griddepcontrol, "wait")(), "griddepcontrol.wait", ""),  # noqa: B009
+    ],
+)
+def test_a_name_of_kernels_in_plain_python_says_what_it_is_and_how_to_go_on(
+    use: Callable[[], Any], name: str, way_on: str
+) -> None:
+    with pytest.raises(NotImplementedError, match=re.escape(name)) as refused:
+        use()
+    assert isinstance(refused.value, gridjit.GridjitError)
+    said = str(refused.value)
+    assert (
+        "was used outside a kernel: it works only while a kernel runs. Use it in a function that is decorated" in said
+    )
+    assert said.endswith(f"; outside kernels, {way_on}" if way_on else "kernel[griddim, blockdim](...)")
+
+
+def test_programs_may_look_at_names_of_kernels_without_an_error() -> None:
+    assert repr(cuda.threadIdx) and dict(inspect.getmembers(cuda.threadIdx))
+    assert not hasattr(cuda.threadIdx, "x")
+    assert inspect.getdoc(cuda.atomic.add) and inspect.signature(cuda.shared.array).parameters
+
+
+@pytest.mark.parametrize(
+    ("seed", "said"),
+    [
+        ("today", "seed='today': give a whole number below 2**64; of a text, zlib.crc32(text.encode()) is one"),
+        (None, "seed=None: give a whole number below 2**64"),
+        (1 << 64, "seed=18446744073709551616: give a whole number below 2**64"),
+        (float("nan"), "seed=nan: give a whole number below 2**64"),
+        ([1, 2], "seed=[1, 2]: give a whole number below 2**64"),
+    ],
+)
+def test_a_seed_that_is_not_a_number_of_64_bits_is_refused_with_the_way_on(seed: Any, said: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{re.escape(said)}$"):
+        cuda.random.create_xoroshiro128p_states(4, seed=seed)
+
+
+@pytest.mark.parametrize(("seed", "same"), [(7.9, 7), (np.int32(7), 7), (-1, (1 << 64) - 1), (True, 1)])
+def test_numbers_of_any_kind_are_seeds(seed: Any, same: int) -> None:
+    one, other = (cuda.random.create_xoroshiro128p_states(4, seed=value) for value in (seed, same))
+    assert one.copy_to_host().tolist() == other.copy_to_host().tolist()

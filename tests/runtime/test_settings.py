@@ -18,7 +18,7 @@ from gridjit.runtime.settings import MOST, VARIABLES, Settings, settings, unknow
 ROOT = Path(__file__).parents[2]
 NAMES = [one.name for one in VARIABLES]
 SWITCHES = [name for name, words in WORDS.items() if words.accepts.startswith("1 or 0")]
-# Of each kind of text, what is not accepted; paths and devices may be anything until they are used.
+# Of each kind of text, what is not accepted; paths may be anything until they are used.
 WRONG = {
     **dict.fromkeys(SWITCHES, ("maybe", "2", "everything", "enabled", "-1", "\x1b[2J")),
     "GRIDJIT_TARGET": ("gpu", "sm_90", "HOST "),
@@ -27,6 +27,7 @@ WRONG = {
     "GRIDJIT_COMPILE_PROCESSES": ("-1", "all", "²", "65537"),
     "GRIDJIT_HOST_THREADS": ("0", "²", "1_0", "65537", "9" * 5000),
     "GRIDJIT_HOST_DEVICES": ("0", "two"),
+    "GRIDJIT_HOST_DEVICE": ("RTX", "h", "h1000", "sm_90", "\x1b[2J", "nowhere/none.json", "nowhere.json"),
     "GRIDJIT_HOST_PATIENCE": ("-1", "nan", "inf", "long"),
     "GRIDJIT_HOST_CHECKS": ("leaks", "bounds;races", ","),
     "GRIDJIT_LOG": ("everything", "compile", "1", "compiles everything", ","),
@@ -46,7 +47,7 @@ def test_a_value_that_is_not_accepted_is_an_error_with_variable_value_and_what_i
         Settings.of({name: text})
     said = str(caught.value)
     assert said.startswith(f"{name}=") and said.isprintable()
-    assert WORDS[name].accepts in said or "is not one of" in said
+    assert WORDS[name].accepts in said or "is not one of" in said or "h100" in said
 
 
 @pytest.mark.parametrize("name", SWITCHES)
@@ -75,17 +76,24 @@ def test_a_size_has_a_unit_or_none(text: str, size: int) -> None:
     assert Settings.of({"GRIDJIT_CACHE_SIZE": text}).cache_bytes == size
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("GRIDJIT_LOG", "everything", "'everything' is not one of compiles, none"),
+        ("GRIDJIT_HOST_DEVICE", "RTX", r"did you mean rtx4090\? give one of h100, "),
+    ],
+)
 def test_a_wrong_value_is_an_error_of_the_launch_and_not_of_the_import(
-    monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]
+    name: str, text: str, said: str, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]
 ) -> None:
-    monkeypatch.setenv("GRIDJIT_LOG", "everything")
+    monkeypatch.setenv(name, text)
     restart()
 
     @gridjit.jit(target="host")
     def kernel(x):
         x[0] = 1
 
-    with pytest.raises(gridjit.ConfigError, match="GRIDJIT_LOG=everything: 'everything' is not one of compiles, none"):
+    with pytest.raises(gridjit.ConfigError, match=f"{name}={text}: {said}"):
         kernel[1, 1](np.ones(1))
 
 

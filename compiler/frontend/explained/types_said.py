@@ -69,6 +69,7 @@ _WRITTEN: Final[tuple[tuple[str, Written], ...]] = (
     (r"\bunicode_type\b", "str"),
     (r"\b[nN]one\b(?! of)", "None"),
     (r"OptionalType\(([^()]+)\)|\?\((\w+)\)", r"\1\2 or None"),
+    (r"type\(\w*Dispatcher\(<function closure\.<locals>\._lambda_ at 0x[0-9a-f]+>\)\)", "a lambda"),
     (r"(?:recursive\()?type\(\w*Dispatcher\(<function ([\w.<>]+) at 0x[0-9a-f]+>\)\)\)?", r"the function \1"),
     (r"\w*Dispatcher\(<function ([\w.<>]+) at 0x[0-9a-f]+>\)", r"the function \1"),
     (r"Module\(<module '([\w.]+)'[^>]*>\)", r"module \1"),

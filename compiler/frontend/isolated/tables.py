@@ -33,15 +33,44 @@ def number(record: Isolation, exception: Any, arguments: Any, location: Any) -> 
 
 
 def number_exceptions(record: Isolation) -> None:
-    """Number exceptions by what they are: numba-cuda counts from 1 in every function, so callees' codes collide."""
+    """Number exceptions by what they are: numba-cuda counts from 1 in every function, so callees' codes collide.
+
+    A place is one in the user's source. numba-cuda gives operations, such as a division by zero, none.
+    """
+    from numba.cuda import lowering
     from numba.cuda.core import callconv
 
+    lowered: list[Any] = []
+
+    def lower_block(lower: Any, block: Any) -> None:
+        lowered.append(lower)
+        try:
+            lower_original(lower, block)
+        finally:
+            lowered.pop()
+
     def add(helper: Any, exception: Any, arguments: Any, location: Any) -> int:
-        code = number(record, exception, arguments, location)
+        place = _users_place(lowered[-1], location) if lowered else location
+        code = number(record, exception, arguments, place)
         helper.exceptions[code] = record.exceptions[code]
         return code
 
+    lower_original = replace(lowering.BaseLower, "lower_block", lower_block)
     replace(callconv._MinimalCallHelper, "_add_exception", add)
+
+
+def _users_place(lower: Any, location: Any) -> tuple[str, str, int] | None:
+    """Return an exception's place, as numba writes it; None in numba's own functions, whose places tell users nothing.
+
+    Without one, it is the line that is being lowered, in debug code only: the keys of other code do not hold its lines.
+    """
+    identity = lower.func_ir.func_id
+    if is_numbas(identity.func):
+        return None
+    if location is None and lower.flags.error_model == "python":
+        return identity.func_name, lower.loc.filename, lower.loc.line
+    place: tuple[str, str, int] | None = location
+    return place
 
 
 def empty(record: Isolation, dispatcher: Any) -> None:

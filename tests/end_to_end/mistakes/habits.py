@@ -3,10 +3,11 @@
 # mypy: ignore-errors
 # ruff: noqa
 
+import functools
 import logging
 import math
 import sys
-from enum import Enum
+from enum import Enum, IntEnum
 
 import numpy as np
 from numba import float32, prange
@@ -21,6 +22,13 @@ LOG = logging.getLogger(__name__)
 
 class Color(Enum):
     RED = 1
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+LEVELS = [1, 2, 3]
 
 
 class Parameters:
@@ -248,3 +256,38 @@ def place_without_an_axis(out):
 def unrolled_loop(out):
     for x in cuda.literal_unroll((1, 2.5)):
         out[0] += x
+
+
+@mistake(FLOATS)
+def int_enum_member(out):
+    out[0] = Level.LOW
+
+
+@mistake(FLOATS)
+def plain_enum_member(out):
+    out[0] = Color.RED
+
+
+@mistake(FLOATS)
+def axis_added_alone(out):
+    out[0] = out[None][0, 0]
+
+
+@mistake(FLOATS)
+def method_of_a_global_list(out):
+    out[0] = LEVELS.index(2)
+
+
+@mistake(FLOATS)
+def item_of_a_mask(out):
+    out[0] = out[out > 0][0]
+
+
+@mistake(FLOATS)
+def text_of_a_number(out):
+    out[0] = str(out[0])
+
+
+@mistake(FLOATS)
+def reduced_by_a_lambda(out):
+    out[0] = functools.reduce(lambda a, b: a + b, (1, 2))

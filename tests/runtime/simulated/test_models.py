@@ -53,9 +53,30 @@ def test_a_device_is_found_however_its_name_is_written(written: str) -> None:
     assert model(written).name == "NVIDIA GeForce RTX 4090"
 
 
-def test_an_unknown_device_is_refused_with_the_known_ones_named() -> None:
-    with pytest.raises(ConfigError, match="GRIDJIT_HOST_DEVICE=h1000: give one of h100, h200, a100, rtx4090, t4"):
-        model("h1000")
+@pytest.mark.parametrize("name", sorted(known()))
+def test_a_device_is_found_by_the_name_that_it_reports(name: str) -> None:
+    assert model(known()[name].name) == known()[name]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("RTX", "did you mean rtx4090? "),
+        ("4090", "did you mean rtx4090? "),
+        ("h", "did you mean h100 or h200? "),
+        ("h1000", "did you mean h100? "),
+        ("A100-80GB", "did you mean a100? "),
+        ("a10", "did you mean a100? "),
+        ("mi300", ""),
+    ],
+)
+def test_an_unknown_or_ambiguous_device_is_refused_with_the_near_and_the_known_ones_named(
+    text: str, meant: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        model(text)
+    known_ones = "give one of h100, h200, a100, rtx4090, t4, or the path of a JSON file"
+    assert str(refused.value) == f"GRIDJIT_HOST_DEVICE={text}: {meant}{known_ones}"
 
 
 def test_what_is_not_known_of_a_device_is_an_error_that_says_how_to_give_it() -> None:

@@ -6,6 +6,7 @@ import ast
 import builtins
 import re
 from collections import Counter
+from enum import Enum
 from types import CodeType
 from typing import Final
 
@@ -382,11 +383,11 @@ def cast(failure: Failure) -> Finding | None:
     if (found := _CAST.match(failure.words)) is None:
         return None
     advice = "It is a tuple: give one number." if found["one"].startswith("(") else ""
-    return Finding(
-        sentence=f"{found['one']} cannot be converted to {found['other']}",
-        advice=advice,
-        node=next(failure.source.of(ast.Call), None),
-    )
+    node: ast.AST | None = next(failure.source.of(ast.Call), None)
+    member = next((one for one in failure.source.of(ast.Attribute) if isinstance(failure.value(one), Enum)), None)
+    if member is not None and found["one"].startswith("enum "):
+        node, advice = member, f"Write its number: {text_of(member)}.value"
+    return Finding(sentence=f"{found['one']} cannot be converted to {found['other']}", advice=advice, node=node)
 
 
 RULES = (

@@ -17,6 +17,8 @@ _INDEX: Final = re.compile(r"-?\d+|u?int(?:p|\d+)?|bool|True|False|slice.*|ellip
 _UNALIGNED: Final = re.compile(r"(?P<field>\w+) of type (?P<type>\S+) is not aligned$")
 _STORED: Final = re.compile(r"cannot store (?:double|float) to i\d+\*")
 _DIMENSIONS: Final = ("threadIdx", "blockIdx", "blockDim", "gridDim")
+# Functions of Python's that make a text of a value.
+_TEXTS_OF: Final = (str, repr, format, hex, bin, oct, chr)
 _TEXTS: Final = re.compile(r"<U\d+")
 
 
@@ -34,7 +36,8 @@ def items(failure: Failure) -> Finding | None:
     name = text_of(node.value) if node is not None else "this"
     refused = _not_indexed(name, owner) or _wrong_index(name, owner, index, failure)
     if refused is None and operation.name.endswith("setitem"):
-        refused = _read_only(name, owner, failure) or _not_called(failure) or _wrong_value(owner, value[0])
+        refused = _read_only(name, owner, failure) or _not_called(failure) or _text_made(failure)
+        refused = refused or _wrong_value(owner, value[0])
     sentence, advice = refused or (f"{name}, a {owner}, cannot be indexed with {index}", "")
     return Finding(sentence=sentence, advice=advice, node=node)
 
@@ -139,6 +142,14 @@ def _not_called(failure: Failure) -> tuple[str, str] | None:
     return None
 
 
+def _text_made(failure: Failure) -> tuple[str, str] | None:
+    """Return what is wrong where a text is made of a number, and assigned."""
+    for node in failure.source.of(ast.Assign):
+        if isinstance(node.value, ast.Call) and failure.value(node.value.func) in _TEXTS_OF:
+            return f"{text_of(node.value)} makes a string, which kernels cannot do", "Assign the number itself."
+    return None
+
+
 def _wrong_value(owner: str, value: str) -> tuple[str, str]:
     item = owner.partition("[")[0]
     if is_array(value):
@@ -149,6 +160,8 @@ def _wrong_value(owner: str, value: str) -> tuple[str, str]:
         return f"None is assigned to an item of {owner}", "A function without a return statement returns None, too."
     if "complex" in value:
         return f"a {value} cannot be stored as {item}", "Take its .real or .imag, or abs(...) of it."
+    if value.startswith("enum "):
+        return f"{value} cannot be stored as {item}", "Write its number, with .value behind its name."
     kind = "string" if _TEXTS.match(owner) else "number"
     return f"{value} cannot be stored as {item}", f"Assign a {kind}: an item of {owner} is one {item}."
 

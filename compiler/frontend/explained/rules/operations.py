@@ -70,6 +70,8 @@ def allocation(failure: Failure) -> Finding | None:
     if _RETURNED in failure.words:
         return _returned_array(failure)
     allocates = _allocates(failure)
+    if (method := _of_a_container(failure, allocates)) is not None:
+        return method
     name = text_of(allocates.func) if isinstance(allocates, ast.Call) else ""
     if name.endswith("const.array_like"):
         return Finding(
@@ -80,6 +82,8 @@ def allocation(failure: Failure) -> Finding | None:
     instead = ITEM if isinstance(allocates, ast.BinOp | ast.UnaryOp) or ".atomic." in name else _ARRAYS
     if name.startswith(("np.", "numpy.")) and (numbers := _OF_NUMBERS.get(name.rpartition(".")[2])):
         instead = f"Of numbers, write {numbers}."
+    if isinstance(allocates, ast.Subscript):
+        instead = "Let each thread look at one item: if x[i] > 0: ..."
     if isinstance(allocates, ast.List) and isinstance(next(failure.source.of(ast.Slice), None), ast.Slice):
         instead = "Write a tuple."
     return Finding(
@@ -87,6 +91,15 @@ def allocation(failure: Failure) -> Finding | None:
         advice=f"{instead} {_ENABLE}.",
         node=allocates,
     )
+
+
+def _of_a_container(failure: Failure, call: ast.AST | None) -> Finding | None:
+    """A method of a list that is a global."""
+    owner = call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
+    if owner is None or not isinstance(kept := failure.value(owner), list | dict | set):
+        return None
+    sentence = f"{text_of(owner)!r} is a {type(kept).__name__}, which kernels cannot use"
+    return Finding(sentence=sentence, advice="Use a tuple or a NumPy array, and a loop.", node=owner)
 
 
 def builtin(failure: Failure) -> Finding | None:
@@ -109,10 +122,17 @@ def _returned_array(failure: Failure) -> Finding:
 
 
 def _allocates(failure: Failure) -> ast.AST | None:
-    """Return the expression of a line that makes an array: a call, a list, or an operator."""
+    """Return the expression of a line that makes an array: a call, a mask as an index, a list, or an operator."""
     if (call := _called(failure)) is not None:
         return call
+    if (masked := _masked(failure)) is not None:
+        return masked
     return next((node for node in failure.source.nodes if isinstance(node, ast.BinOp | ast.UnaryOp | ast.List)), None)
+
+
+def _masked(failure: Failure) -> ast.Subscript | None:
+    """Return the expression that takes those items of an array for which a comparison is true."""
+    return next((one for one in failure.source.of(ast.Subscript) if isinstance(one.slice, ast.Compare)), None)
 
 
 def truth(failure: Failure) -> Finding | None:
@@ -152,7 +172,23 @@ def undefined_method(failure: Failure) -> Finding | None:
         given = ", ".join(map(text_of, node.args))  # numba's own words may name a type that it tried instead
         sentence = f"{text_of(node.func)} does not take the type{'s' * (len(node.args) > 1)} of {given or 'nothing'}"
         return Finding(sentence=sentence, advice="Convert what is given, as in int(x).", node=node)
-    return Finding(sentence=f"{text_of(node) or found['name']} is not available in kernels", advice=_NUMPYS, node=node)
+    return _new_axis(failure) or Finding(
+        sentence=f"{text_of(node) or found['name']} is not available in kernels", advice=_NUMPYS, node=node
+    )
+
+
+def _new_axis(failure: Failure) -> Finding | None:
+    """An array that is indexed with None alone."""
+    for node in failure.source.of(ast.Subscript):
+        index = node.slice
+        is_none = isinstance(index, ast.Constant) and index.value is None
+        if is_none or (isinstance(index, ast.Attribute) and index.attr == "newaxis"):
+            return Finding(
+                sentence=f"{text_of(node)} is not possible in a kernel",
+                advice=f"Write the other axes, too: {text_of(node.value)}[{text_of(index)}, :]",
+                node=node,
+            )
+    return None
 
 
 def operators(failure: Failure) -> Finding | None:

@@ -38,7 +38,7 @@ def with_memory(
     leads.
     """
     users = users_of(lines)
-    loads: dict[str, list[tuple[int, Line]]] = {}
+    loads: dict[str, list[tuple[int, Instruction]]] = {}
     for place, line in enumerate(lines):
         if line.operation == "load":
             loads.setdefault(_memory(line, origins), []).append((place, line))
@@ -57,7 +57,7 @@ def with_memory(
     return users
 
 
-def _by_block(loads: Iterable[tuple[int, Line]]) -> dict[int, list[tuple[int, str]]]:
+def _by_block(loads: Iterable[tuple[int, Instruction]]) -> dict[int, list[tuple[int, str]]]:
     """Return the places and names of some loads, by the block that they are in."""
     found: dict[int, list[tuple[int, str]]] = {}
     for place, line in loads:

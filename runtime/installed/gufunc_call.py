@@ -1,0 +1,186 @@
+"""GUFuncCall: a call of a generalized ufunc, from its arguments to its results.
+
+As in NumPy, the first signature is chosen that takes every argument without losing precision, the axes that are left
+over are broadcast, and a result may go to an array of another type that can hold it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gridjit.compiler.errors import ArgumentError, ShapeError
+from gridjit.runtime.args.staging import refuse_masked
+from gridjit.runtime.installed.ufunc_call import (
+    _Shape,
+    apart,
+    as_result,
+    check_keywords,
+    copied,
+    put,
+    repeated,
+    said,
+)
+from gridjit.runtime.memory.create import as_device_array, device_array, to_device
+from gridjit.runtime.memory.device_array import DeviceArray
+from gridjit.runtime.numba_names.functions import is_cuda_array
+from gridjit.values import dataclass
+
+# The kinds of NumPy's types that hold what a number of Python's is, whatever its value.
+_WEAK: Mapping[type, str] = {int: "iufc", float: "fc", complex: "c"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GUFuncCall:
+    """A call whose keywords were read. kernels: by the types of the inputs, those of the results and a kernel.
+
+    inputs_axes, results_axes: the names of the axes that the function sees of each.
+    """
+
+    name: str
+    kernels: Mapping[tuple[Any, ...], tuple[tuple[Any, ...], Any]]
+    inputs_axes: Sequence[Sequence[str]]
+    results_axes: Sequence[Sequence[str]]
+    out: Any = None
+    stream: Any = 0
+
+    @classmethod
+    def of(cls, name: str, kernels: Mapping[Any, Any], engine: Any, keywords: Mapping[str, Any]) -> GUFuncCall:
+        """Return the call with the keywords of a user; raises ArgumentError for one that ufuncs do not take."""
+        check_keywords(name, keywords)
+        given = {"out": keywords.get("out"), "stream": keywords.get("stream", 0)}
+        return cls(name=name, kernels=kernels, inputs_axes=engine.sin, results_axes=engine.sout, **given)
+
+    def result(self, args: tuple[Any, ...]) -> Any:
+        """Return the result, or several: where `out` says, else new arrays, on the device if an argument is there."""
+        inputs, outs = self._apart(args)
+        types = self._signature(inputs)
+        result_types, kernel = self.kernels[types]
+        arrays = [_array(arg, kind) for arg, kind in zip(inputs, types, strict=True)]
+        loop, sizes = self._shapes(arrays)
+        shapes = [(*loop, *(sizes[axis] for axis in axes)) for axes in self.results_axes]
+        targets = [
+            as_result(self.name, out, shape, kind) for out, shape, kind in zip(outs, shapes, result_types, strict=True)
+        ]
+        made = [
+            self._written(target, shape, kind, len(loop))
+            for target, shape, kind in zip(targets, shapes, result_types, strict=True)
+        ]
+        if count := math.prod(loop):
+            given = [
+                self._repeated(apart(array, made, self.stream), kind, loop, len(axes))
+                for array, kind, axes in zip(arrays, types, self.inputs_axes, strict=True)
+            ]
+            written = [one.reshape(count, *one.shape[len(loop) :]) for one in made]
+            kernel.forall(count, stream=self.stream)(*given, *written)
+        on_device = any(isinstance(array, DeviceArray) for array in arrays)
+        results = [self._delivered(*one, on_device) for one in zip(targets, made, strict=True)]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _apart(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+        """Return the inputs, and where the results go: None for each that has no place."""
+        takes, gives = len(self.inputs_axes), len(self.results_axes)
+        outs = list(args[takes:])
+        if self.out is not None:
+            if outs:
+                raise ArgumentError(f"{self.name}: out is given twice, by position and by keyword")
+            outs = list(self.out) if isinstance(self.out, tuple) else [self.out]
+        if len(args) < takes or len(outs) not in (0, gives):
+            raise ArgumentError(
+                f"{self.name} takes {takes} argument{'s' * (takes != 1)}, and then, or as out=, {gives} for "
+                f"{'results' if gives > 1 else 'its result'}; {len(args)} given"
+            )
+        for arg in (*args, *outs):
+            refuse_masked(arg)
+        return [_known(arg) for arg in args[:takes]], outs or [None] * gives
+
+    def _signature(self, inputs: list[Any]) -> tuple[Any, ...]:
+        """Return the first signature that every input can be cast to safely; raises ArgumentError if there is none."""
+        weak = [type(arg) in _WEAK for arg in inputs]
+        if all(weak):
+            weak = [False] * len(inputs)
+        given = [type(arg) if one else _dtype(arg) for arg, one in zip(inputs, weak, strict=True)]
+        if not any(weak) and tuple(given) in self.kernels:
+            return tuple(given)
+        for types in self.kernels:
+            if all(map(_can_cast, given, types)):
+                return types
+        raise ArgumentError(
+            f"{self.name}{said(map(np.dtype, given))}: no signature takes these without losing precision; there are "
+            f"{', '.join(map(said, self.kernels))}. Convert, as in x.astype(numpy.{next(iter(self.kernels))[0]})"
+        )
+
+    def _shapes(self, arrays: list[Any]) -> tuple[_Shape, dict[str, int]]:
+        """Return the shape that the function is called over, and the sizes of the axes that it sees."""
+        sizes: dict[str, int] = {}
+        outer = []
+        for number, (array, axes) in enumerate(zip(arrays, self.inputs_axes, strict=True), 1):
+            if array.ndim < len(axes):
+                raise ShapeError(
+                    f"{self.name}: argument {number} has {array.ndim} ax{'i' if array.ndim == 1 else 'e'}s; its "
+                    f"signature, ({','.join(axes)}), needs {len(axes)}"
+                )
+            split = array.ndim - len(axes)
+            outer.append(array.shape[:split])
+            for axis, size in zip(axes, array.shape[split:], strict=True):
+                if sizes.setdefault(axis, size) != size:
+                    raise ShapeError(
+                        f"{self.name}: axis {axis} has {sizes[axis]} items in an argument before, and {size} in "
+                        f"argument {number}, whose shape is {array.shape}"
+                    )
+        try:
+            return np.broadcast_shapes(*outer), sizes
+        except ValueError:
+            shapes = ", ".join(str(array.shape) for array in arrays)
+            raise ShapeError(f"{self.name}: arrays of shapes {shapes} cannot be broadcast to one shape") from None
+
+    def _written(self, target: Any, shape: _Shape, kind: Any, axes: int) -> DeviceArray:
+        """Return the array that the kernel writes: the target itself, if it has the type and its axes can be one."""
+        is_it = isinstance(target, DeviceArray) and target.dtype == kind and (axes == 1 or target.is_c_contiguous())
+        return target if is_it else device_array(shape, kind, stream=self.stream)
+
+    def _repeated(self, array: Any, kind: Any, loop: _Shape, core: int) -> DeviceArray:
+        """Return an input on the device: one axis for all that the function is called over, then `core` of its own."""
+        if not isinstance(array, DeviceArray):
+            array = to_device(array, stream=self.stream)
+        elif array.dtype != kind:  # there is not a kernel that casts
+            array = to_device(array.copy_to_host(stream=self.stream).astype(kind), stream=self.stream)
+        outer, own = array.shape[: array.ndim - core], array.shape[array.ndim - core :]
+        if math.prod(outer) == 1:
+            return repeated(array.reshape(*own) if array.ndim > core else array, (math.prod(loop), *own))
+        if outer != loop:
+            array = repeated(array, (*loop, *own))
+        if len(loop) != 1:
+            whole = array if array.is_c_contiguous() else copied(array, self.stream)
+            array = whole.reshape(math.prod(loop), *own)
+        return array  # type: ignore[no-any-return]
+
+    def _delivered(self, target: Any, made: DeviceArray, on_device: bool) -> Any:
+        """Return a result where the user wants it."""
+        if target is not None:
+            return put(target, made, self.stream)
+        return made if on_device else made.copy_to_host(stream=self.stream)[()]
+
+
+def _known(arg: Any) -> Any:
+    """Return an argument as what its type is known of: an array on the device, a number of Python's, or of NumPy's."""
+    if isinstance(arg, DeviceArray) or is_cuda_array(arg):
+        return as_device_array(arg)
+    return arg if type(arg) in _WEAK else np.asarray(arg)
+
+
+def _dtype(arg: Any) -> Any:
+    return arg.dtype if hasattr(arg, "dtype") else np.asarray(arg).dtype
+
+
+def _can_cast(given: Any, wanted: Any) -> bool:
+    """Return whether an argument's type, or the class of a number of Python's, can be cast without losing precision."""
+    return wanted.kind in _WEAK[given] if given in _WEAK else bool(np.can_cast(given, wanted))
+
+
+def _array(arg: Any, kind: Any) -> Any:
+    """Return an argument as an array; one on the device as it is, any other with items of that type."""
+    return arg if isinstance(arg, DeviceArray) else np.asarray(arg, kind)
