@@ -117,6 +117,10 @@ class Watcher(Protocol):
         """Note that a launch is done, as it has returned."""
         ...
 
+    def gave(self, timeline: Timeline, stream: int) -> None:
+        """Note that a stream was given work of which it is not known what memory it uses: a graph."""
+        ...
+
     def used_in_place(self, ghost: Any) -> None:
         """Note that the host uses memory from now on; raises HazardError if a stream's work may still write it."""
         ...

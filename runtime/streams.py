@@ -268,11 +268,11 @@ class Stream(_Handle):
     def wait(self, other: Event | StreamLike) -> None:
         """Make the stream's later work wait for an event, or for the work that another stream has so far.
 
-        other: an Event, or a stream of any library.
+        other: an Event, or a stream of any library; None or 0: the thread's current one.
         """
         if isinstance(other, Event):
             other.wait(self)
-        elif (theirs := stream_handle(other)) != self.handle:
+        elif (theirs := _handle_here(other, self.timeline)) != self.handle:
             with new_event(self.timeline, timing=False) as event:
                 event._record(theirs)
                 event.wait(self)

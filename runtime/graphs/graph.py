@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError, not_called
 from gridjit.forking import lock, section
-from gridjit.runtime.attention import recorder_of, recorders
+from gridjit.runtime.attention import recorder_of, recorders, watchers
 from gridjit.runtime.current import current_stream
 from gridjit.runtime.graphs.kept import memory_in
 from gridjit.runtime.graphs.nodes import Node, Nodes
 from gridjit.runtime.graphs.recording import GraphRecording, RecordedNode, Unmoved
+from gridjit.runtime.queues.chosen import said_or_current
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import PER_THREAD, Stream, new_stream, stream_handle
 
@@ -119,19 +120,21 @@ class Graph:
     def launch(self, stream: StreamLike | None = None) -> None:
         """Run the graph in stream, after the stream's earlier work.
 
-        None: the stream that graph() was given, or else the thread's current stream.
+        None: the stream that graph() was given, or else the thread's current stream, as is 0.
         Raises LaunchError before it was recorded, DeviceError after it was closed.
         """
         runnable = self._runnable or self._live()
         if stream is None:
             stream = current_stream(self._device.timeline) if self._is_own else self.stream
-        handle = stream_handle(stream)
+        handle = stream_handle(said_or_current(stream, self._device.timeline))
         if recorders and recorder_of(self._device.timeline, handle) is not None:
             raise LaunchError(
                 f"stream 0x{handle:x} is being recorded, and a graph is not recorded into another: launch it before or "
                 "after, or record its work again"
             )
         runnable.launch(handle)
+        for watcher in watchers:
+            watcher.gave(self._device.timeline, handle)
 
     def update(self, node: Node | int | str, args: Sequence[Any]) -> None:
         """Have a kernel's node launched with other arguments from the next launch of the graph on.

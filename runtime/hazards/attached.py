@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gridjit.cache.store import Store
+from gridjit.compiler.errors import DeviceError
 from gridjit.runtime.attention import watchers
 from gridjit.runtime.hazards.checker import Checker
 from gridjit.runtime.hazards.clocks import Clock
@@ -99,8 +100,8 @@ def attach_to_timeline(checker: Checker, timeline: Any) -> None:
 
         _replace(timeline, name, called)
 
-    def waiting(name: str, what: Callable[..., Clock]) -> None:
-        """What is done by then is known before the wait; that it is, when the wait is over."""
+    def waiting(name: str, what: Callable[..., Clock], *, asks: bool = False) -> None:
+        """What is done by then is known before the wait; that it is, when the wait is over. asks: it does not wait."""
         call = getattr(timeline, name)
 
         @functools.wraps(call)
@@ -110,8 +111,11 @@ def attach_to_timeline(checker: Checker, timeline: Any) -> None:
             clock = what(*given)
             try:
                 result = call(*given)
+            except DeviceError:  # it cannot be waited for, so nobody did
+                raise
             except Exception:  # a kernel failed: that is known at its end
-                checker.seen(clock)
+                if not asks:
+                    checker.seen(clock)
                 raise
             if result is not False:
                 checker.seen(clock)
@@ -124,10 +128,10 @@ def attach_to_timeline(checker: Checker, timeline: Any) -> None:
     after("destroy_stream", lambda stream: checker.closed(timeline, stream))
     after("destroy_event", checker.event_gone)
     waiting("synchronize", lambda stream: checker.of_stream(timeline, stream))
-    waiting("done", lambda stream: checker.of_stream(timeline, stream))
+    waiting("done", lambda stream: checker.of_stream(timeline, stream), asks=True)
     waiting("synchronize_all", lambda: checker.of_all(timeline))
     waiting("synchronize_event", checker.of_event)
-    waiting("event_done", checker.of_event)
+    waiting("event_done", checker.of_event, asks=True)
     call_back = timeline.call_back
 
     def called_back(stream: int, function: Callable[[], None]) -> None:
@@ -170,7 +174,7 @@ def attach_to_space(checker: Checker, space: Any) -> None:
 
     def has_read(ghost: Array, values: Array, stream: Any) -> None:
         handle = noted(stream, "a copy to the host", None, ghost)
-        clock = checker.at(timeline, handle) if _is_awaited(space, values, handle) else {}
+        clock = checker.of_stream(timeline, handle) if _is_awaited(space, values, handle) else {}
         _quietly(read, ghost, values, stream)
         checker.seen(clock)
 

@@ -150,7 +150,7 @@ class Checker:
 
     def returned(self, launcher: Launcher, ready: Ready) -> None:
         """Note that a launch is done, as it has returned: it used host memory in place."""
-        self.seen(self.at(ready.loaded.device.timeline, stream_handle(launcher.stream)))
+        self.seen(self.of_stream(ready.loaded.device.timeline, stream_handle(launcher.stream)))
 
     def copy(self, timeline: Timeline, stream: int, what: str, written: Any, read: Any = None) -> None:
         """Note a copy or a fill between arrays of NumPy's, or ghosts; raises HazardError instead."""
@@ -314,10 +314,20 @@ class Checker:
 
         self.ended.append(end)
 
-    def recorded(self, timeline: Timeline, event: int, stream: int) -> None:
-        """Note that an event stands for what a stream was given so far."""
+    def gave(self, timeline: Timeline, stream: int) -> None:
+        """Note that a stream was given work of which it is not known what memory it uses."""
         with section(), self._lock:
-            self._events[event] = self.clocks.reached(self.line(timeline, stream))
+            self.clocks.act(self.line(timeline, stream))
+
+    def recorded(self, timeline: Timeline, event: int, stream: int) -> None:
+        """Note that an event stands for what a stream was given so far; in a graph, it is a point there alone."""
+        is_graphs = self._is_recorded(timeline, stream)
+        with section(), self._lock:
+            line = self.line(timeline, stream)
+            if is_graphs:
+                self._events.pop(event, None)
+            else:
+                self._events[event] = self.clocks.reached(line)
 
     def event_gone(self, event: int) -> None:
         """Note that an event was destroyed, at any moment."""
@@ -328,7 +338,9 @@ class Checker:
         self.ended.append(end)
 
     def waits(self, timeline: Timeline, stream: int, event: int) -> None:
-        """Note that what comes next in a stream waits for an event."""
+        """Note that what comes next in a stream waits for an event; in a graph, that is no more true after it."""
+        if self._is_recorded(timeline, stream):
+            return
         with section(), self._lock:
             line = self.line(timeline, stream)
             if (clock := self._events.get(event)) is not None:
@@ -345,7 +357,7 @@ class Checker:
             return self.clocks.waited_for(self.line(timeline, stream))
 
     def at(self, timeline: Timeline, stream: int) -> Clock:
-        """Return what is done when something that a stream is given now begins."""
+        """Return what is done when something that a stream is given now, and that uses no memory, begins."""
         with section(), self._lock:
             return self.clocks.reached(self.line(timeline, stream))
 

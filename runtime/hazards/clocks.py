@@ -135,9 +135,16 @@ class Clocks:
         line.clock[line.number] += 1
         return line.clock[line.number]
 
-    def reached(self, line: Line) -> Clock:
-        """Return what is done when all that a line was given is: what an event that is recorded now stands for."""
+    def act(self, line: Line) -> None:
+        """Note something that a line is given and that uses no memory. In the default stream, it orders all others."""
+        ordered = bool(line.lines.moved or line.lines.left)
         self.begin(line)
+        if ordered and line is line.lines.default:
+            self.tick(line)  # those that follow the line see that it has moved
+
+    def reached(self, line: Line) -> Clock:
+        """Return what is done when a line gets to what it is given now, as an event or a callback is."""
+        self.act(line)
         line.window += 1
         short = self._short(line.clock)
         if 2 * len(short) < len(line.clock):
@@ -151,11 +158,15 @@ class Clocks:
         self.tick(line)  # those that follow the line see that it has moved
 
     def waited_for(self, line: Line) -> Clock:
-        """Return what is done for a host that waits for a line now."""
-        if line is line.lines.default:
-            self.begin(line)
+        """Return what is done for a host that waits for a line now. It is not given anything, and so orders nothing."""
         line.window += 1
-        return self._short(line.clock)
+        found = self._short(line.clock)
+        if line is line.lines.default:
+            for moved in line.lines.moved:
+                moved.window += 1
+                self.join(found, moved.clock)
+            self.join(found, line.lines.left)
+        return found
 
     def all_of(self, lines: Lines) -> Clock:
         """Return what is done for a host that waits for a device now."""

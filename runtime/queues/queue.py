@@ -112,7 +112,10 @@ class Queues:
             queue.items.extend(items)
             if not queue.served:
                 self._begin(queue)
-                self._start(queue)
+                if isinstance(first := items[0], Wait) and not first.mark.done:
+                    first.mark.parked.append(queue)
+                else:
+                    self._start(queue)
         self._serve_left_over()
 
     def do(self, queue: Queue, work: _Work) -> None:

@@ -152,11 +152,24 @@ class HostTimeline:
     def wait(self, stream: int, event: int) -> None:
         """Have what comes next in stream wait for event; an event that was not recorded is waited for by nobody."""
         mark = self._event(event)
-        if mark is None or isinstance(mark, int) or mark.done:
+        if mark is None:
+            return
+        if isinstance(mark, int) or mark.done:
+            self._come_between(stream)
             return
         from gridjit.runtime.queues.queue import Wait
 
         self._put(stream, Wait(mark))
+
+    def _come_between(self, stream: int) -> None:
+        """Order blocking streams' work before and after something in the default stream that takes no time."""
+        if stream <= _LEGACY and self._made and attention.busy():
+            queues, default = self._made[0], self._queue(0)
+            before = self._before(queues, default)
+            if before:
+                from gridjit.runtime.queues.queue import Wait
+
+                queues.put(default, Wait(queues.mark(before)))
 
     def _put(self, stream: int, item: Callable[[], object] | Wait, *, brief: bool = False) -> None:
         queues, queue = self._threads(), self._queue(stream)
@@ -218,8 +231,10 @@ class HostTimeline:
             self._check(stream)
             self._events[event] = time.perf_counter_ns()
             return
-        mark = self._made[0].mark(self._waited_for(stream))
+        queues, queue = self._made[0], self._queue(stream)
+        mark = queues.mark([queue, *self._before(queues, queue)])
         self._events[event] = mark.time or mark
+        self._come_between(stream)
 
     def synchronize_event(self, event: int) -> None:
         """Wait until event came; raises what went wrong in its stream."""

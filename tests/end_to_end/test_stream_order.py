@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -209,6 +209,44 @@ def test_streams_wait_for_what_the_default_stream_was_given_before(
     assert set(values.copy_to_host()) == {1}
 
 
+def an_event(other: gridjit.Stream) -> None:
+    gridjit.default_stream().record()
+
+
+def a_wait_for_what_was_done(other: gridjit.Stream) -> None:
+    gridjit.default_stream().wait(other)
+
+
+def a_callback(other: gridjit.Stream) -> None:
+    gridjit.default_stream().on_complete(lambda: None)
+
+
+@pytest.mark.each_value_once
+@pytest.mark.parametrize("what", [an_event, a_wait_for_what_was_done, a_callback], ids=lambda what: what.__name__)
+def test_whatever_the_default_stream_is_given_comes_between_blocking_streams_work(
+    stream: gridjit.Stream, other: gridjit.Stream, values: Any, what: Callable[[gridjit.Stream], None]
+) -> None:
+    later = gridjit.create_stream()
+    with Gate(stream):
+        add[1, 128, later](values, 1)
+        later.synchronize()
+        what(other)
+        add[1, 128, later](values, 1)
+        assert not later.query()
+    later.synchronize()
+    assert set(values.copy_to_host()) == {2}
+
+
+def test_an_event_in_a_blocking_stream_comes_after_what_the_default_stream_was_given_before(
+    stream: gridjit.Stream, other: gridjit.Stream
+) -> None:
+    with Gate(other):
+        gridjit.default_stream().wait(other)
+        reached = stream.record()
+        assert not reached.query()
+    reached.synchronize()
+
+
 def test_each_thread_has_a_default_stream_of_its_own(values: Any) -> None:
     mine = cuda.per_thread_default_stream()
     with Gate(mine):
@@ -319,6 +357,31 @@ def test_launches_and_copies_that_name_no_stream_are_in_the_current_one(
         other.synchronize()
         assert not stream.query()
     assert set(values.copy_to_host(stream=stream)) == {2}
+
+
+@pytest.mark.parametrize("current", [None, 0])
+def test_a_stream_waits_for_the_current_one_where_none_is_named(
+    stream: gridjit.Stream, other: gridjit.Stream, values: Any, current: Any
+) -> None:
+    nonblocking = gridjit.create_stream(nonblocking=True)
+    with Gate(nonblocking), nonblocking:
+        other.wait(current)
+        assert not other.record().query()
+    other.synchronize()
+
+
+@pytest.mark.parametrize("current", [None, 0])
+def test_a_graph_runs_in_the_current_stream_where_none_is_named(
+    stream: gridjit.Stream, other: gridjit.Stream, values: Any, current: Any
+) -> None:
+    with gridjit.graph() as graph:
+        add[1, 128, graph.stream](values, 1)
+    with Gate(other), other:
+        graph.launch(current)
+        assert not other.record().query()
+        assert not set(values.copy_to_host(stream=stream)) - {0}
+    other.synchronize()
+    assert set(values.copy_to_host()) == {1}
 
 
 def test_a_configured_kernel_is_in_the_stream_that_is_current_when_it_is_called(
