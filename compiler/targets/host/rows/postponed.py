@@ -253,7 +253,7 @@ def _computes(line: str) -> bool:
     return opcode(line) in _COMPUTES or line.startswith(_ASSUMES) or (is_call and is_operation(line))
 
 
-def _reads(line: str) -> set[str]:
+def _reads(line: str) -> frozenset[str]:
     return used(without_labels(line))
 
 
