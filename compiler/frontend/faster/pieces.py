@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gridjit.compiler.frontend.faster import (
-    array_operators,
     assigned_once,
     flags,
     lifetimes,
     locations,
+    operators,
     printing,
     refreshing,
     resolving,
@@ -21,7 +21,9 @@ from gridjit.compiler.frontend.faster.written_for import are_known
 PIECES: tuple[Piece, ...] = (
     refreshing.PIECE,
     resolving.PIECE,
-    array_operators.PIECE,
+    operators.ARRAYS,
+    operators.CONSTANTS,
+    operators.FUNCTIONS,
     assigned_once.PIECE,
     lifetimes.PIECE,
     lifetimes.ENDS,

@@ -10,24 +10,65 @@ import functools
 import hashlib
 import importlib
 import inspect
+import sys
 from collections.abc import Mapping
 from itertools import dropwhile, takewhile
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeAlias
+
+# Place -> the namespaces on the way to a function, each with the name that was looked for and what was there; the
+# function and its code then; and its records.
+_Step: TypeAlias = "tuple[Mapping[str, Any], str, object]"
+_looked_up: dict[str, tuple[tuple[_Step, ...], FunctionType, CodeType, tuple[str, ...]]] = {}
+_NOTHING = object()
 
 
 def are_known(functions: Mapping[str, tuple[str, ...]]) -> bool:
     """Return whether each function, by "module:qualified.name", has the source of one of its records."""
-    return all(_is_known(function_at(place), records) for place, records in functions.items())
+    return all(_is_still_known(place, records) or _look(place, records) for place, records in functions.items())
+
+
+def _is_still_known(place: str, records: tuple[str, ...]) -> bool:
+    """Return whether all is as it was when a function was found to have the source of one of its records."""
+    if (known := _looked_up.get(place)) is None:
+        return False
+    steps, function, code, recorded = known
+    if function.__code__ is not code or recorded != records:
+        return False
+    return all(namespace.get(name, _NOTHING) is found for namespace, name, found in steps)
+
+
+def _look(place: str, records: tuple[str, ...]) -> bool:
+    steps: list[_Step] = []
+    found = _found_at(place, steps)
+    if not _is_known(found, records):
+        return False
+    function = getattr(found, "__func__", found)
+    _looked_up[place] = (tuple(steps), function, function.__code__, records)
+    return True
 
 
 def function_at(place: str) -> Any:
     """Return what is at "module:qualified.name" now, as a class holds it; None if there is nothing."""
+    return _found_at(place, [])
+
+
+def _found_at(place: str, steps: list[_Step]) -> Any:
+    """Return what is at a place, and note on which way it was found."""
     module, _, path = place.partition(":")
     found: Any = importlib.import_module(module)
+    steps.append((sys.modules, module, found))
     for name in path.split("."):
-        held = next((vars(one)[name] for one in _lookup_order(found) if name in vars(one)), None)
-        found = inspect.getattr_static(found, name, None) if held is None else held
+        held = None
+        for namespace in map(vars, _lookup_order(found)):
+            held = namespace.get(name)
+            steps.append((namespace, name, namespace.get(name, _NOTHING)))
+            if name in namespace:
+                break
+        if held is None:
+            held = inspect.getattr_static(found, name, None)
+            steps.append((getattr(found, "__dict__", {}), name, held))
+        found = held
     return found
 
 

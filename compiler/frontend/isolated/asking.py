@@ -15,6 +15,8 @@ from gridjit.compiler.frontend.isolated.replacing import put
 from gridjit.compiler.view.config import ConfigView
 
 _NUMBAS = ("numba.", "gridjit.")
+# The modules of these that asked before: they ask thousands of times in a compile.
+_known_as_numbas: set[str] = set()
 
 
 def tell_who_asks(view: ConfigView, lines: bool) -> None:
@@ -33,6 +35,14 @@ def tell_who_asks(view: ConfigView, lines: bool) -> None:
                 put(owner, name, _Asked(view, name, f"where the kernel's code stands ({name})"))
 
 
+def _is_numbas(asking: object) -> bool:
+    """Return whether a module of this name is numba's or gridjit's."""
+    if not str(asking).startswith(_NUMBAS):
+        return False
+    _known_as_numbas.add(str(asking))
+    return True
+
+
 class _Asked:
     """Stands in front of an attribute of instances, and sees who reads it."""
 
@@ -43,7 +53,8 @@ class _Asked:
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is None:
             return self
-        if not str(sys._getframe(1).f_globals.get("__name__")).startswith(_NUMBAS):
+        asking = sys._getframe(1).f_globals.get("__name__")
+        if (type(asking) is not str or asking not in _known_as_numbas) and not _is_numbas(asking):
             self._view.keep_private(self._reason)
         try:
             return vars(instance)[self._name]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import inspect
 import math
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 import pytest
 
 from gridjit import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.faster import matched, pieces, resolving, unread
+from gridjit.compiler.frontend.faster import matched, operators, pieces, resolving, unread
 from gridjit.compiler.frontend.faster.piece import Piece
 from gridjit.compiler.frontend.faster.written_for import are_known, function_at, record
 from gridjit.compiler.frontend.lower import lower
@@ -158,6 +161,54 @@ def _is_known(path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> bool:
     monkeypatch.syspath_prepend(str(path.parent))
     place = f"{path.stem}:known"
     return are_known({place: (record(function_at(place).__code__, 3),)})
+
+
+def test_a_function_that_was_known_is_looked_at_again_wherever_something_else_may_have_taken_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Base:
+        def known(self) -> None:
+            pass
+
+    class Derived(Base):
+        pass
+
+    module = ModuleType("looked_at_again")
+    vars(module).update(Derived=Derived)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    records = {"looked_at_again:Derived.known": (record(Base.known.__code__, 2),)}
+
+    def known() -> list[bool]:
+        return [are_known(records) for _ in range(2)]
+
+    assert known() == [True, True]
+    for owner, name, value in (
+        (Base, "known", known),
+        (Derived, "known", known),
+        (Base.known, "__code__", (lambda self: None).__code__),
+        (module, "Derived", type("Other", (), {"known": known})),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, value, raising=False)
+            assert known() == [False, False]
+        assert known() == [True, True]
+    monkeypatch.setitem(sys.modules, module.__name__, ModuleType("another"))
+    assert known() == [False, False]
+
+
+def test_python_functions_are_taken_for_values_first_where_an_extension_has_a_type_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from numba.cuda.typing import typeof
+
+    theirs = functools.singledispatch(inspect.unwrap(typeof.typeof_impl))
+    theirs.register(BuiltinFunctionType)(lambda value, context: None)
+    replaced: list[str] = []
+    operators.FUNCTIONS.install(lambda owner, name, value: replaced.append(name))
+    assert replaced == ["resolve_value_type"]
+    monkeypatch.setattr(typeof, "typeof_impl", theirs)
+    operators.FUNCTIONS.install(lambda owner, name, value: replaced.append(name))
+    assert replaced == ["resolve_value_type"]
 
 
 def test_numbas_own_functions_are_in_their_places_after_a_compile() -> None:
