@@ -25,8 +25,10 @@ _UNWRITTEN = frozenset((b"readonly", b"readnone"))
 # moves on in different branches for one.
 _CLEANING = (
     # Before inlining, which marks where each variable's life ends at each return of the function: numba makes several
-    # variables for each access, so a long kernel would grow by many times before they are gone.
+    # variables for each access, so a long kernel would grow by many times before they are gone. What is no longer used
+    # then is not worth to be copied.
     "sroa",
+    "dead_code_elimination",
     "always_inliner",
     "sroa",
     "simplify_cfg",

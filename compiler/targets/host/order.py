@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host.checks.failures import staying
+from gridjit.compiler.targets.host.flow.unused import without_unused
 from gridjit.compiler.targets.host.orders.flat import Flat, flat_axes
 from gridjit.compiler.targets.host.orders.grid_stride import one_turn
 from gridjit.compiler.targets.host.orders.interleaving import Interleaved, interleave
@@ -72,7 +73,9 @@ def _together(body: Body, stays: Stays = tuple) -> tuple[Guarded, ThreadOrder]:
     stays: what leaves out of a kernel's blocks where it fails.
     """
     found = interleave(body, stays)
-    return guard(found.body, "x"), ThreadOrder("x", (), added=found if found.counters else None)
+    if not found.counters:
+        return guard(body, "x"), ThreadOrder("x", ())
+    return guard(without_unused(found.body), "x"), ThreadOrder("x", (), added=found)
 
 
 def fails(body: Body) -> bool:

@@ -36,6 +36,7 @@ _ADDRESS_SPACE = re.compile(r" addrspace\((\d+)\)")
 _ARITHMETIC = re.compile(r"(= f(?:add|sub|mul)) (?=float|double|half|<)")
 _FAST_ARITHMETIC = re.compile(r"(= f(?:add|sub|mul|div|rem|neg)) (?=float|double|half|<)")
 _DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\([^\n]*$', re.MULTILINE)
+_DECLARATION = "\ndeclare "
 # Every local array starts with such a store. LLVM takes it apart item by item, which takes minutes for many items.
 _ZEROS = re.compile(r'^ *store (?P<type>\[.*\]) zeroinitializer, (?P=type)\* (?P<at>%"[^"]+"|%[-\w.$]+)', re.MULTILINE)
 _SET_START = "  call void @llvm.memset.p0.i64(ptr "
@@ -110,7 +111,7 @@ def retarget(
     arrays = 0
     if checked:
         text, arrays = _LOCAL_ARRAY.subn(rf"\g<0>\n  call void @{LOCAL}(ptr \g<at>, i64 \g<size>)", text)
-    text = _DECLARE.sub(_redeclare, text)
+    text, have = _redeclared(text)
     extra = [
         *asm,
         *[_DECLARE_SET][:zeros],
@@ -118,9 +119,8 @@ def retarget(
         *(f'declare ptr @"{intrinsics.SHARED_ARRAY}{array.name}"() memory(none)' for array in shared),
     ]
     extra = [_DECLARE.sub(_redeclare, line) for line in extra]
-    have = set(_DECLARE.findall(text))
-    text += "\n" + "\n".join(line for line in extra if not (found := _DECLARE.match(line)) or found[1] not in have)
-    return Retargeted(text=text, shared=shared, declared=frozenset(_DECLARE.findall(text)))
+    added = "\n".join(line for line in extra if not (found := _DECLARE.match(line)) or found[1] not in have)
+    return Retargeted(text=f"{text}\n{added}", shared=shared, declared=have.union(_DECLARE.findall(added)))
 
 
 def _shared_array(found: re.Match[str]) -> SharedArray:
@@ -130,6 +130,18 @@ def _shared_array(found: re.Match[str]) -> SharedArray:
         align=int(found["align"] or 16),
         dynamic=found["external"] is not None,
     )
+
+
+def _redeclared(text: str) -> tuple[str, frozenset[str]]:
+    """Return text with the declarations that are the host's own, and what it declares. It is searched once."""
+    first, *others = f"\n{text}".split(_DECLARATION)
+    made, declared = [first], set[str]()
+    for other in others:
+        line, end, rest = f"declare {other}".partition("\n")
+        line = _DECLARE.sub(_redeclare, line)
+        declared.update(_DECLARE.findall(line))
+        made.append(f"{line}{end}{rest}")
+    return "\n".join(made)[1:], frozenset(declared)
 
 
 def _redeclare(found: re.Match[str]) -> str:
