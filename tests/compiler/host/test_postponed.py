@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gridjit.compiler.targets.host.loops.threads import Afterwards, ThreadLoops
-from gridjit.compiler.targets.host.regions.body import Block
+from gridjit.compiler.targets.host.regions.body import Block, defined
+from gridjit.compiler.targets.host.rows.distances import Distances
 from gridjit.compiler.targets.host.rows.postponed import postponed
-from gridjit.compiler.targets.host.rows.rare import FIRST, LAST
+from gridjit.compiler.targets.host.rows.rare import FIRST, LAST, Stop
 
 FIRST_ALONE = "br i1 %first, label %alone, label %together"
 ALONE = ("%seen = load float, ptr %arg.0", "store float %seen, ptr %tile", "br label %together")
@@ -29,10 +30,11 @@ def blocks(alone=ALONE, together=ENDS, *, start=(), branch=FIRST_ALONE, **others
     return {f"%{label}": Block(label=f"%{label}", lines=tuple(its)) for label, its in lines.items()}
 
 
-def late(*given, kept=(), changing=(), **others):
+def late(*given, kept=(), changing=(), stops=(FIRST,), **others):
     region = blocks(*given, **others)
     del region["%later"]
-    return postponed(region, "%start", {}, kept, changing)
+    lines = {name: line for block in region.values() for line in block.lines if (name := defined(line))}
+    return postponed(region, "%start", {}, kept, changing, Distances(lines, "x", stops))
 
 
 def test_only_what_rare_threads_do_is_left():
@@ -148,3 +150,52 @@ def test_a_row_is_run_as_a_whole_and_its_rare_threads_after_it():
         "call void @late()",
         "call void @late()",
     ]
+
+
+def own_place(more):
+    """Each thread stores behind where the one before it does, of as many bytes."""
+    lines = ("%t = zext nneg i32 %gj.tid.x to i64", f"%index = add nuw nsw i64 %t, {more}")
+    return {
+        "start": (*lines, "%item = getelementptr inbounds float, ptr %tile, i64 %index", *LAST_PLACE),
+        "together": ("store float 1.0, ptr %item", *ENDS),
+    }
+
+
+LAST_PLACE = (
+    "%n = zext nneg i32 %gj.ntid.x to i64",
+    "%beyond = add nuw nsw i64 %n, 1",
+    "%after = getelementptr inbounds float, ptr %tile, i64 %beyond",
+    "%far = getelementptr inbounds float, ptr %tile, i64 33",
+    "%long = getelementptr inbounds i8, ptr %tile, i64 0",
+)
+
+
+def stores(to, kind="float"):
+    return (f"store {kind} zeroinitializer, ptr {to}", "br label %together")
+
+
+@pytest.mark.parametrize(
+    ("more", "alone", "stops"),
+    [
+        (1, stores("%tile"), (FIRST,)),
+        (1, stores("%after"), (LAST,)),
+        (2, stores("%long", "double"), (FIRST, LAST)),
+    ],
+)
+def test_what_no_thread_of_the_row_uses_may_be_stored_after_it(more, alone, stops):
+    assert late(alone, stops=stops, **own_place(more)) is not None
+
+
+@pytest.mark.parametrize(
+    ("more", "alone", "stops"),
+    [
+        (0, stores("%tile"), (FIRST,)),  # its own
+        (0, stores("%item"), (LAST,)),
+        (1, stores("%long", "double"), (FIRST,)),  # the first of two words is free
+        (2, stores("%after"), (LAST,)),  # that of the thread before
+        (1, stores("%far"), (Stop(place=31),)),  # that of a later thread, if the row is so long
+        (1, stores("%unknown"), (FIRST,)),
+    ],
+)
+def test_what_a_thread_of_the_row_may_use_is_stored_in_its_midst(more, alone, stops):
+    assert late(alone, stops=stops, **own_place(more)) is None

@@ -8,8 +8,10 @@ import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
+from gridjit.compiler.targets.host import generate as generating
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
+from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.threads import Parted, ThreadLoops
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.compiler.targets.host.regions.body import Block, Body
@@ -36,6 +38,28 @@ def last(x, out):
         tile[64] = x[0]
     cuda.syncthreads()
     out[t] = tile[t] + tile[t + 1]
+
+
+def both_first(x, out):
+    tile = cuda.shared.array(66, np.float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    if t == 0:
+        tile[0] = x[i]
+    if t == cuda.blockDim.x - 1:
+        tile[cuda.blockDim.x + 1] = x[i + 2]
+    tile[t + 1] = x[i + 1]
+    cuda.syncthreads()
+    out[i] = tile[t] + tile[t + 1] + tile[t + 2]
+
+
+@pytest.mark.parametrize("kernel", [first, last, both_first])
+def test_a_row_whose_first_and_last_threads_fill_a_tiles_border_is_run_as_a_whole(lowered, monkeypatch, kernel):
+    loops = []
+    monkeypatch.setattr(generating, "entry_text", lambda plan: loops.append(entry_text(plan)) or loops[-1])
+    generate(lowered(kernel, "float32[1]", "float32[1]"), host_target(), Options())
+    assert "call i32 @gridjit.late.0(" in loops[0]
+    # In one loop, of which no thread is rare.
+    assert loops[0].count("call i32 @gridjit.region.0(") == 1
 
 
 @pytest.mark.parametrize("kernel", [first, last])

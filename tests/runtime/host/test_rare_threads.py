@@ -37,6 +37,26 @@ def test_the_first_and_last_threads_fill_a_tiles_borders(run, block):
     assert np.array_equal(ends, x[40::block][:5] if block > 40 else np.zeros(5))
 
 
+def borders_first(x, out):
+    tile = cuda.shared.array(66, np.int64)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    if t == 0:
+        tile[0] = x[i]
+    if t == cuda.blockDim.x - 1:
+        tile[cuda.blockDim.x + 1] = x[i + 2]
+    tile[t + 1] = x[i + 1]
+    cuda.syncthreads()
+    out[i] = tile[t] + tile[t + 1] + tile[t + 2]
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 31, 64])
+def test_a_tiles_borders_may_be_filled_before_the_rest(run, block):
+    x = np.random.default_rng(block).integers(0, 100, 5 * block + 2)
+    out = np.zeros(5 * block, np.int64)
+    run(borders_first, 5, block, x, out)
+    assert np.array_equal(out, x[:-2] + x[1:-1] + x[2:])
+
+
 def border_of_rows(x, out):
     tile = cuda.shared.array((9, 9), np.int64)
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y

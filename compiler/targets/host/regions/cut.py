@@ -22,6 +22,7 @@ from gridjit.compiler.targets.host.flow.uniform import lasting_values, uniform_v
 from gridjit.compiler.targets.host.regions.barriers import SplitBlocks, split
 from gridjit.compiler.targets.host.regions.body import Block, Body
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
+from gridjit.compiler.targets.host.regions.late import late_text
 from gridjit.compiler.targets.host.regions.recomputation import recomputed
 from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
 from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter, names_made, names_used
@@ -158,7 +159,8 @@ def _rows(asked: Plain | None, writer: RegionWriter, used: SharedBlocks) -> str:
 
 def _late(rare: Rarely, writer: RegionWriter, text: str, used: SharedBlocks) -> str:
     """Return the function that does what a region's rare threads do by themselves; "" if code goes on elsewhere."""
-    return writer.late() if rare.of(text) and not used.starts else ""
+    stops = rare.of(text)
+    return late_text(writer, rare.axis, stops) if stops and not used.starts else ""
 
 
 def _staying(blocks: tuple[Block, ...], parts: SplitBlocks) -> tuple[Block, ...]:

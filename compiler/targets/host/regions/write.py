@@ -6,14 +6,13 @@ LLVM turns that memory back into values, so that only what really crosses is lef
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.regions.barriers import arrival, passage
 from gridjit.compiler.targets.host.regions.body import Block, Parameter, arms, defined, opcode, rename, used
 from gridjit.compiler.targets.host.regions.slots import Slot
 from gridjit.compiler.targets.host.resident.progress import progress
 from gridjit.compiler.targets.host.rows.known import RegionValues
-from gridjit.compiler.targets.host.rows.postponed import late_name, postponed
 
 # A region returns 0 when its thread has ended, the number of the barrier it waits at, or an exception code with
 # this bit set.
@@ -112,20 +111,6 @@ class RegionWriter:
         """Return the numbers of the functions that the region may go on with."""
         ends = (passage(self.whole.blocks[label].lines[-1]) for label in self._reachable())
         return {number for number in ends if number is not None}
-
-    def late(self) -> str:
-        """Return the definition of the function that does what rare threads do by themselves; "" if it may not."""
-        slots = self.whole.slots
-        left = self.whole.live[self.number] & self.makes() & slots.keys()
-        changing = {name for name in left if not slots[name].uniform}
-        start = self.whole.starts[self.number]
-        found = postponed(self.values().blocks, start, self.whole.again, slots, changing)
-        if found is None:
-            return ""
-        made, read = names_made(found), names_used(found)
-        mentioned = {label: made[label] | read[label] for label in found}
-        whole = replace(self.whole, blocks=found, made=made, mentioned=mentioned)
-        return RegionWriter(whole=whole, number=self.number).text(late_name(self.number))
 
     def values(self) -> RegionValues:
         """Return what is known in the region before any of its threads is run."""

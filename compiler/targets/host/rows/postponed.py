@@ -3,7 +3,7 @@
 A loop over a row that leaves out its first and its last thread does not fill whole vectors: of 32 threads it runs 30.
 So it runs all of them as if none were rare, and another function, of the same blocks, then does for each rare thread
 only what was left out, with what that needs computed again. That is the same where nobody can tell: such a thread
-rejoins the others, hands them no value, and only loads and stores memory that it does not use from there to the next
+rejoins the others, hands them no value, and only loads and stores memory that is not used from there to the next
 barrier. What is computed again comes only from memory to which the region does not store.
 """
 
@@ -20,6 +20,7 @@ from gridjit.compiler.targets.host.regions.barriers import arrival, passage
 from gridjit.compiler.targets.host.regions.body import NAME, Block, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.regions.operations import EARLY, is_operation
 from gridjit.compiler.targets.host.regions.shared_atomics import OWN
+from gridjit.compiler.targets.host.rows.distances import Distances
 from gridjit.compiler.targets.host.rows.rare import RARE
 
 _ENDS = "ret i32 0"
@@ -44,14 +45,15 @@ def postponed(
     again: Mapping[str, str],
     kept: Collection[str],
     changing: Collection[str],
+    distances: Distances,
 ) -> dict[str, Block] | None:
     """Return the blocks of the region that begins at start without all that its threads do together.
 
     None if what rare threads do by themselves may not be done after their row, or there is nothing of that kind.
     again: the values that it computes again. kept: those that regions hand on. changing: those of a thread that it was
-    left, and hands on changed.
+    left, and hands on changed. distances: what is known of places in shared memory.
     """
-    found = _Postponed({label: _ended(block) for label, block in blocks.items()}, start, again)
+    found = _Postponed({label: _ended(block) for label, block in blocks.items()}, start, again, distances)
     if not found.alone or not found.rejoins(kept) or not found.is_unseen():
         return None
     needed = found.needed()
@@ -67,7 +69,13 @@ def _ended(block: Block) -> Block:
 class _Postponed:
     """A region, whose rare threads also come to the blocks alone, and what is known of it."""
 
-    def __init__(self, blocks: Mapping[str, Block], start: str, again: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        blocks: Mapping[str, Block],
+        start: str,
+        again: Mapping[str, str],
+        distances: Distances,
+    ) -> None:
         self.blocks, self.start, self.again = blocks, start, again
         own = {name: line for block in blocks.values() for line in block.lines if (name := defined(line))}
         self.lines = {**again, **own}
@@ -77,6 +85,7 @@ class _Postponed:
         ways = {label: block.successors for label, block in blocks.items()}
         self.after = {label: _reached(ways[label], ways.__getitem__) for label in blocks}
         self.roots = Roots(definitions=self.lines, offsets={}, arrays=frozenset())
+        self.distances = distances
 
     def _depending(self, names: set[str]) -> set[str]:
         """Return the values that are made of these."""
@@ -143,15 +152,19 @@ class _Postponed:
                 return False
             mine = [access for line in block.lines for access in _accesses(line)]
             for line in (line for other in self.after[label] - self.alone for line in self.blocks[other].lines):
-                if _is_noticed(line) or any(self._meet(one, other) for one in mine for other in _accesses(line)):
+                if _is_noticed(line) or any(self._is_met(one, other) for one in mine for other in _accesses(line)):
                     return False
         return True
+
+    def _is_met(self, mine: Access, other: Access) -> bool:
+        """Return whether a thread may use what a rare thread accesses."""
+        return self._meet(mine, other) and not self.distances.are_apart(mine, other)
 
     def _is_plain(self, line: str) -> bool:
         """Return whether an instruction computes, goes on, or loads or stores memory that is known."""
         kind = opcode(line)
         if kind in ("load", "store"):
-            known = all(self._places(access) is not None for access in _accesses(line))
+            known = all(self._memory(access) is not None for access in _accesses(line))
             return known and OWN not in line and not _is_noticed(line)
         return kind != "ret" and not _is_noticed(line)
 
@@ -159,10 +172,10 @@ class _Postponed:
         """Return whether two accesses may be of the same memory, and not both read it."""
         if one.kind == other.kind == "read":
             return False
-        mine, its = self._places(one), self._places(other)
+        mine, its = self._memory(one), self._memory(other)
         return mine is None or its is None or bool(mine & its)
 
-    def _places(self, access: Access) -> frozenset[str] | None:
+    def _memory(self, access: Access) -> frozenset[str] | None:
         """Return the kinds of memory that an access may be of; None if they are not known. Arrays may overlap."""
         roots = self.roots.of(access.at)
         return frozenset(map(_kind, roots)) if roots and all(map(_kind, roots)) else None

@@ -21,7 +21,8 @@ _MOVED = re.compile(rf"{NAME} = add (?:nuw |nsw )*i(?:32|64) ({NAME}), (-?\d+)$"
 _MADE = re.compile(r"gj\.met\.(\d+)\.")
 # More places than this would cost more than they save, and so would a region of more lines.
 _MOST, _LONG = 4, 150
-_LARGEST_BLOCK = 1024
+# The most threads that a row has.
+LARGEST_BLOCK = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -38,9 +39,13 @@ FIRST, LAST = Stop(place=0), Stop(place=-1, from_end=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rarely:
-    """A body in which conditions on one place along a row ask only if `%gj.rare` is set, and these places."""
+    """A body in which conditions on one place along a row ask only if `%gj.rare` is set, and these places.
+
+    axis: that of a row.
+    """
 
     body: Body
+    axis: str = "x"
     stops: tuple[Stop, ...] = ()
 
     def of(self, region: str) -> tuple[Stop, ...]:
@@ -61,7 +66,7 @@ def rarely(body: Body, axis: str) -> Rarely:
         replace(block, lines=tuple(new for line in block.lines for new in _written(line, found, stops)))
         for block in body.blocks
     )
-    return Rarely(body=replace(body, blocks=blocks), stops=stops)
+    return Rarely(body=replace(body, blocks=blocks), axis=axis, stops=stops)
 
 
 def _stop(line: str, row: Row) -> Stop | None:
@@ -84,15 +89,15 @@ def _place(apart: Linear, row: Row) -> Stop | None:
     if abs(sign) != 1 or len(sizes) > 1:
         return None
     if not sizes:
-        return Stop(place=at) if 0 <= at < _LARGEST_BLOCK else None
+        return Stop(place=at) if 0 <= at < LARGEST_BLOCK else None
     part, count = next(iter(sizes.items()))
-    further = _beyond_size(part, row) if count == sign else None
-    if further is None or not -_LARGEST_BLOCK < at + further < 0:
+    further = beyond_size(part, row) if count == sign else None
+    if further is None or not -LARGEST_BLOCK < at + further < 0:
         return None
     return Stop(place=at + further, from_end=True)
 
 
-def _beyond_size(part: str, row: Row) -> int | None:
+def beyond_size(part: str, row: Row) -> int | None:
     """Return how much more a value is than the length of a block's row; None if it is not made of that."""
     name, more = part.rpartition(" ")[2], 0
     while name != f"%gj.n{row.place.removeprefix('%gj.')}":

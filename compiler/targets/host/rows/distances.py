@@ -1,0 +1,75 @@
+"""Distances: how far a rare thread's places in shared memory are from those of all threads of its row.
+
+A place is a multiple of the thread's place along the row plus bytes that are the same along it. Of two places whose
+difference is known but for the row's length, each is compared at the row's ends, in the shortest and in the longest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from gridjit.compiler.targets.host.checks.accesses import Access
+from gridjit.compiler.targets.host.flow.terms import plus
+from gridjit.compiler.targets.host.regions.body import NAME
+from gridjit.compiler.targets.host.rows.linear import ONE, PLACE, Linear, Row
+from gridjit.compiler.targets.host.rows.rare import LARGEST_BLOCK, Stop, beyond_size
+
+_SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
+_ELEMENT = re.compile(
+    rf"{NAME} = getelementptr (?:inbounds |nuw |nusw )*({'|'.join(_SIZES)}), ptr ({NAME}), (i32|i64) ({NAME}|-?\d+)$"
+)
+_SHARED = "%gj.shared"
+# A row's length, as a part of a value.
+_LENGTH = "length"
+
+
+class Distances:
+    """The places in shared memory of a kernel, whose instructions are lines; rare threads are at stops of its rows."""
+
+    def __init__(self, lines: Mapping[str, str], axis: str, stops: Sequence[Stop]) -> None:
+        self.row = Row(lines, axis, ())
+        self.stops = stops
+
+    def are_apart(self, rare: Access, other: Access) -> bool:
+        """Return whether no thread of a row accesses with other what its rare threads access with rare."""
+        mine, its = self._bytes(rare.at), self._bytes(other.at)
+        if mine is None or its is None or not rare.scalar or not other.scalar:
+            return False
+        return all(self._clear(self._at(mine, stop), its, rare.scalar, other.scalar) for stop in self.stops)
+
+    def _bytes(self, pointer: str) -> Linear | None:
+        """Return how many bytes from the beginning of shared memory an address is."""
+        if pointer == _SHARED:
+            return {}
+        if (found := _ELEMENT.match(self.row.lines.get(pointer, ""))) is None:
+            return None
+        before, index = self._bytes(found[2]), found[4]
+        by = self.row.value(index) if found[3] == "i64" else self.row.widened(index, "sext")
+        return None if before is None or by is None else plus(before, self._measured(by), _SIZES[found[1]])
+
+    def _measured(self, value: Linear) -> Linear:
+        """Return a value in which a row's length is one part, however it is made."""
+        made: Linear = {}
+        for part, count in value.items():
+            more = None if part in (PLACE, ONE) else beyond_size(part, self.row)
+            made = plus(made, {part: 1} if more is None else {_LENGTH: 1, ONE: more}, count)
+        return made
+
+    def _at(self, value: Linear, stop: Stop) -> Linear:
+        """Return a value as it is for the thread at a stop."""
+        rest = {part: count for part, count in value.items() if part != PLACE}
+        place = {ONE: stop.place, **({_LENGTH: 1} if stop.from_end else {})}
+        return plus(rest, place, value.get(PLACE, 0))
+
+    def _clear(self, mine: Linear, its: Linear, size: int, other: int) -> bool:
+        """Return whether so many bytes at one place are beside so many at another, in all threads of all rows."""
+        gap = plus(its, mine, -1)
+        if gap.keys() - {PLACE, ONE, _LENGTH}:
+            return False
+        ends = [
+            gap.get(PLACE, 0) * place + gap.get(_LENGTH, 0) * length + gap.get(ONE, 0)
+            for length in (1, LARGEST_BLOCK)
+            for place in (0, length - 1)
+        ]
+        return min(ends) >= size or max(ends) <= -other
