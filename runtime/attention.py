@@ -117,6 +117,10 @@ class Watcher(Protocol):
         """Note that a launch is done, as it has returned."""
         ...
 
+    def begins_graph(self, timeline: Timeline, stream: int) -> None:
+        """Note that a stream's work is recorded for a graph from now on, and not done."""
+        ...
+
     def gave(self, timeline: Timeline, stream: int) -> None:
         """Note that a stream was given work of which it is not known what memory it uses: a graph."""
         ...

@@ -64,6 +64,8 @@ class Graph:
         # Machine code that launches in the stream finds another object here, and leaves the launch to Python.
         self.stream._live = self._recording  # type: ignore[assignment]
         recorders[self._key] = self._recording
+        for watcher in watchers:
+            watcher.begins_graph(self._device.timeline, handle)
         return self
 
     def __exit__(

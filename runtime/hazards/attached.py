@@ -123,7 +123,13 @@ def attach_to_timeline(checker: Checker, timeline: Any) -> None:
 
         _replace(timeline, name, called)
 
-    after("record", lambda event, stream: checker.recorded(timeline, event, stream))
+    record, recorded = timeline.record, checker.recorded
+
+    def records(event: int, stream: int) -> None:
+        record(event, stream)
+        recorded(timeline, event, stream)
+
+    _replace(timeline, "record", records)
     after("wait", lambda stream, event: checker.waits(timeline, stream, event))
     after("destroy_stream", lambda stream: checker.closed(timeline, stream))
     after("destroy_event", checker.event_gone)

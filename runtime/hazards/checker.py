@@ -199,7 +199,7 @@ class Checker:
             raise
         found = [(piece, name, writes) for piece, name, writes in used if piece is not None]
         for piece, _, writes in found:
-            if (last := piece.write) is None or last[0] != number or piece.reads or piece.others:
+            if (last := piece.write) is None or last.number != number or piece.reads or piece.others:
                 self._disturb(number, piece, writes)
         self._note(line, work, found)
         return line
@@ -207,8 +207,8 @@ class Checker:
     def _disturb(self, number: int, piece: UsedMemory, writes: bool) -> None:
         """Have launches in other lines looked at again that this line's use of memory must come before or after."""
         for known in (piece, *piece.others):
-            if known.write is not None and known.write[0] != number:
-                self.clocks.disturb(known.write[0])
+            if known.write is not None and known.write.number != number:
+                self.clocks.disturb(known.write.number)
             if writes:
                 for reader in known.reads:
                     if reader != number:
@@ -216,31 +216,26 @@ class Checker:
 
     def _note(self, line: Line, work: Work, used: Sequence[NotedUse]) -> None:
         """Note a line's work, and what it uses."""
-        number, time = line.number, self.clocks.tick(line)
+        line.moves += 1
         for piece, name, writes in used:
-            if writes:
-                piece.write = (number, time, work, name)
-                if piece.reads:
-                    piece.reads.clear()
-            else:
-                piece.reads[number] = (number, time, work, name)
+            piece.note(line.number, line.time, (work, name), writes=writes)
 
     def _check_all(self, line: Line, work: Work, used: Sequence[Used]) -> None:
         for piece, name, writes in used:
             if piece is not None:
                 # This is most of what a launch costs: what the stream itself wrote last is not looked at any further.
-                if (last := piece.write) is None or last[0] != line.number or piece.reads:
+                if (last := piece.write) is None or last.number != line.number or piece.reads:
                     self._check(line, work, piece, name, writes)
                 for known in piece.others:
                     self._check(line, work, known, name, writes)
 
     def _check(self, line: Line, work: Work, piece: UsedMemory, name: str, writes: bool) -> None:
         number, orders, last = line.number, self.clocks.orders, piece.write
-        if last is not None and last[0] != number and not orders(last[0], last[1], line):
+        if last is not None and last.number != number and not orders(last.number, last.time, line):
             raise hazard(work, name, piece, last, writes=writes, wrote=True)
         if writes and piece.reads:
             for read in piece.reads.values():
-                if read[0] != number and not orders(read[0], read[1], line):
+                if read.number != number and not orders(read.number, read.time, line):
                     raise hazard(work, name, piece, read, writes=True, wrote=False)
 
     def _is_recorded(self, timeline: Timeline, handle: int) -> bool:
@@ -250,7 +245,7 @@ class Checker:
         return handle > PER_THREAD and timeline.capturing(handle)
 
     def _is_over(self, use: MemoryUse) -> bool:
-        return self.clocks.is_done(use[0], use[1])
+        return self.clocks.is_done(use.number, use.time)
 
     # -- memory ------------------------------------------------------------------------------------------------------
 
@@ -279,7 +274,7 @@ class Checker:
             return known
         lines = self._devices.get(key[0])
         if lines is None:
-            lines = self._devices[key[0]] = self.clocks.new_lines()
+            lines = self._devices[key[0]] = self.clocks.new_lines(is_own=timeline.queued(PER_THREAD))
         made = lines.default
         if handle != LEGACY:
             if self.clocks.is_crowded():
@@ -292,7 +287,7 @@ class Checker:
         """Forget streams that were closed and whose work nothing can conflict with any more."""
         devices = [*self._devices.values()]
         lines = [line for device in devices for line in device.all]
-        numbers = {use[0] for use in self.ranges.uses()} | {line.number for line in lines}
+        numbers = {use.number for use in self.ranges.uses()} | {line.number for line in lines}
         ended = [clock for device in devices for clock in (device.left, device.ended)]
         self.clocks.forget_all_but(numbers, [*(line.clock for line in lines), *ended, *self._events.values()])
 
@@ -313,6 +308,11 @@ class Checker:
                 self.clocks.end(line)
 
         self.ended.append(end)
+
+    def begins_graph(self, timeline: Timeline, stream: int) -> None:
+        """Note that a stream's work is recorded from now on: launches in it are not done, so they are looked at."""
+        with section(), self._lock:
+            self.line(timeline, stream).window += 1
 
     def gave(self, timeline: Timeline, stream: int) -> None:
         """Note that a stream was given work of which it is not known what memory it uses."""

@@ -16,19 +16,20 @@ _MANY = 256
 
 # By the number of a line: the time up to which its work is done.
 Clock = dict[int, int]
-# Of a default stream: its clock, and its lines' moved and left.
-Before: TypeAlias = "tuple[Clock, set[Line], Clock]"
+# Of a line: its clock and joined; of a default stream, also its lines' moved and left.
+Before: TypeAlias = "tuple[Clock, int, set[Line], Clock]"
 
 
 class Line:
     """A stream's work. number: no other line ever has it. clock: what is done before the work that comes next.
 
     blocking: whether it is ordered with the default stream, that of its lines. handle: what the stream is called.
-    window: changes whenever somebody looks at its clock, so that what comes next has a later time. conflicts: changes
+    time: of what it is given next; it grows whenever somebody looks at the clock. moves: grows with what it is given.
+    window: changes whenever what comes next has to be noted, as it is ordered with other lines. conflicts: changes
     whenever another line uses memory in a way that what this line was given must come before or after.
     """
 
-    __slots__ = ("blocking", "clock", "conflicts", "handle", "joined", "lines", "number", "window")
+    __slots__ = ("blocking", "clock", "conflicts", "handle", "joined", "lines", "moves", "number", "time", "window")
 
     def __init__(self, lines: Lines, number: int, handle: int, *, blocking: bool) -> None:
         self.lines = lines
@@ -36,7 +37,9 @@ class Line:
         self.handle = handle
         self.blocking = blocking
         self.clock: Clock = {number: 0}
-        # The default stream's time that it was last ordered after.
+        self.time = 1
+        self.moves = 0
+        # What of the default stream's moves it was last ordered after.
         self.joined = 0
         self.window = 0
         self.conflicts = 0
@@ -46,10 +49,12 @@ class Lines:
     """The lines of one device. default: the legacy default stream's.
 
     moved: blocking lines with work since the default stream last had any. left: that of those which were closed.
-    ended: the work of all streams that were closed.
+    ended: the work of all streams that were closed. is_own: whether only gridjit gives them work, so that nobody
+    captures it unseen.
     """
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, *, is_own: bool) -> None:
+        self.is_own = is_own
         self.default = Line(self, number, LEGACY, blocking=False)
         self.all: set[Line] = {self.default}
         self.moved: set[Line] = set()
@@ -67,9 +72,9 @@ class Clocks:
         # How many numbers there may be before those that nothing asks for are forgotten.
         self._many = _MANY
 
-    def new_lines(self) -> Lines:
+    def new_lines(self, *, is_own: bool) -> Lines:
         """Return the lines of a device that is new here."""
-        made = Lines(self._number())
+        made = Lines(self._number(), is_own=is_own)
         self.lines[made.default.number] = made.default
         return made
 
@@ -103,7 +108,7 @@ class Clocks:
         if line is default:
             for moved in line.lines.moved:
                 moved.window += 1
-                self.join(line.clock, moved.clock)
+                self.join(line.clock, self.look(moved))
             line.lines.moved.clear()
             self.join(line.clock, line.lines.left)
             line.lines.left.clear()
@@ -111,60 +116,70 @@ class Clocks:
             if line not in line.lines.moved:
                 line.lines.moved.add(line)
                 default.window += 1  # what it is given next comes after this
-            if line.joined != (now := default.clock[default.number]):
-                line.joined = now
+            if line.joined != default.moves:
+                line.joined = default.moves
                 default.window += 1
-                self.join(line.clock, default.clock)
+                self.join(line.clock, self.look(default))
 
     @staticmethod
     def before(line: Line) -> Before | None:
         """Return what beginning work in a line changes that others see; None if nothing."""
         lines = line.lines
-        if line is not lines.default or not (lines.moved or lines.left):
-            return None
-        return dict(line.clock), set(lines.moved), dict(lines.left)
+        if line is lines.default:
+            changes = bool(lines.moved or lines.left)
+        else:
+            changes = line.blocking and line.joined != lines.default.moves
+        return (dict(line.clock), line.joined, set(lines.moved), dict(lines.left)) if changes else None
 
     @staticmethod
     def go_back(line: Line, before: Before | None) -> None:
         """Have it be as before work was begun, which is not given to the line after all."""
         if before is not None:
-            line.clock, line.lines.moved, line.lines.left = before
+            line.clock, line.joined, line.lines.moved, line.lines.left = before
 
-    def tick(self, line: Line) -> int:
-        """Return the time of work that is given to a line now."""
-        line.clock[line.number] += 1
-        return line.clock[line.number]
+    @staticmethod
+    def look(line: Line) -> Clock:
+        """Return what is done when all that a line was given is. What it is given next has a later time."""
+        line.clock[line.number] = line.time
+        line.time += 1
+        if not line.lines.is_own:
+            line.window += 1
+        return line.clock
 
     def act(self, line: Line) -> None:
         """Note something that a line is given and that uses no memory. In the default stream, it orders all others."""
-        ordered = bool(line.lines.moved or line.lines.left)
-        self.begin(line)
-        if ordered and line is line.lines.default:
-            self.tick(line)  # those that follow the line see that it has moved
+        lines = line.lines
+        if line is not lines.default:
+            self.begin(line)
+        elif lines.moved or lines.left:
+            self.begin(line)
+            line.moves += 1  # those that follow the line see that it has moved
 
     def reached(self, line: Line) -> Clock:
         """Return what is done when a line gets to what it is given now, as an event or a callback is."""
-        self.act(line)
-        line.window += 1
-        short = self._short(line.clock)
-        if 2 * len(short) < len(line.clock):
-            line.clock = {**short, line.number: line.clock[line.number]}
+        lines = line.lines
+        if line is not lines.default or lines.moved or lines.left:
+            self.act(line)
+        clock = self.look(line)
+        if len(clock) == 1:  # which is its own, that nobody knows yet
+            return dict(clock)
+        short = self._short(clock)
+        if len(short) < len(clock):
+            line.clock = dict(short)
         return short
 
     def wait(self, line: Line, clock: Clock) -> None:
         """Have what comes next in a line come after all that a clock says."""
         self.begin(line)
         self.join(line.clock, clock)
-        self.tick(line)  # those that follow the line see that it has moved
+        line.moves += 1  # those that follow the line see that it has moved
 
     def waited_for(self, line: Line) -> Clock:
         """Return what is done for a host that waits for a line now. It is not given anything, and so orders nothing."""
-        line.window += 1
-        found = self._short(line.clock)
+        found = self._short(self.look(line))
         if line is line.lines.default:
             for moved in line.lines.moved:
-                moved.window += 1
-                self.join(found, moved.clock)
+                self.join(found, self.look(moved))
             self.join(found, line.lines.left)
         return found
 
@@ -172,8 +187,7 @@ class Clocks:
         """Return what is done for a host that waits for a device now."""
         found = dict(lines.ended)
         for line in lines.all:
-            line.window += 1
-            self.join(found, line.clock)
+            self.join(found, self.look(line))
         return found
 
     def seen(self, clock: Clock) -> None:
@@ -185,10 +199,11 @@ class Clocks:
         line.lines.all.discard(line)
         self.lines.pop(line.number, None)
         line.conflicts += 1
+        clock = self.look(line)
         if line in line.lines.moved:
             line.lines.moved.remove(line)
-            self.join(line.lines.left, line.clock)
-        self.join(line.lines.ended, self._short(line.clock))
+            self.join(line.lines.left, clock)
+        self.join(line.lines.ended, self._short(clock))
         line.lines.ended = self._short(line.lines.ended)
 
     def disturb(self, number: int) -> None:

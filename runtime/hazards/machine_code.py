@@ -15,7 +15,7 @@ from gridjit.cache.store import Store
 from gridjit.runtime.attention import CHOSEN
 from gridjit.runtime.hazards.clocks import Line
 from gridjit.runtime.hazards.places import Site
-from gridjit.runtime.hazards.ranges import UsedMemory
+from gridjit.runtime.hazards.ranges import MemoryUse, UsedMemory
 from gridjit.runtime.hazards.repeats import Repeat, Repeats
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.native.placement import environment, for_ever, repeats_address
@@ -53,10 +53,15 @@ def _found(configured: type, launcher: type) -> Iterator[tuple[str, int]]:
         ("known", Repeats, "_known"),
         ("line_window", Line, "window"),
         ("line_conflicts", Line, "conflicts"),
+        ("line_time", Line, "time"),
         ("window", Repeat, "window"),
         ("conflicts", Repeat, "conflicts"),
+        ("time", Repeat, "time"),
         ("pattern", Repeat, "pattern"),
         ("site", Repeat, "site"),
+        ("marks", Repeat, "marks"),
+        ("use_time", MemoryUse, "time"),
+        ("use_what", MemoryUse, "what"),
         ("place", Site, "place"),
         ("places", Site, "places"),
         ("key", UsedMemory, "key"),

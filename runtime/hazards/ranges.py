@@ -24,8 +24,20 @@ MOST = 4096
 # What NumPy may try before it is not known whether two arrays share memory.
 _WORK = 1000
 
-# A line's number, the time there, and what it was for who reads an error: the work, and the name of the argument.
-MemoryUse = tuple[int, int, Any, str]
+
+class MemoryUse:
+    """What a line did to a piece last. number, time: the line's, and its time there.
+
+    what: for who reads an error, the work, and the name of its argument. A line has one use of a piece that writes and
+    one that reads; a launch that is made again changes their time and what they were.
+    """
+
+    __slots__ = ("number", "time", "what")
+
+    def __init__(self, number: int, time: int, what: tuple[Any, str]) -> None:
+        self.number = number
+        self.time = time
+        self.what = what
 
 
 class UsedMemory:
@@ -50,6 +62,25 @@ class UsedMemory:
         self.write: MemoryUse | None = None
         self.reads: dict[int, MemoryUse] = {}
         self.others: list[UsedMemory] = []
+
+    def note(self, number: int, time: int, what: tuple[Any, str], *, writes: bool) -> None:
+        """Note what a line does to it. The line's own uses stay, as launches that are made again change them."""
+        use = self.write if writes else self.reads.get(number)
+        if use is not None and use.number == number:
+            use.time, use.what = time, what
+        elif writes:
+            self.write = MemoryUse(number, time, what)
+        else:
+            self.reads[number] = MemoryUse(number, time, what)
+        if writes and self.reads:
+            own = self.reads.get(number)
+            self.reads = {} if own is None else {number: own}
+
+    def used(self, number: int, *, writes: bool) -> MemoryUse:
+        """Return the use that was noted of a line."""
+        use = self.write if writes else self.reads[number]
+        assert use is not None
+        return use
 
     def uses(self) -> Iterator[MemoryUse]:
         """Yield what used it."""

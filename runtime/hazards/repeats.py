@@ -2,8 +2,9 @@
 
 A launch is noted with the time of its stream. Until somebody looks at the stream's clock, all that it is given may bear
 the same time, as whatever comes before or after one of it does so of all. And until another stream uses its memory, a
-launch that was in order still is. So the same launch with the same arrays needs neither a look nor a note. It needs a
-note and no look where only the clock was looked at. An error names the line of the program where it was made last.
+launch that was in order still is. So the same launch with the same arrays needs neither a look nor a note. Where
+somebody looked at the clock, it needs a later time; where the stream has to be ordered with others first, a note. An
+error names the line of the program where it was made last.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ NotedUse = tuple[UsedMemory, str, bool]
 
 
 class Repeat:
-    """A launch that was noted. conflicts, window: its line's, then. site: where it is made.
+    """A launch that was noted. conflicts, window: its line's, then; time: its line's when it was made last.
 
-    pattern: for each argument, the piece that an array is, or another value's type. work, uses: what was noted, which
+    pattern: for each argument, the piece that an array is, or another value's type. site: where it is made.
+    marks: the uses of memory that it has, each followed by what it is called there. work, uses: what was noted, which
     machine code does not read.
     """
 
-    __slots__ = ("conflicts", "pattern", "site", "uses", "window", "work")
+    __slots__ = ("conflicts", "marks", "pattern", "site", "time", "uses", "window", "work")
 
     def __init__(self, args: tuple[Any, ...], uses: dict[int, NotedUse], line: Line, work: Work, site: Site) -> None:
         self.pattern = tuple(uses[at][0] if at in uses else type(arg) for at, arg in enumerate(args))
@@ -44,7 +46,18 @@ class Repeat:
 
     def note(self, line: Line) -> None:
         """Note that a launch was noted just now."""
-        self.conflicts, self.window = line.conflicts, line.window
+        self.conflicts, self.window, self.time = line.conflicts, line.window, line.time
+        marks: list[Any] = []
+        for piece, _, writes in self.uses:
+            use = piece.used(line.number, writes=writes)
+            marks += (use, use.what)
+        self.marks = tuple(marks)
+
+    def made(self, line: Line) -> None:
+        """Note that a launch is made now, after somebody looked at its line's clock."""
+        self.time = time = line.time
+        for use, what in zip(self.marks[::2], self.marks[1::2], strict=True):
+            use.time, use.what = time, what
 
     def fits(self, args: tuple[Any, ...]) -> bool:
         """Return whether these are the same arrays, and values of the same types beside them."""
@@ -102,6 +115,8 @@ class Repeats:
             if known.fits(args):
                 if known.conflicts != line.conflicts or (known.window != line.window and not self._note(known)):
                     return False
+                if known.time != line.time:
+                    known.made(line)
                 frame, site = sys._getframe(2), known.site
                 if not site.place.is_at(frame.f_code, frame.f_lasti):
                     site.move(here())

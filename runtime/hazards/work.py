@@ -38,7 +38,7 @@ def hazard(work: Work, name: str, piece: UsedMemory, earlier: MemoryUse, *, writ
 
     name: what the work calls its array. writes, wrote: which of both write.
     """
-    before, before_name = earlier[2], earlier[3]
+    before, before_name = earlier.what
     return HazardError(
         f"{work} {_verb(writes)} {_called(name)} while {before} may still {'write' if wrote else 'read'} "
         f"{_called(before_name) if before_name != name else 'it'}: nothing orders the two streams ({piece}). "
@@ -49,7 +49,7 @@ def hazard(work: Work, name: str, piece: UsedMemory, earlier: MemoryUse, *, writ
 
 def host_hazard(place: CodePosition, piece: UsedMemory, earlier: MemoryUse) -> HazardError:
     """Return the error of a host that uses memory in place while work that it has not waited for may still write it."""
-    before, name = earlier[2], earlier[3]
+    before, name = earlier.what
     path, _, line = str(place).rpartition(":")
     return HazardError(
         f"the host uses an array in place ({os.path.basename(path)}:{line}) while {before} may still write "

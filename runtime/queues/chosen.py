@@ -37,12 +37,17 @@ def choose(stream: Stream) -> None:
 
 
 def leave(stream: Stream) -> None:
-    """Go back to what was current when stream was last chosen."""
+    """Go back to what was current when stream was last chosen; what was chosen since, and is not left yet, stays."""
+    since: list[Stream] = []
     found = _choice.get()
     while found is not None and found.stream is not stream:
+        since.append(found.stream)
         found = found.before
     if found is not None:
-        _choice.set(found.before)
+        left = found.before
+        while since:
+            left = _Choice(since.pop(), left)
+        _choice.set(left)
 
 
 def here(timeline: Timeline) -> Any:

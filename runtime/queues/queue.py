@@ -7,6 +7,7 @@ another is set aside until it may continue. So any number of streams is served, 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import threading
 import time
 from collections import deque
@@ -101,6 +102,8 @@ class Queues:
         self._left_over: list[Queue] = []
         self._here = _Here()
         self.busy: dict[Queue, None] = {}
+        # What callbacks wait for, by the queues that they are of.
+        self._waiting: dict[Queue, Mark] = {}
         # With whether it went wrong in this process, not in the one that it was forked from.
         self.failed: dict[Queue, bool] = {}
 
@@ -188,12 +191,45 @@ class Queues:
 
     def wait(self, mark: Mark) -> None:
         """Return when a mark is reached; raises DeviceError in a callback of a stream that it waits for."""
-        if self._here.queue in mark.queues and not mark.done:
-            raise DeviceError(
-                "a stream's callback waits for its own stream, which would never end; wait in another thread"
-            )
+        mine = self._here.queue
         with self._changed:
-            self._changed.wait_for(lambda: mark.done)
+            if mine is None:
+                self._changed.wait_for(lambda: mark.done)
+                return
+            if self._comes_after(mark, mine):
+                whose = "its own stream" if mine in mark.queues else "a stream that waits for it"
+                raise DeviceError(
+                    f"a stream's callback waits for {whose}, which would never end; wait in another thread"
+                )
+            before, self._waiting[mine] = self._waiting.get(mine), mark
+            try:
+                self._changed.wait_for(lambda: mark.done)
+            finally:
+                if before is None:
+                    del self._waiting[mine]
+                else:
+                    self._waiting[mine] = before
+
+    def _comes_after(self, mark: Mark, queue: Queue) -> bool:
+        """Return whether a mark can only be reached when what a queue does now has ended."""
+        left, seen = [mark], {id(mark)}
+        while left:
+            wanted = left.pop()
+            if wanted.done:
+                continue
+            for other in wanted.queues:
+                if wanted not in other.items:  # it has got there
+                    continue
+                if other is queue:
+                    return True
+                # What it does now waits too, or something that it has to do before.
+                first = itertools.takewhile(lambda item: item is not wanted, other.items)  # noqa: B023  # used at once
+                waits = [item.mark for item in first if isinstance(item, Wait)]
+                if (waiting := self._waiting.get(other)) is not None:
+                    waits.append(waiting)
+                left += [one for one in waits if id(one) not in seen]
+                seen.update(map(id, waits))
+        return False
 
     def other(self, queue: Queue) -> bool:
         """Return whether a queue is not the one that the calling thread is serving."""

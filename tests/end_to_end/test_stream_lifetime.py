@@ -217,6 +217,36 @@ def test_a_callback_that_waits_for_its_own_stream_is_told_so(target: str) -> Non
     assert "its own stream" in seen[0]
 
 
+@pytest.mark.parametrize("way", ["a stream that waits", "a stream that waits for one that waits", "another callback"])
+def test_callbacks_that_would_wait_for_each_other_for_ever_are_told_so(target: str, way: str) -> None:
+    if target != "host":
+        pytest.skip("what a driver's callback may not do is the driver's affair")
+    one, two, three, seen = *(gridjit.create_stream(nonblocking=True) for _ in range(3)), []
+    given, waits = threading.Event(), threading.Event()
+
+    def wait_for(stream: gridjit.Stream) -> None:
+        given.wait(60)
+        try:
+            waits.set()
+            stream.synchronize()
+        except DeviceError as error:
+            seen.append(str(error))
+
+    one.on_complete(lambda: wait_for(two))
+    if way == "another callback":
+        two.on_complete(lambda: wait_for(one))
+    elif way == "a stream that waits":
+        two.wait(one)
+    else:
+        three.wait(one)
+        two.wait(three)
+    given.set()
+    for stream in (one, two, three):
+        stream.synchronize()
+    assert len(seen) == 1
+    assert "a stream that waits for it, which would never end" in seen[0] or "its own stream" in seen[0]
+
+
 EXITS = """
 import atexit, gc, sys, threading
 import numpy as np

@@ -68,6 +68,27 @@ def test_a_hook_that_hands_on_to_pythons_own_gets_what_a_callback_raises(
     assert "of the callback" in capsys.readouterr().err
 
 
+class Lying:
+    """An object that says it is a stream."""
+
+    def __init__(self, said: Any) -> None:
+        self._said = said
+
+    def __cuda_stream__(self) -> Any:
+        return self._said
+
+
+SAID = (None, 5, (), (0,), (0, 1, 2), "ab", (0, "x"), (0, None), (0, 3.5), (0, b"7"))
+
+
+@pytest.mark.parametrize("said", SAID, ids=repr)
+def test_an_object_that_gives_no_handle_as_its_stream_is_refused_with_what_it_gave(said: Any) -> None:
+    lying, stream = Lying(said), gridjit.create_stream()
+    for use in (stream.wait, gridjit.external_stream, gridjit.create_event().record):
+        with pytest.raises(ArgumentError, match=r"__cuda_stream__; it has to be \(0, handle\)"):
+            use(lying).synchronize()  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize("given", [None, 5, "print"])
 def test_a_callback_that_cannot_be_called_is_refused_when_it_is_given(given: Any) -> None:
     stream = gridjit.create_stream()

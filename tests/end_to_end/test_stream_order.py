@@ -401,6 +401,22 @@ def test_a_configured_kernel_is_in_the_stream_that_is_current_when_it_is_called(
     assert set(values.copy_to_host()) == {13}
 
 
+def test_a_block_that_is_left_after_another_has_begun_leaves_that_ones_stream_current(
+    stream: gridjit.Stream, other: gridjit.Stream
+) -> None:
+    def items() -> Iterator[int]:
+        with stream:
+            yield 1
+
+    pending = items()
+    next(pending)
+    assert gridjit.current_stream() is stream
+    with other:
+        pending.close()  # type: ignore[attr-defined]
+        assert gridjit.current_stream() is other
+    assert gridjit.current_stream() not in (stream, other)
+
+
 def test_current_streams_nest_and_are_left_by_exceptions(stream: gridjit.Stream, other: gridjit.Stream) -> None:
     assert gridjit.current_stream().handle == 0
     with stream:

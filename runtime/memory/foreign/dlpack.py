@@ -76,6 +76,8 @@ def array_in_capsule(capsule: Any) -> ForeignArray:
         return array_in(versioned.tensor, not versioned.flags & READ_ONLY)
     if address := pointer_in(id(capsule), b"dltensor"):
         return array_in(Tensor.from_address(address))
+    if any(pointer_in(id(capsule), name) for name in (b"used_dltensor_versioned", b"used_dltensor")):
+        raise ArgumentError(f"{capsule!r} was consumed before, and a capsule is used once; export the array again")
     raise ArgumentError(f"{capsule!r} is not a DLPack capsule")
 
 

@@ -29,8 +29,9 @@ class RepeatSlots:
     """Where objects keep what is compared: offsets in bytes of slots, of which their classes say what they hold.
 
     launcher: of a configured kernel. repeats: of its launcher. ended, line, known: of what knows the launcher's last
-    launches. line_window, line_conflicts: of a line. window, conflicts, pattern, site: of one launch. place, places:
-    of a site. key: of a piece. parameters: of an array. ended_size: of a deque's length, which is not a slot.
+    launches. line_window, line_conflicts, line_time: of a line. window, conflicts, time, pattern, site, marks: of one
+    launch. use_time, use_what: of a use. place, places: of a site. key: of a piece. parameters: of an array.
+    ended_size: of a deque's length, which is not a slot.
     """
 
     launcher: int
@@ -40,10 +41,15 @@ class RepeatSlots:
     known: int
     line_window: int
     line_conflicts: int
+    line_time: int
     window: int
     conflicts: int
+    time: int
     pattern: int
     site: int
+    marks: int
+    use_time: int
+    use_what: int
     place: int
     places: int
     key: int

@@ -4,7 +4,8 @@
 
 It is called in the place of the launch function, for objects that are launched while hazards between streams are looked
 for. self is a configured kernel; its launcher has a Repeats, which knows launches that need neither a look nor a note.
-One of these is launched by the launch function, and the place that it was made at is noted if it was made there before.
+One of these is launched by the launch function. The place that it was made at is noted if it was made there before, and
+its stream's time, which is a later one where somebody looked at the stream's clock.
 Whatever is not found to be one is Python's.
 
 It reads the slots of those objects, and what they hold is compared by identity: so machine code and Python look at one
@@ -71,6 +72,7 @@ begin:
 {_slot("line", "repeats", "line")}
 {_slot("line.window", "line", "line_window")}
 {_slot("line.conflicts", "line", "line_conflicts")}
+{_slot("line.time", "line", "line_time")}
 {_slot("known", "repeats", "known")}
 {_word("count", "known", "TUPLE_SIZE", "i64")}
   %ones = getelementptr i8, ptr %known, i64 {{TUPLE_ITEMS}}
@@ -130,7 +132,7 @@ find.site:
 {_slot("site", "one", "site")}
 {_slot("place", "site", "place")}
   %same.place = call i1 @is_at(ptr %place, ptr %code, i32 %instruction)
-  br i1 %same.place, label %launch, label %find.places
+  br i1 %same.place, label %find.time, label %find.places
 ; Where a stream is chosen, it may be launched there after all.
 find.places:
 {_word("chosen.at", "record", "Repeats.chosen")}
@@ -158,7 +160,40 @@ move:
   call void %incref.place(ptr %found)
   store ptr %found, ptr %place.at
   call void %decref(ptr %place)
-  br label %launch
+  br label %find.time
+
+find.time:
+{_slot("time", "one", "time")}
+  %same.time = icmp eq ptr %time, %line.time
+  br i1 %same.time, label %launch, label %find.stream
+; As it would not be noted where it is launched after all.
+find.stream:
+{_word("chosen.now.at", "record", "Repeats.chosen")}
+  %chosen.now = load i32, ptr %chosen.now.at
+  %none.chosen.now = icmp eq i32 %chosen.now, 0
+  br i1 %none.chosen.now, label %note, label %slow
+note:
+{_word("incref.time", "env", "Environment.Py_IncRef")}
+  call void @replace(ptr %time.at, ptr %line.time, ptr %incref.time, ptr %decref)
+{_slot("marks", "one", "marks")}
+{_word("marks.count", "marks", "TUPLE_SIZE", "i64")}
+  %marks.items = getelementptr i8, ptr %marks, i64 {{TUPLE_ITEMS}}
+  br label %next.mark
+next.mark:
+  %m = phi i64 [ 0, %note ], [ %m.next, %mark ]
+  %any.mark = icmp slt i64 %m, %marks.count
+  br i1 %any.mark, label %mark, label %launch
+mark:
+  %m.next = add i64 %m, 2
+  %use.in = getelementptr ptr, ptr %marks.items, i64 %m
+  %use = load ptr, ptr %use.in
+  %what.in = getelementptr ptr, ptr %use.in, i64 1
+  %what = load ptr, ptr %what.in
+  %use.time = getelementptr i8, ptr %use, i64 {{Slot.use_time}}
+  call void @replace(ptr %use.time, ptr %line.time, ptr %incref.time, ptr %decref)
+  %use.what = getelementptr i8, ptr %use, i64 {{Slot.use_what}}
+  call void @replace(ptr %use.what, ptr %what, ptr %incref.time, ptr %decref)
+  br label %next.mark
 
 launch:
 {_word("launch.function", "record", "Repeats.launch")}
@@ -170,6 +205,16 @@ slow:
 {_word("python", "record", "Repeats.python")}
   %answer = call ptr @call_python(ptr %env, ptr %python, ptr %self, ptr %args, i64 %nargs)
   ret ptr %answer
+}}
+
+; Have a slot hold another object.
+define internal void @replace(ptr %slot, ptr %made, ptr %incref, ptr %decref) #0 {{
+entry:
+  %before = load ptr, ptr %slot
+  call void %incref(ptr %made)
+  store ptr %made, ptr %slot
+  call void %decref(ptr %before)
+  ret void
 }}
 
 ; Whether a place is an instruction of some code.

@@ -64,8 +64,8 @@ def nothing(turns: Turns) -> None:
     pass
 
 
-def a_clock_was_looked_at(turns: Turns) -> None:
-    turns.event = gridjit.default_stream().record()
+def a_blocking_stream_was_given_work(turns: Turns) -> None:
+    scale[1, 64, gridjit.create_stream()](ones(), 2.0)
 
 
 def another_stream_used_the_array(turns: Turns) -> None:
@@ -107,7 +107,7 @@ def nothing_is_known(turns: Turns) -> None:
 
 
 CHANGES = [
-    a_clock_was_looked_at,
+    a_blocking_stream_was_given_work,
     another_stream_used_the_array,
     something_ended,
     the_memory_was_forgotten,
@@ -130,6 +130,52 @@ def test_python_is_asked_after_a_change(change: Callable[[Turns], None]) -> None
     turns = Turns()
     change(turns)
     assert turns.asks
+
+
+def test_nothing_is_asked_after_an_event_or_a_wait_which_do_not_order_later_turns(second: Any) -> None:
+    turns, default, event = Turns(), gridjit.default_stream(), gridjit.create_event()
+    for look in (lambda: second.wait(event.record(default)), default.synchronize, cuda.synchronize, default.query):
+        look()
+        assert not turns.asks
+        with pytest.raises(HazardError, match=r"while scale \(test_machine_code.py"):
+            scale[1, 64, second](turns.array, 2.0)
+
+
+def test_of_launches_that_take_turns_after_events_the_last_is_named(second: Any) -> None:
+    turns, launch, values, event = Turns(), add[1, 64], ones(), gridjit.create_event()
+    with pytest.MonkeyPatch.context() as patch:
+        for turn in range(6):
+            if turn == 3:
+                patch.delattr(Repeats, "again")
+            turns.turn()
+            event.record().synchronize()
+            launch(turns.array, values)
+            event.record()
+        turns.turn()
+    with pytest.raises(HazardError, match=r"while scale \(test_machine_code.py.* may still write it"):
+        scale[1, 64, second](turns.array, 2.0)
+
+
+def test_a_turn_in_a_chosen_stream_is_not_noted_in_the_default_stream(second: Any) -> None:
+    turns, third = Turns(), gridjit.create_stream(nonblocking=True)
+    turns.event = gridjit.default_stream().record()
+    third.wait(turns.event)
+    with third:
+        turns.turn()
+    second.wait(third)
+    scale[1, 64, second](turns.array, 2.0)
+
+
+def test_a_turn_that_is_recorded_in_a_graph_is_not_noted(first: Any, second: Any) -> None:
+    turns = Turns()
+    turns.launch = scale[1, 64, first]
+    for _ in range(4):
+        turns.turn()
+    event = first.record()
+    with gridjit.graph(first):
+        turns.turn()
+    second.wait(event)
+    scale[1, 64, second](turns.array, 2.0)
 
 
 def test_several_launches_of_one_kernel_take_turns() -> None:

@@ -183,3 +183,14 @@ def test_two_streams_may_read_the_same_steps_of_an_array(first: Any, second: Any
     add[1, 64, second](other, x)
     with pytest.raises(HazardError, match=r"may write array 'values' while add .* may still read it"):
         scale[1, 64, second](x, 2.0)
+
+
+def test_work_that_is_refused_in_a_blocking_stream_leaves_it_nothing_to_wait_for(first: Any, second: Any) -> None:
+    x, y = ones(), ones()
+    scale[1, 64](x, 2.0)
+    scale[1, 64, second](y, 2.0)
+    with pytest.raises(HazardError):
+        scale[1, 64, first](y, 2.0)
+    first.synchronize()
+    with pytest.raises(HazardError, match="the default stream"):
+        scale[1, 64, second](x, 2.0)

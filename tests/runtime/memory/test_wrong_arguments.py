@@ -172,6 +172,14 @@ def test_a_producer_that_cannot_export_is_named_with_what_it_said(
         look(producer)
 
 
+def test_a_capsule_that_was_consumed_is_refused_and_said_to_be() -> None:
+    capsule = to_device(np.ones(3), space=HOST_SPACE).__dlpack__()
+    producer = Producer(lambda **_: capsule)
+    assert np.from_dlpack(producer).tolist() == [1, 1, 1]
+    with pytest.raises(ArgumentError, match="was consumed before, and a capsule is used once"):
+        StridedMemoryView(producer)
+
+
 def test_a_view_of_a_masked_array_is_refused_as_its_mask_would_be_lost() -> None:
     masked = np.ma.masked_array([1, 2, 3], [False, True, False])
     there = StridedMemoryView(to_device(np.zeros(3, np.int64), space=HOST_SPACE))
