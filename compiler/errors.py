@@ -164,6 +164,15 @@ class ConfigWarning(SharedError, UserWarning):
     also = ("numba.cuda.core.errors:NumbaInvalidConfigWarning",)
 
 
+# Tracebacks show, and pickles find, these under the names that users have for them.
+for _public in (
+    *(ArgumentError, CheckError, CompileDisabledError, CompileError, ConfigError, ConfigWarning, CopyNeededError),
+    *(DeviceError, GridjitError, HazardError, LaunchError, LayoutError, RaceError, UninitializedError),
+    UnsupportedError,
+):
+    _public.__module__ = "gridjit"
+
+
 def switch(name: str, value: object) -> bool:
     """Return a switch that was given as True or False, NumPy's too, or as 1 or 0; raises ConfigError for all else."""
     if type(value) is bool:

@@ -7,12 +7,11 @@ import functools
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.frontend.explained.outside import refuse_outside_kernels
+from gridjit.compiler.errors import CompileError, OutsideKernelError
 from gridjit.compiler.key.entry_points import note_loaded
 from gridjit.compiler.phases import phase
 from gridjit.compiler.process.collecting import making_what_stays
@@ -55,7 +54,7 @@ def _import() -> None:
             "numba.cuda is numba's own here, which was imported before numba-cuda could take its place: import "
             "_numba_cuda_redirector first, as the start-up files of site-packages do, or from gridjit import cuda"
         )
-    refuse_outside_kernels()
+    _refuse_outside_kernels()
 
 
 def _redirect() -> None:
@@ -65,6 +64,62 @@ def _redirect() -> None:
     """
     if "numba.cuda" not in sys.modules and importlib.util.find_spec(_REDIRECTOR) is not None:
         importlib.import_module(_REDIRECTOR)
+
+
+def _refuse_outside_kernels() -> None:
+    """Have numba-cuda's names for kernels raise OutsideKernelError in plain Python.
+
+    They stay the objects that its compiler knows them by.
+    """
+    from numba.cuda import extending, stubs
+
+    stubs.Stub.__new__ = staticmethod(_raising(lambda cls, *_: cls.__qualname__))
+    extending._Intrinsic.__call__ = _raising(_name_of_intrinsic)
+    for axis in "xyz":
+        setattr(stubs.Dim3, axis, _Axis(axis))
+    for owner, name in ((stubs.shared, "array"), (stubs.local, "array"), (stubs.const, "array_like")):
+        # Its wrapper raises an error with a text of the function that it wraps, and that is where ours is raised.
+        vars(owner)[name].__closure__[0].cell_contents = _Untold(f"{owner.__name__}.{name}")
+
+
+def _raising(name: Callable[..., str]) -> Callable[..., NoReturn]:
+    """Return a function that raises the error for the name that its arguments have: with the user's frames alone."""
+
+    def raised(*arguments: Any, **_keywords: Any) -> NoReturn:
+        from gridjit.compiler.frontend.explained.outside import outside
+
+        try:
+            raise outside(name(*arguments))
+        except OutsideKernelError as error:
+            error.__traceback__ = None
+            raise
+
+    return raised
+
+
+def _name_of_intrinsic(intrinsic: Any, *_arguments: Any) -> str:
+    module, name = str(intrinsic._defn.__module__), str(intrinsic._name)
+    home = "" if module.startswith("numba.") else "griddepcontrol." if module.startswith("gridjit.") else "."
+    return f"{home}{name}"
+
+
+class _Axis(property):
+    """What kernels read of a position or a shape: x, y or z."""
+
+    def __init__(self, axis: str) -> None:
+        super().__init__()
+        self._axis = axis
+
+    __get__ = _raising(lambda self, _, owner: f"{owner.__name__}.{self._axis}")
+
+
+class _Untold:
+    """A function's name, of which no text is made."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    __str__ = _raising(lambda self: self._name)
 
 
 def _is_being_imported() -> bool:

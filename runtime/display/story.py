@@ -6,9 +6,12 @@ from gridjit.runtime.display.table import escaped
 
 
 class Story(str):
-    """A text of several lines."""
+    """A text of several lines, which an interactive shell shows as they are."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         """Return the text as notebooks show it."""

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, ShapeError
+from gridjit.compiler.errors import ArgumentError, ConfigError, ShapeError
 from gridjit.runtime.args.staging import refuse_masked
 from gridjit.runtime.installed.ufunc_call import (
-    _Shape,
+    Shape,
     apart,
     as_result,
     check_keywords,
@@ -61,6 +61,8 @@ class GUFuncCall:
         result_types, kernel = self.kernels[types]
         arrays = [_array(arg, kind) for arg, kind in zip(inputs, types, strict=True)]
         loop, sizes = self._shapes(arrays)
+        while loop[:1] == (1,) and self._lack_axes(outs, len(loop)):
+            loop = loop[1:]
         shapes = [(*loop, *(sizes[axis] for axis in axes)) for axes in self.results_axes]
         targets = [
             as_result(self.name, out, shape, kind) for out, shape, kind in zip(outs, shapes, result_types, strict=True)
@@ -86,34 +88,40 @@ class GUFuncCall:
         outs = list(args[takes:])
         if self.out is not None:
             if outs:
-                raise ArgumentError(f"{self.name}: out is given twice, by position and by keyword")
+                raise ConfigError("cannot specify argument 'out' as both positional and keyword")  # numba-cuda's words
             outs = list(self.out) if isinstance(self.out, tuple) else [self.out]
         if len(args) < takes or len(outs) not in (0, gives):
             raise ArgumentError(
-                f"{self.name} takes {takes} argument{'s' * (takes != 1)}, and then, or as out=, {gives} for "
-                f"{'results' if gives > 1 else 'its result'}; {len(args)} given"
+                f"{self.name}: this gufunc accepts {_arguments(takes)} (its inputs), or {_arguments(takes + gives)} "
+                f"(inputs and results). Got {_arguments(len(args))}."
             )
         for arg in (*args, *outs):
             refuse_masked(arg)
         return [_known(arg) for arg in args[:takes]], outs or [None] * gives
 
     def _signature(self, inputs: list[Any]) -> tuple[Any, ...]:
-        """Return the first signature that every input can be cast to safely; raises ArgumentError if there is none."""
+        """Return the first signature that every input can be cast to safely; raises ArgumentError if there is none.
+
+        If there is none for the types, single numbers may be cast to what holds their values, as in numba-cuda.
+        """
         weak = [type(arg) in _WEAK for arg in inputs]
-        if all(weak):
-            weak = [False] * len(inputs)
+        weak = [False] * len(inputs) if all(weak) else weak
         given = [type(arg) if one else _dtype(arg) for arg, one in zip(inputs, weak, strict=True)]
         if not any(weak) and tuple(given) in self.kernels:
             return tuple(given)
-        for types in self.kernels:
-            if all(map(_can_cast, given, types)):
-                return types
+        for kinds in (given, [_of_value(arg, kind) for arg, kind in zip(inputs, given, strict=True)]):
+            for types in self.kernels:
+                if all(map(_can_cast, kinds, types)):
+                    return types
+        way = f"Convert, as in x.astype(numpy.{next(iter(self.kernels))[0]})"
+        if any(isinstance(arg, DeviceArray) for arg in inputs):
+            way += "; an array on the device does not support .astype(), so convert it before it is copied there"
         raise ArgumentError(
             f"{self.name}{said(map(np.dtype, given))}: no signature takes these without losing precision; there are "
-            f"{', '.join(map(said, self.kernels))}. Convert, as in x.astype(numpy.{next(iter(self.kernels))[0]})"
+            f"{', '.join(map(said, self.kernels))}. {way}"
         )
 
-    def _shapes(self, arrays: list[Any]) -> tuple[_Shape, dict[str, int]]:
+    def _shapes(self, arrays: list[Any]) -> tuple[Shape, dict[str, int]]:
         """Return the shape that the function is called over, and the sizes of the axes that it sees."""
         sizes: dict[str, int] = {}
         outer = []
@@ -137,12 +145,17 @@ class GUFuncCall:
             shapes = ", ".join(str(array.shape) for array in arrays)
             raise ShapeError(f"{self.name}: arrays of shapes {shapes} cannot be broadcast to one shape") from None
 
-    def _written(self, target: Any, shape: _Shape, kind: Any, axes: int) -> DeviceArray:
+    def _lack_axes(self, outs: list[Any], count: int) -> bool:
+        """Return whether an array for a result has fewer axes than a loop of so many has results."""
+        given = zip(outs, self.results_axes, strict=True)
+        return any(_is_array(out) and out.ndim < count + len(axes) for out, axes in given)
+
+    def _written(self, target: Any, shape: Shape, kind: Any, axes: int) -> DeviceArray:
         """Return the array that the kernel writes: the target itself, if it has the type and its axes can be one."""
         is_it = isinstance(target, DeviceArray) and target.dtype == kind and (axes == 1 or target.is_c_contiguous())
         return target if is_it else device_array(shape, kind, stream=self.stream)
 
-    def _repeated(self, array: Any, kind: Any, loop: _Shape, core: int) -> DeviceArray:
+    def _repeated(self, array: Any, kind: Any, loop: Shape, core: int) -> DeviceArray:
         """Return an input on the device: one axis for all that the function is called over, then `core` of its own."""
         if not isinstance(array, DeviceArray):
             array = to_device(array, stream=self.stream)
@@ -165,6 +178,14 @@ class GUFuncCall:
         return made if on_device else made.copy_to_host(stream=self.stream)[()]
 
 
+def _is_array(out: Any) -> bool:
+    return isinstance(out, np.ndarray | DeviceArray)
+
+
+def _arguments(count: int) -> str:
+    return f"{count} positional argument{'s' * (count != 1)}"
+
+
 def _known(arg: Any) -> Any:
     """Return an argument as what its type is known of: an array on the device, a number of Python's, or of NumPy's."""
     if isinstance(arg, DeviceArray) or is_cuda_array(arg):
@@ -174,6 +195,12 @@ def _known(arg: Any) -> Any:
 
 def _dtype(arg: Any) -> Any:
     return arg.dtype if hasattr(arg, "dtype") else np.asarray(arg).dtype
+
+
+def _of_value(arg: Any, kind: Any) -> Any:
+    """Return the smallest type that holds a single number, for any other argument its own."""
+    is_number = isinstance(arg, int | float | complex) or (isinstance(arg, np.ndarray) and arg.ndim == 0)
+    return np.min_scalar_type(arg) if is_number and kind not in _WEAK else kind
 
 
 def _can_cast(given: Any, wanted: Any) -> bool:

@@ -12,11 +12,11 @@ import importlib.util
 import inspect
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.errors import ConfigError, shown
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.signatures.text import parsed
 from gridjit.runtime.installed.gufunc_call import GUFuncCall
@@ -36,6 +36,8 @@ from gridjit.runtime.session import session
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import BinaryUFunc, UFunc
 
+Made = TypeVar("Made")
+
 
 def vectorize(
     ftylist_or_function: Any = (), target: str = "cuda", **kws: Any
@@ -53,7 +55,7 @@ def vectorize(
     if inspect.isfunction(ftylist_or_function):
         raise ConfigError(f"vectorize: {ftylist_or_function.__name__} does not have a signature; {SIGNATURES}")
     made = decorators().vectorize(_parsed(ftylist_or_function), target, **kws)
-    return made
+    return _of_functions("vectorize", made)
 
 
 def guvectorize(ftylist: Any, signature: str, **kws: Any) -> Callable[[Callable[..., Any]], UFunc]:
@@ -69,7 +71,19 @@ def guvectorize(ftylist: Any, signature: str, **kws: Any) -> Callable[[Callable[
                 out[0] += value
     """
     made: Callable[[Callable[..., Any]], UFunc] = decorators().guvectorize(_parsed(ftylist), signature, **kws)
-    return made
+    return _of_functions("guvectorize", made)
+
+
+def _of_functions(name: str, decorate: Callable[[Callable[..., Any]], Made]) -> Callable[[Callable[..., Any]], Made]:
+    """Return a decorator that refuses what is not a function of Python's."""
+
+    @functools.wraps(decorate)
+    def decorated(function: Callable[..., Any]) -> Made:
+        if not inspect.isfunction(function):
+            raise ConfigError(f"{name} decorates functions made with def or lambda, not {shown(function)}")
+        return decorate(function)
+
+    return decorated
 
 
 def _parsed(given: Any) -> Any:

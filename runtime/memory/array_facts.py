@@ -47,6 +47,19 @@ class _NumPysOwn:
         raise AttributeError(f"an array on the device does not have NumPy's {name!r}: {way}", name=name)
 
 
+class _OfOthers:
+    """A method by which arrays of other libraries are copied to the host: reading it says how these are."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
+        way = "copy_to_host() returns its items as a NumPy array"
+        raise AttributeError(f"an array on the device has no method {self._name!r}: {way}", name=self._name)
+
+
 class _WithNumPysNames:
     """The base of all that looks like a NumPy array, and has a part of its attributes."""
 
@@ -61,6 +74,8 @@ class _WithNumPysNames:
 for _name in dir(np.ndarray):
     if not _name.startswith("_"):
         setattr(_WithNumPysNames, _name, _NumPysOwn(_name))
+for _name in ("asnumpy", "cpu", "get", "numpy", "to_host"):
+    setattr(_WithNumPysNames, _name, _OfOthers(_name))
 
 
 class ArrayFacts(_WithNumPysNames):

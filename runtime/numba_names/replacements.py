@@ -1,4 +1,7 @@
-"""Replacements: what to use for the attributes of numba-cuda's dispatchers that kernels and device functions lack."""
+"""Replacements: what to use for names that programs know from elsewhere, and that gridjit.cuda or its objects lack.
+
+They are attributes of numba-cuda's dispatchers, and functions of other libraries that make arrays.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,24 @@ _SHOWN: Final = (
     "recompile",
     "disable_comp",
 )
+
+
+# Names by which other libraries make arrays -> what makes such an array.
+_MAKERS: Final = {
+    **dict.fromkeys(("array", "asarray", "ascontiguousarray"), "to_device(values) copies an array to the device"),
+    **dict.fromkeys(("empty", "malloc"), "device_array(shape, dtype) makes an array without values"),
+    "empty_like": "device_array_like(array) makes an array without values",
+    **dict.fromkeys(
+        ("arange", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like"),
+        "to_device(numpy.{name}(...)) makes such an array",
+    ),
+    **dict.fromkeys(("asnumpy", "to_host"), "to_device(...).copy_to_host() returns the items as a NumPy array"),
+}
+
+
+def of_module(name: str) -> str:
+    """Return the way on for a name of other libraries that gridjit.cuda does not have; "" if none is known."""
+    return f": cuda.{found.format(name=name)}" if (found := _MAKERS.get(name)) else ""
 
 
 def refuse_of_kernel(name: str) -> NoReturn:

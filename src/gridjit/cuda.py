@@ -243,7 +243,9 @@ def _numbas(name: str) -> Any:
     try:
         found = getattr(package, name)
     except AttributeError:
-        said = f"neither gridjit nor numba.cuda has {name!r}"
+        from gridjit.runtime.numba_names.replacements import of_module
+
+        said = f"neither gridjit nor numba.cuda has {name!r}{of_module(name)}"
         raise AttributeError(said, name=name, obj=sys.modules[__name__]) from None  # Python says which was meant
     if _may_ask_for_a_gpu(found) and session().simulates:
         from gridjit.runtime.simulated import under_numba

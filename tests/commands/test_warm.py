@@ -180,6 +180,8 @@ def test_a_kernel_that_does_not_compile_says_why_to_people() -> None:
     assert "0 compiled, 0 in the cache already, 1 failed" in done.stdout
     assert "failed: opstats:sized void(float32[::1]) for host" in done.stderr
     assert "needs a launch configuration" in done.stderr
+    assert "gridjit warm takes --config grid=4,block=128." in done.stderr
+    assert "GRIDJIT_TRACEBACK" not in done.stderr
 
 
 @pytest.mark.cuda_toolkit

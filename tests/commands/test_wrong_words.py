@@ -19,6 +19,11 @@ FLOATS = "void(float32[::1])"
         ("explain opstats:sized --config grid=1,block=32", 2, "give --signature with them"),
         ("explain opstats:sized --target sm_90", 2, "give --signature with them"),
         (f"explain opstats:sized --signature {FLOATS} --target sm_80,sm_90", 2, "--target sm_80,sm_90: give one"),
+        (
+            "explain opstats:scal",
+            1,
+            "opstats:scal is not a kernel; did you mean scale? kernels of opstats: declared, scale, sized",
+        ),
         ("explain opstats:plain", 1, "opstats:plain is not a kernel; kernels of opstats: declared, scale, sized"),
         ("warm undeclared:none", 2, "undeclared:none declares no signature: give one with --signature"),
         ("warm failing.py", 1, "ZeroDivisionError: division by zero, at "),

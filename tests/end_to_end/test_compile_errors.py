@@ -6,6 +6,7 @@ import enum
 import os
 import pickle
 import re
+import subprocess
 import sys
 import traceback
 from collections.abc import Callable
@@ -363,3 +364,27 @@ def test_a_record_whose_fields_lie_anywhere_is_told_of_with_how_to_make_others()
     with pytest.raises(CompileError, match=r"(?s)field 'mass', a float64, does not lie.*align=True") as caught:
         gridjit.jit(target="host")(first)[1, 1](packed)
     assert "records[0].mass = 1.0" in str(caught.value)
+
+
+def test_an_interactive_shell_names_errors_as_users_do_and_speaks_of_a_value_that_it_has_no_text_of() -> None:
+    lines = (
+        "import gridjit",
+        "@gridjit.jit(target='host')",
+        "def kernel(x):",
+        "    x[0] = 1",
+        "",
+        "kernel[1, 1](3)",
+    )
+    typed = "\n".join(lines) + "\n"
+    shell = [sys.executable, "-i", "-q"]
+    said = subprocess.run(shell, input=typed, capture_output=True, text=True, timeout=280, check=False).stderr
+    assert "\ngridjit.CompileError: kernel(int64) for host does not compile: " in said
+    known = sys.version_info >= (3, 13)  # since when a shell keeps the text of what is typed
+    assert f"compile: {chr(39) + 'x' + chr(39) if known else 'a value'} is one int64, not an array" in said
+
+
+@pytest.mark.parametrize("name", [name for name in gridjit.__all__ if name.endswith("Error")])
+def test_an_error_has_the_name_that_users_have_for_it_in_tracebacks_and_pickles(name: str) -> None:
+    kind = getattr(gridjit, name)
+    assert (kind.__module__, kind.__qualname__) == ("gridjit", name)
+    assert type(pickle.loads(pickle.dumps(kind("said")))) is type(kind("said"))

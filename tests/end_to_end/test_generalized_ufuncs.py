@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from gridjit import ArgumentError, DeviceArray, GridjitError, cuda
+from gridjit import ArgumentError, ConfigError, DeviceArray, GridjitError, cuda
 
 pytestmark = pytest.mark.usefixtures("target")
 
@@ -144,5 +144,29 @@ def test_a_result_may_overwrite_an_input_on_the_device() -> None:
 
 def test_a_wrong_number_of_arguments_is_told() -> None:
     total = cuda.guvectorize(TWO, "(n)->()")(sums)
-    with pytest.raises(ArgumentError, match=r"sums takes 1 argument, and then, or as out=, 1 for its result; 0 given"):
+    said = (
+        r"sums: this gufunc accepts 1 positional argument \(its inputs\), or 2 positional arguments .* Got 0 positional"
+    )
+    with pytest.raises(ArgumentError, match=said):
         total()
+    with pytest.raises(ConfigError, match="cannot specify argument 'out' as both positional and keyword"):
+        total(np.ones(3), np.zeros(1), out=np.zeros(1))
+
+
+def test_a_single_number_whose_value_fits_goes_to_a_narrow_signature_and_one_that_does_not_is_refused() -> None:
+    scaled = cuda.guvectorize(["void(int32[:], int32, int32[:])"], "(n),()->(n)")(scales)
+    x = np.arange(3, dtype=np.int32)
+    accepted: tuple[Any, ...] = (2, np.int64(2), np.array(2))
+    for number in accepted:
+        assert scaled(x, number).tolist() == [0, 2, 4]
+    refused: tuple[Any, ...] = (np.int64(1 << 40), cuda.to_device(np.array(2)))
+    for number in refused:
+        with pytest.raises(ArgumentError, match="no signature takes these without losing precision"):
+            scaled(x, number)
+
+
+def test_a_result_may_lack_an_axis_of_one_item() -> None:
+    scaled = cuda.guvectorize(SCALED, "(n),()->(n)")(scales)
+    out = np.zeros(3)
+    assert scaled(np.arange(3.0), np.array([2.0]), out=out) is out
+    assert out.tolist() == [0, 2, 4]

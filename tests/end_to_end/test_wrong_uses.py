@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -327,6 +329,8 @@ def test_a_name_of_kernels_in_plain_python_says_what_it_is_and_how_to_go_on(
     with pytest.raises(NotImplementedError, match=re.escape(name)) as refused:
         use()
     assert isinstance(refused.value, gridjit.GridjitError)
+    frames = traceback.extract_tb(refused.value.__traceback__)
+    assert sys.version_info < (3, 11) or all("/compiler/frontend/" not in frame.filename for frame in frames)
     said = str(refused.value)
     assert (
         "was used outside a kernel: it works only while a kernel runs. Use it in a function that is decorated" in said

@@ -1,4 +1,4 @@
 """What the front end refused, in the user's words: the place, what is wrong there, and what to do.
 
-Nothing here but `outside` is imported before a compile has failed.
+Nothing here is imported before a compile has failed.
 """

@@ -6,6 +6,7 @@ classes when it infers types and lowers, and the content of arrays when it write
 
 from __future__ import annotations
 
+import inspect
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -89,6 +90,8 @@ def _record_constant_attributes(reads: Takes) -> None:
     from numba.cuda.core.consts import ConstantInference
 
     def infer_getattr(inference: Any, value: Any, expression: Any) -> Any:
+        if isinstance(value, type) and isinstance(inspect.getattr_static(value, expression.attr, None), property):
+            return inference._fail(expression)  # what its objects have, as the x of cuda.threadIdx: not a constant
         if isinstance(value, ModuleType | type) and hasattr(value, expression.attr):
             return reads.take_attribute(value, expression.attr)
         return original(inference, value, expression)

@@ -13,6 +13,7 @@ from gridjit.commands.scripts import is_script, line_of, script
 from gridjit.commands.words.values import parts_of
 from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.runtime.kernel import Kernel
+from gridjit.runtime.misspelt import near_names
 
 
 def find_kernels(name: str) -> dict[str, Kernel]:
@@ -55,8 +56,11 @@ def _attribute(module: Any, path: str, name: str) -> Kernel:
     for part in path.split("."):
         value = getattr(value, part, None)
     if not isinstance(value, Kernel):
-        known = ", ".join(sorted(name for name, _ in _kernels_of(module))) or "none"
-        raise GridjitError(f"{name} is not a kernel; kernels of {module.__name__}: {known}")
+        known = sorted(kernel for kernel, _ in _kernels_of(module))
+        near = near_names(path, known)
+        meant = f"did you mean {' or '.join(near)}? " if near else ""
+        where = name.partition(":")[0]
+        raise GridjitError(f"{name} is not a kernel; {meant}kernels of {where}: {', '.join(known) or 'none'}")
     return value
 
 

@@ -128,6 +128,7 @@ def test_a_notebook_shows_an_explanation_line_by_line(kernel: Any) -> None:
     told = kernel.explain()
     assert isinstance(told, Story)
     assert only_text(told._repr_html_()) == told
+    assert repr(told) == str(told)  # as an interactive shell shows it
 
 
 def test_a_notebook_shows_one_specialization(kernel: Any) -> None:

@@ -30,11 +30,14 @@ def test_what_only_numpys_arrays_have_says_how_to_get_it() -> None:
             getattr(array, name)
     with pytest.raises(AttributeError, match=r"'fill': array\[:\] = value fills it"):
         array.fill(1)
+    for name in ("get", "numpy", "cpu"):
+        with pytest.raises(AttributeError, match=rf"has no method '{name}': copy_to_host\(\) returns its items"):
+            getattr(array, name)
     with pytest.raises(AttributeError, match="no attribute 'summ'"):
         array.summ  # noqa: B018
     assert not hasattr(array, "sum") and not hasattr(type(array), "sum")
     assert np.sum(array) == VALUES.sum()
-    assert {"T", "shape", "reshape"} <= set(dir(array)) and not {"sum", "fill"} & set(dir(array))
+    assert {"T", "shape", "reshape"} <= set(dir(array)) and not {"sum", "fill", "get"} & set(dir(array))
 
 
 def test_a_masked_array_is_not_copied_to_the_device_without_its_mask() -> None:

@@ -36,6 +36,26 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = cuda.threadIndex
 
 
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("zeros", r"cuda\.to_device\(numpy\.zeros\(\.\.\.\)\) makes such an array"),
+        ("empty", r"cuda\.device_array\(shape, dtype\) makes an array without values"),
+        ("asarray", r"cuda\.to_device\(values\) copies an array to the device"),
+    ],
+)
+def test_a_name_of_another_library_that_makes_arrays_says_what_does_so_here(name: str, way: str) -> None:
+    with pytest.raises(AttributeError, match=rf"^neither gridjit nor numba\.cuda has '{name}': {way}$"):
+        getattr(cuda, name)
+
+
+def test_a_ufunc_is_made_of_a_function_only() -> None:
+    for decorator in (cuda.vectorize(["f4(f4)"]), cuda.guvectorize(["void(f4[:], f4[:])"], "(n)->()")):
+        not_a_function: Any = 3
+        with pytest.raises(gridjit.ConfigError, match="vectorize decorates functions made with def or lambda, not 3"):
+            decorator(not_a_function)
+
+
 def test_to_numba_cuda_the_module_is_its_own_also_where_gridjit_compiled_nothing() -> None:
     lines = [
         "from gridjit.compiler.frontend.bootstrap import numba_cuda",

@@ -21,6 +21,19 @@ class Finding:
     node: ast.AST | None = None
 
 
+class _Unquoted(str):
+    """Words that stand where messages quote a name."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+# What an expression is called whose text is not known, as in Python's interactive shell before 3.13.
+UNNAMED: Final[str] = _Unquoted("a value")
+
+
 def ways_round(kind: str) -> str:
     """Return what to use for a container that kernels do not have."""
     if kind == "dict":

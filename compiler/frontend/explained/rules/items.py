@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from gridjit.compiler.frontend.explained.failure import Failure
-from gridjit.compiler.frontend.explained.rules.finding import ITEM, Finding, ways_round
+from gridjit.compiler.frontend.explained.rules.finding import ITEM, UNNAMED, Finding, ways_round
 from gridjit.compiler.frontend.explained.source import subscript_of, text_of
 from gridjit.compiler.frontend.explained.types_said import is_array, parts
 
@@ -33,7 +33,7 @@ def items(failure: Failure) -> Finding | None:
     owner, index, *value = (*operation.arguments, "", "")[:3]
     if index[:1] in "'\"" and index and (call := _library_call(failure, index)) is not None:
         return call
-    name = text_of(node.value) if node is not None else "this"
+    name = text_of(node.value) if node is not None else UNNAMED
     refused = _not_indexed(name, owner) or _wrong_index(name, owner, index, failure)
     if refused is None and operation.name.endswith("setitem"):
         refused = _read_only(name, owner, failure) or _not_called(failure) or _text_made(failure)
@@ -113,10 +113,15 @@ def _not_an_index(name: str, owner: str, index: str) -> tuple[str, str] | None:
     if wrong == "Dim3":
         return sentence, "Write its x, y or z; cuda.grid(1) is a thread's place in the whole grid."
     if wrong.startswith("bool["):
-        return sentence, "Let each thread look at one item: if x[i] > 0: x[i] = 0."
+        return masked(name)
     if is_array(wrong) or wrong == "list":
         return sentence, "Let each thread take one item of the index, or write a loop over it."
     return sentence, "Index it with whole numbers."
+
+
+def masked(name: str) -> tuple[str, str]:
+    """Return what is wrong with an array that is indexed with an array of truth values, and the way on."""
+    return f"{name!r} is indexed with a mask", "Let each thread look at one item: if x[i] > 0: x[i] = 0."
 
 
 def _read_only(name: str, owner: str, failure: Failure) -> tuple[str, str] | None:

@@ -15,7 +15,7 @@ import numpy as np
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.places import empty_cells, unassigned_name
-from gridjit.compiler.frontend.explained.rules.finding import Finding, near
+from gridjit.compiler.frontend.explained.rules.finding import UNNAMED, Finding, near
 from gridjit.compiler.frontend.explained.source import text_of
 from gridjit.compiler.frontend.explained.types_said import is_array
 from gridjit.compiler.signature import RecordType
@@ -285,7 +285,7 @@ def assigned(failure: Failure) -> Finding | None:
     if found is None or found["type"] == "Dim3":
         return None
     node = next((one for one in failure.source.of(ast.Attribute) if isinstance(one.ctx, ast.Store)), None)
-    owner = text_of(node.value) if node is not None else "this"
+    owner = text_of(node.value) if node is not None else UNNAMED
     if found["name"] == "shape":
         sentence = f"the shape of {owner!r} cannot be assigned in a kernel"
         return Finding(sentence=sentence, advice=f"Write x = {owner}.reshape(...), and use x.", node=node)

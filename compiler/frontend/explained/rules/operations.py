@@ -13,6 +13,7 @@ from gridjit.compiler.frontend.explained.failure import FailedOperation, Failure
 from gridjit.compiler.frontend.explained.plain import shows_insides
 from gridjit.compiler.frontend.explained.rules.cases import atomics_text, cases_text, not_called
 from gridjit.compiler.frontend.explained.rules.finding import ITEM, Finding, ways_round
+from gridjit.compiler.frontend.explained.rules.items import masked
 from gridjit.compiler.frontend.explained.rules.names import INSTEAD
 from gridjit.compiler.frontend.explained.source import text_of
 from gridjit.compiler.frontend.explained.types_said import is_array
@@ -70,6 +71,9 @@ def allocation(failure: Failure) -> Finding | None:
     if _RETURNED in failure.words:
         return _returned_array(failure)
     allocates = _allocates(failure)
+    if isinstance(allocates, ast.Subscript):
+        sentence, advice = masked(text_of(allocates.value))
+        return Finding(sentence=sentence, advice=advice, node=allocates)
     if (method := _of_a_container(failure, allocates)) is not None:
         return method
     name = text_of(allocates.func) if isinstance(allocates, ast.Call) else ""
@@ -82,8 +86,6 @@ def allocation(failure: Failure) -> Finding | None:
     instead = ITEM if isinstance(allocates, ast.BinOp | ast.UnaryOp) or ".atomic." in name else _ARRAYS
     if name.startswith(("np.", "numpy.")) and (numbers := _OF_NUMBERS.get(name.rpartition(".")[2])):
         instead = f"Of numbers, write {numbers}."
-    if isinstance(allocates, ast.Subscript):
-        instead = "Let each thread look at one item: if x[i] > 0: ..."
     if isinstance(allocates, ast.List) and isinstance(next(failure.source.of(ast.Slice), None), ast.Slice):
         instead = "Write a tuple."
     return Finding(

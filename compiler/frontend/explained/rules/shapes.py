@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Final
 
 from gridjit.compiler.frontend.explained.failure import Failure
@@ -11,6 +12,9 @@ from gridjit.compiler.frontend.explained.source import text_of
 
 # What the front end says of a shape without items, or less.
 _EMPTY: Final = "array length <= 0"
+# What is said of a constant of the launch where there is none.
+_NEEDED: Final = re.compile(r"gridjit\.(?P<name>static\.[\w.]+) needs a launch configuration")
+_WITH_LAUNCH: Final = "A configuration is (grid, block[, sharedmem]); gridjit warm takes --config grid=4,block=128."
 _MAKERS: Final = {"cuda.shared.array": "shared", "cuda.local.array": "local"}
 _LAUNCH: Final = ("blockDim", "gridDim")
 _DYNAMIC = "or shape 0 for the launch's dynamic shared memory: kernel[grid, block, stream, bytes]."
@@ -105,4 +109,12 @@ def _advice(space: str, given: ast.AST | None) -> str:
     return f"{_MAY_BE}; {_DYNAMIC}" if space == "shared" else f"{_MAY_BE}. Give the largest size that may be needed."
 
 
-RULES = (shape, empty)
+def launch_needed(failure: Failure) -> Finding | None:
+    """A constant of the launch, in a kernel that is compiled without one."""
+    if (found := _NEEDED.match(failure.words)) is None:
+        return None
+    node = next((one for one in failure.source.of(ast.Attribute) if text_of(one).endswith(found["name"])), None)
+    return Finding(sentence=failure.words, advice=_WITH_LAUNCH, node=node)
+
+
+RULES = (launch_needed, shape, empty)
