@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from gridjit.cache.key import digest
+from gridjit.compiler.process.collecting import RARELY
 from gridjit.runtime.launch.indexing import index_from_python
 from gridjit.runtime.session import end_session
 from tests.combinations import mark_others_slow
@@ -111,8 +112,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Have the collector leave alone what the modules of tests imported and made: going through it takes long."""
+    """Have the collector leave alone what the modules of tests imported and made: going through it takes long.
+
+    It looks at new objects about as rarely as while a kernel is compiled: most tests end before that.
+    """
     gc.enable()
+    gc.set_threshold(RARELY - 3, 50, 100)
     _keep_from_the_collector()
 
 
