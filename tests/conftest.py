@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
+import importlib
 import itertools
 import logging
 import os
@@ -18,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from gridjit.cache.key import digest
+from gridjit.compiler.process.collecting import RARELY
 from gridjit.runtime.launch.indexing import index_from_python
 from gridjit.runtime.session import end_session
 from tests.combinations import mark_others_slow
@@ -72,9 +75,25 @@ def _forget(variable: str) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection() -> None:
+def pytest_collection(session: pytest.Session) -> None:
     """Have the collector rest while the tests' modules are imported: hardly anything of them is garbage."""
     gc.disable()
+    _import_own_share(session.config)
+
+
+def _import_own_share(config: pytest.Config) -> None:
+    """Import other modules first than the other processes of a run of all tests.
+
+    Whoever is first has pytest rewrite a module's assertions, half of what it takes to collect its tests. The others
+    find that done.
+    """
+    run = getattr(config, "workerinput", None)
+    if run is None or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    here = Path(__file__).parent
+    for path in sorted(here.rglob("test_*.py"))[int(run["workerid"][2:]) :: run["workercount"]]:
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # who collects it says what is wrong
+            importlib.import_module(".".join((here.name, *path.relative_to(here).with_suffix("").parts)))
 
 
 # What tests of these folders share takes each process long to make: a wheel, environments, what type checkers say.
@@ -93,8 +112,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Have the collector leave alone what the modules of tests imported and made: going through it takes long."""
+    """Have the collector leave alone what the modules of tests imported and made: going through it takes long.
+
+    It looks at new objects about as rarely as while a kernel is compiled: most tests end before that.
+    """
     gc.enable()
+    gc.set_threshold(RARELY - 3, 50, 100)
     _keep_from_the_collector()
 
 

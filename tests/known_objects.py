@@ -1,8 +1,9 @@
 """Objects that LLVM made before for the tests of this checkout: equal texts for an equal target are given to it once.
 
 What LLVM does to a kernel's final text is half of a small kernel's compile, and many tests begin with a kernel that
-another test compiled before. All that is gridjit's own is done each time: the text is made; the object is kept, loaded
-and launched. Tests of forks, interrupts and leaks, and those that look at LLVM's functions, see it at work each time.
+another test compiled before. The native functions take as long again in each program whose cache is empty. All that is
+gridjit's own is done each time: the text is made; the object is kept, loaded and launched. Tests of forks, interrupts
+and leaks, and those that look at LLVM's functions, see it at work each time.
 
 The processes of a run share them, and so do runs: they are in pytest's cache for a week after their last use. Another
 LLVM, or a change in the code that calls it, makes all of them anew, and so does `pytest --cache-clear`.
@@ -15,6 +16,7 @@ import functools
 import hashlib
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,12 +27,14 @@ from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host import generate, llvm
 from gridjit.compiler.targets.host.flow import uniform_chains, uniform_lines, uniform_roots, uniform_ways
 from gridjit.compiler.targets.host.loops import seldom
+from gridjit.runtime.native import object_code
 
 # The variable that names a run's folder of objects to its processes; where it is not set, LLVM makes all of them.
 FOLDER = "TESTS_KNOWN_OBJECTS"
 _WEEK_S = 7 * 24 * 3600.0
 
 _final, _optimize, _emit, _assembly = generate._final, llvm.optimize, llvm.emit, llvm.assembly
+_compile_text = object_code.compile_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,21 +64,34 @@ def use_known_objects() -> None:
     """Have this process take objects from the run's folder, if there is one, and add those that it makes."""
     _makers()  # once for all that are forked from this one
     generate._final, llvm.emit, llvm.assembly = final, emit, assembly
+    object_code.compile_text = compile_text
 
 
 def final(text: str, target: Target, level: int, *, abreast: bool) -> Any:
     """Return the module of a text, as the host's generator does; a test that replaces LLVM's functions has its own."""
+    if (path := _path(text, target, level, abreast)) is None:
+        return _final(text, target, level, abreast=abreast)
+    return Final(text=text, target=target, level=level, abreast=abreast, path=path)
+
+
+def compile_text(text: str) -> bytes:
+    """Return the object file of a native function's text, as LLVM makes it or has made it."""
+    path = _path(text, "native")
+    return _compile_text(text) if path is None else _known_or_made(path, lambda: _compile_text(text))
+
+
+def _path(*made_of: object) -> Path | None:
+    """Return where the object that is made of these is kept; None if LLVM is to make it."""
     folder = os.environ.get(FOLDER)
     if not folder or (llvm.optimize, llvm.emit) != (_optimize, emit):
-        return _final(text, target, level, abreast=abreast)
-    name = hashlib.sha256(repr((_makers(), text, target, level, abreast)).encode()).hexdigest()
-    return Final(text=text, target=target, level=level, abreast=abreast, path=Path(folder, name))
+        return None
+    return Path(folder, hashlib.sha256(repr((_makers(), *made_of)).encode()).hexdigest())
 
 
 @functools.cache
 def _makers() -> tuple[object, ...]:
     """Return what says which LLVM makes the objects, and what code tells it how."""
-    makers = (generate, llvm, seldom, uniform_chains, uniform_lines, uniform_roots, uniform_ways)
+    makers = (generate, llvm, object_code, seldom, uniform_chains, uniform_lines, uniform_roots, uniform_ways)
     files = [Path(str(module.__file__)).read_bytes() for module in makers]
     version = llvmlite.binding.llvm_version_info
     return llvmlite.__version__, version, *(hashlib.sha256(text).hexdigest() for text in files)
@@ -84,11 +101,15 @@ def emit(module: Any, target: Target) -> bytes:
     """Return the object file of a module, as LLVM makes it or has made it."""
     if not isinstance(module, Final):
         return _emit(module, target)
-    if (known := found(module.path)) is not None:
+    return _known_or_made(module.path, lambda: _emit(module.module(), target))
+
+
+def _known_or_made(path: Path, make: Callable[[], bytes]) -> bytes:
+    if (known := found(path)) is not None:
         return known
-    made = _emit(module.module(), target)
+    made = make()
     with contextlib.suppress(OSError):  # a test may have left no room, or no descriptors
-        keep(module.path, made)
+        keep(path, made)
     return made
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from gridjit.compiler.targets.host import generate, llvm
 from gridjit.compiler.targets.host.processor import host_target
+from gridjit.runtime.native import object_code
 from tests import known_objects
 from tests.programs import run_python
 
@@ -43,6 +44,20 @@ def test_an_equal_text_is_given_to_llvm_once_and_is_what_it_makes_of_it(made: li
     module = llvm.parse(first)
     llvm.optimize(module, host_target(), 3)
     assert llvm.emit(module, host_target()) == objects[0]
+
+
+def test_a_native_function_is_made_by_llvm_once_and_again_where_a_test_replaces_llvm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts: list[str] = []
+    monkeypatch.setattr(known_objects, "_compile_text", lambda text: texts.append(text) or text.encode())
+    first, second = TEXT.format(1), TEXT.format(2)
+    objects = [object_code.compile_text(text) for text in (first, second, first)]
+    assert objects == [first.encode(), second.encode(), first.encode()]
+    assert texts == [first, second]
+    monkeypatch.setattr(llvm, "optimize", None)
+    object_code.compile_text(first)
+    assert texts == [first, second, first]
 
 
 def test_another_target_or_way_to_optimize_is_another_object(made: list[str]) -> None:

@@ -132,10 +132,9 @@ def allocates(x):
     x[0] = made[5]
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("lto", [False, True])
-def test_a_kernel_that_allocates_is_linked_with_the_runtime(runtime: Any, lto: bool) -> None:
-    found = specialized(gridjit.jit(allocates, lto=lto))
+@pytest.mark.slow
+def test_a_kernel_that_allocates_is_linked_with_the_runtime_as_lto_ir_too(runtime: Any) -> None:
+    found = specialized(gridjit.jit(allocates, lto=True))
     assert b"NRT_MemSys_set\0" in found.artifact.image
     assert not found.module
 
@@ -165,10 +164,12 @@ def test_a_kernel_that_may_not_allocate_says_how_it_may(runtime: Any) -> None:
         specialized(gridjit.jit(allocates))
 
 
-def test_statistics_that_were_asked_for_are_kept_from_the_first_launch(
+def test_a_kernel_that_allocates_is_linked_with_the_runtime_and_statistics_are_kept_once_they_are_asked_for(
     runtime: Any, restart: Callable[[], None]
 ) -> None:
-    specialized(gridjit.jit(allocates))
+    found = specialized(gridjit.jit(allocates))
+    assert b"NRT_MemSys_set\0" in found.artifact.image
+    assert not found.module
     runtime.CUDA_NRT_STATS = True
     for origin in ("compiled", "disk"):
         restart()

@@ -19,7 +19,7 @@ numba_cuda()
 from numba.cuda import dispatcher  # noqa: E402  # the first import has to come first
 from numba.cuda.extending import overload  # noqa: E402
 
-DEEP = 7
+DEEP = 5
 
 
 def chain(innermost: Callable[..., Any]) -> Callable[..., Any]:

@@ -117,23 +117,23 @@ def test_a_chain_of_shuffles_gives_what_they_give_one_after_the_other() -> None:
     rows = [wanted[0], wanted[1], wanted[2, :6]]
     for row in rows:
         kept, v = [], row.copy()
-        for link in range(12):
+        for link in range(7):
             partners = np.arange(len(row)) ^ (1 << link % 5)
             v = v + np.where(partners < len(row), v[np.minimum(partners, len(row) - 1)], v)
             kept.append(v)
         row[:] = v
         for one in kept:
             row ^= one
-    chain_of(12)[1, 70](x)
+    chain_of(7)[1, 70](x)
     assert x.tolist() == np.concatenate(rows).astype(np.int32).tolist()
 
 
 @pytest.mark.some(2)
 @pytest.mark.parametrize(("condition", "done", "turns"), _WAYS[:4])
-def test_code_of_sixty_warp_operations_behind_conditions_is_twice_that_of_thirty(
+def test_code_of_forty_warp_operations_behind_conditions_is_twice_that_of_twenty(
     measured: Any, condition: str, done: str, turns: int
 ) -> None:
-    some, many = (measured(n, condition=condition, done=_DONE[done], turns=turns)[0].count("\n") for n in (30, 60))
+    some, many = (measured(n, condition=condition, done=_DONE[done], turns=turns)[0].count("\n") for n in (20, 40))
     assert many < 2.4 * some
 
 
@@ -150,8 +150,8 @@ def test_regions_that_share_their_code_compute_what_they_do_alone(
         monkeypatch.setattr(sharing, "_MOST_LINES", most)
         monkeypatch.setattr(sharing, "_MOST_TIMES", min(most, 1))
         monkeypatch.setattr(sharing, "_WAY", 10)
-        kernel = conditional(6, condition, _DONE[done], turns, mark=most)
-        for n in (0, 3, 6):
+        kernel = conditional(4, condition, _DONE[done], turns, mark=most)
+        for n in (0, 2, 4):
             x = np.arange(128, dtype=np.int32)
             kernel[2, 64](x, n)
             results.append(x.tolist())
