@@ -35,6 +35,11 @@ class Method:
     def __call__(self) -> None: ...
 
 
+LIBRARIES = vars(codegen.CUDACodeLibrary)["linking_libraries"]
+code = numbers.float_as_bool.__code__
+with_other_constants = code.replace(co_consts=tuple(2.0 if one == 0.0 else one for one in code.co_consts))
+
+
 @pytest.fixture
 def undo() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
@@ -80,6 +85,13 @@ def test_numba_as_it_is_adds_nothing_to_a_key_also_after_a_compile() -> None:
         pytest.param(codegen, "run_nvdisasm", is_zero, id="a function"),
         pytest.param(codegen, "run_nvdisasm", functools.partial(is_zero, 1), id="a function with arguments"),
         pytest.param(codegen, "CUDACodeLibrary", Library, id="a class"),
+        pytest.param(numbers, "float_as_bool", numbers.int_as_bool, id="its neighbour"),
+        pytest.param(codegen, "run_nvdisasm", numba.core.cgutils.alloca_once, id="one of numba's from elsewhere"),
+        pytest.param(codegen.CUDACodeLibrary, "get_cubin", codegen.CUDACodeLibrary.get_ltoir, id="another method"),
+        pytest.param(codegen.CUDACodeLibrary, "modules", LIBRARIES, id="another property"),
+        pytest.param(codegen, "CUDACodeLibrary", codegen.JITCUDACodegen, id="another class"),
+        pytest.param(numbers.float_as_bool, "__code__", with_other_constants, id="other constants"),
+        pytest.param(numba.core.cgutils.alloca_once, "__defaults__", (None, "other", True), id="other defaults"),
     ],
 )
 def test_what_a_program_puts_in_numbas_place_counts_as_long_as_it_is_there(
