@@ -1,8 +1,8 @@
 """What programs put into numba's modules and classes, as labelled key fields: any of it may make other kernels.
 
 This covers a function or a class in place of numba's own, also one of numba's in another's place, and other code or
-defaults in one of numba's functions. A process that has not imported numba has put nothing there. Later looks inspect
-only what has changed.
+defaults in one of numba's functions, or another function in its closure. A process that has not imported numba has put
+nothing there. Later looks inspect only what has changed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
 from gridjit.compiler.key.extensions import numbered
@@ -26,7 +26,7 @@ from gridjit.compiler.key.put.own import (
 )
 from gridjit.compiler.key.put.told import function_text, put_text
 from gridjit.compiler.key.source.libraries import is_numbas
-from gridjit.compiler.key.source.objects import MISSING
+from gridjit.compiler.key.source.objects import MISSING, cell_value
 from gridjit.compiler.key.source.opaque import of_kind
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.process.collecting import collecting_rarely
@@ -61,8 +61,8 @@ class _Numba:
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
-        # How much of the survey was looked at: owners, changes of theirs, and changes of functions.
-        self._seen, self._changes, self._function_changes = 0, 0, 0
+        # How much of the survey was looked at: owners, changes of theirs, of functions, and of cells.
+        self._seen, self._changes, self._function_changes, self._cell_changes = 0, 0, 0, 0
         # What the names of each owner stood for at first.
         self._first: list[dict[str, object]] = []
         # And at the last look.
@@ -73,12 +73,15 @@ class _Numba:
         # changed since, with what they had.
         self._foreign: dict[FunctionType, None] = {}
         self._changed: dict[FunctionType, _Parts] = {}
+        # Cells of closures that hold another thing than numba's function: each with its function and what it held.
+        self._cells: dict[int, tuple[FunctionType, CellType, object]] = {}
 
     def look(self) -> None:
         """Bring what is not numba's own up to date."""
         survey = self.survey
         survey.look()
         self._look_at_functions()
+        self._look_at_cells()
         changed = dict.fromkeys(survey.changed_owners[self._changes :])
         self._changes = len(survey.changed_owners)
         for index in changed:
@@ -108,7 +111,8 @@ class _Numba:
             for name, value in put.items():
                 label = f"put in numba: {self.survey.path(index)}.{name}"
                 yield label, put_text(label, value, self._called(value))
-        for function in {**self._foreign, **dict.fromkeys(self._changed)}:
+        with_cells = (function for function, _, _ in self._cells.values())
+        for function in {**self._foreign, **dict.fromkeys(self._changed), **dict.fromkeys(with_cells)}:
             label = f"code of {function.__module__}.{function.__qualname__}"
             yield label, function_text(label, function)
 
@@ -149,6 +153,7 @@ class _Numba:
                 self._first[index] = {**self._first[index], name: value}
             elif value is not first and _is_own(value, first) and self._matters(index, name, first):
                 put[name] = value
+
         if put:
             self._put[index] = put
 
@@ -168,6 +173,14 @@ class _Numba:
         if any(map(is_own_function, functions)):
             self._watched(functions, [FunctionType] * len(functions), ())
         return _is_a_programs(value, module)
+
+    def _look_at_cells(self) -> None:
+        """Look at what closures hold that is something else than before."""
+        start, self._cell_changes = self._cell_changes, len(self.survey.changed_cells)
+        for function, cell, before in self.survey.changed_cells[start:]:
+            *_, first = self._cells.pop(id(cell), (function, cell, before))
+            if cell_value(cell) is not first and _is_numbas(first):
+                self._cells[id(cell)] = function, cell, first
 
     def _watched(self, values: Sequence[Any], kinds: Sequence[type], classes: Iterable[type]) -> Mapping[int, Any]:
         """Watch numba's functions among values; return the values that are not a library's, by their identity."""
@@ -198,9 +211,12 @@ def _is_a_programs(value: object, module: ModuleType) -> bool:
 
 
 def _is_own(value: object, first: object) -> bool:
-    """Return whether a name that stood for a function, a class or the like of numba's stands for another of them."""
-    codes = [one for one in (value, first) if one is not MISSING]
-    return all(counts(type(one)) and all(map(is_numbas_own, parts_of(one))) for one in codes)
+    """Return whether a name that stood for a function or class of numba's stands for another, or for one of C's."""
+    return (_is_numbas(value) or type(value) is BuiltinFunctionType) and _is_numbas(first)
+
+
+def _is_numbas(value: object) -> bool:
+    return value is MISSING or (counts(type(value)) and all(map(is_numbas_own, parts_of(value))))
 
 
 def _are_equal(first: _Parts, now: _Parts) -> bool:

@@ -11,11 +11,11 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, compress, count
-from types import FunctionType, ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
 from gridjit.compiler.process.collecting import collecting_rarely, making_what_stays
-from gridjit.compiler.process.stamps import Stamps, of_attributes, of_dictionaries
+from gridjit.compiler.process.stamps import Stamps, of_attributes, of_cells, of_dictionaries
 from gridjit.compiler.process.watched import Watched, same_items
 from gridjit.forking import lock
 
@@ -41,7 +41,7 @@ class Survey:
     fresh: what names were found to stand for, the classes of that, and which of it are classes of other modules, until
     that is taken away.
     changed_owners, changed_functions: the indices of what a look found changed, one after the other; of functions also
-    what they had before.
+    what they had before. changed_cells: the same of what functions' closures hold.
     moved: how often another module was found under the name of one that is known.
     """
 
@@ -60,6 +60,10 @@ class Survey:
         # What functions take by keyword only, which may change in its place, and the index of each one's function.
         self._keywords: Watched[dict[str, Any]] = Watched(dict, same_items, of_dictionaries)
         self._of_keywords: list[int] = []
+        # What functions' closures hold, and each one's function.
+        self._cells: Watched[CellType] = Watched(_content, _same_content, of_cells)
+        self._of_cells: list[FunctionType] = []
+        self.changed_cells: list[tuple[FunctionType, CellType, object]] = []
 
     @property
     def owners(self) -> Sequence[Owner]:
@@ -86,6 +90,8 @@ class Survey:
         keywords = self._keywords.news()
         self.changed_functions += [(at, (*self.parts[at][:2], then)) for at, then in self._at(keywords)]
         self.changed_functions += self._functions.news()
+        cells = self._cells.news()
+        self.changed_cells += [(self._of_cells[at], self._cells.objects[at], then) for at, then in cells]
         changed = [index for index, _ in self._owners.news()]
         self.changed_owners += changed
         if not self._imports.objects:
@@ -112,7 +118,14 @@ class Survey:
             taken = [parts[2] for parts in self.parts[start:]]
             self._of_keywords += compress(count(start), taken)
             self._keywords.add(filter(None, taken))
+            self._add_cells([one for one in new if one.__closure__])
         return new
+
+    def _add_cells(self, functions: Iterable[FunctionType]) -> None:
+        known = {id(cell) for cell in self._cells.objects}
+        new = {id(cell): (cell, one) for one in functions for cell in one.__closure__ or () if id(cell) not in known}
+        self._of_cells += [one for _, one in new.values()]
+        self._cells.add(cell for cell, _ in new.values())
 
     def _at(self, keywords: Iterable[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
         return [(self._of_keywords[index], then) for index, then in keywords]
@@ -160,6 +173,20 @@ class Survey:
 def is_unchanged(function: FunctionType, then: tuple[object, ...]) -> bool:
     """Return whether a function has the very code and defaults that it had."""
     return all(map(operator.is_, changeable(function), then))
+
+
+def _content(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _EMPTY
+
+
+def _same_content(cell: CellType, then: object) -> bool:
+    return _content(cell) is then
+
+
+_EMPTY = object()
 
 
 def _of_front_end(modules: Mapping[str, Any]) -> dict[str, Any]:

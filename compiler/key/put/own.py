@@ -65,7 +65,7 @@ def is_own_function(function: FunctionType) -> bool:
 
 
 class Sorted(NamedTuple):
-    """Values that were told apart: numba's functions among them and in them, and which of those may have other code.
+    """Values told apart: numba's functions among, in and around them, and which of those may have other code.
 
     foreign: values that are not a library's, by their identity.
     """
@@ -91,7 +91,7 @@ def sorted_out(values: Sequence[Any], kinds: Sequence[type], classes: Iterable[t
         if any(one in programs if type(one) is FunctionType else is_python_code(one) for one in those):
             foreign[id(holder)] = holder
     wrapped = _wrapped(holding, functions)
-    return Sorted([*numbas, *wrapped], [*odd, *wrapped], foreign)
+    return Sorted([*dict.fromkeys((*numbas, *wrapped, *holding))], [*odd, *wrapped], foreign)
 
 
 def _holders(kinds: Iterable[type]) -> set[type]:
