@@ -12,14 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
+from gridjit.compiler.key.put.own import is_own_function
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.process.stamps import set_since_made
 from gridjit.interrupts import let_through
 
 
 def not_as_written(functions: Sequence[FunctionType]) -> list[FunctionType]:
-    """Return the functions that got other code or defaults than their file says; before Python 3.12 none is known."""
-    return [one for one in set_since_made(functions) or () if not _is_as_written(one)]
+    """Return those of numba's functions with other code or defaults than in their file; none before Python 3.12."""
+    return [one for one in set_since_made(functions) or () if is_own_function(one) and not _is_as_written(one)]
 
 
 def _is_as_written(function: FunctionType) -> bool:
@@ -27,8 +28,9 @@ def _is_as_written(function: FunctionType) -> bool:
     has_defaults = function.__defaults__ is not None or function.__kwdefaults__ is not None
     if not has_defaults and _is_made_by_another(function):
         return True
-    if "__wrapped__" not in vars(function) and function.__code__.co_qualname != function.__qualname__:
-        return False  # it is another function's
+    # A function that wraps something may be called as that is.
+    if not function.__code__.co_freevars and function.__code__.co_qualname != function.__qualname__:
+        return False
     name = function.__globals__.get("__name__")
     codes = _codes_of(name) if isinstance(name, str) else ()
     # What has no file cannot be compared: what decorators wrote, for example.
