@@ -25,7 +25,7 @@ from gridjit.compiler.key.put.own import (
     with_other_code,
 )
 from gridjit.compiler.key.put.told import function_text, put_text
-from gridjit.compiler.key.source.libraries import is_numbas
+from gridjit.compiler.key.source.libraries import home_of, is_numbas
 from gridjit.compiler.key.source.objects import MISSING, cell_value
 from gridjit.compiler.key.source.opaque import of_kind
 from gridjit.compiler.key.source.scalars import scalar_text
@@ -212,11 +212,18 @@ def _is_a_programs(value: object, module: ModuleType) -> bool:
 
 def _is_own(value: object, first: object) -> bool:
     """Return whether a name that stood for a function or class of numba's stands for another, or for one of C's."""
-    return (_is_numbas(value) or type(value) is BuiltinFunctionType) and _is_numbas(first)
+    is_code = _is_numbas(value) or type(value) is BuiltinFunctionType
+    return is_code and _is_numbas(first) and not _is_gridjits(value)
 
 
 def _is_numbas(value: object) -> bool:
     return value is MISSING or (counts(type(value)) and all(map(is_numbas_own, parts_of(value))))
+
+
+def _is_gridjits(value: object) -> bool:
+    """Return whether a class is gridjit's, in place of numba's and under its name: its functions tell."""
+    held = [part for one in vars(value).values() for part in parts_of(one)] if of_kind(value, type) else ()
+    return any(type(part) is FunctionType and home_of(part).startswith("gridjit.") for part in held)
 
 
 def _are_equal(first: _Parts, now: _Parts) -> bool:
