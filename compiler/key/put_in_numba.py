@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
 from gridjit.compiler.key.extensions import numbered
@@ -26,7 +26,7 @@ from gridjit.compiler.key.put.own import (
 )
 from gridjit.compiler.key.put.told import function_text, put_text
 from gridjit.compiler.key.source.libraries import home_of, is_numbas
-from gridjit.compiler.key.source.objects import MISSING, cell_value
+from gridjit.compiler.key.source.objects import MISSING
 from gridjit.compiler.key.source.opaque import of_kind
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.process.collecting import collecting_rarely
@@ -39,18 +39,16 @@ _Parts: TypeAlias = "tuple[Any, Any, Any]"
 
 def put_in_numba() -> tuple[Fields, tuple[str, ...]]:
     """Return the fields of what is in numba's place, and why artifacts made with it may not be stored."""
-    global _numba
     with section(), surveying:
         try:
             survey = the_survey()
-            if _numba is None or _numba.survey is not survey:
-                _numba = _Numba(survey)
-            collecting_rarely(_numba.look)  # it makes ten thousand objects, none of which is garbage
-            return _numba.told()
+            numba = survey.notes.setdefault(_Numba, _Numba(survey))
+            collecting_rarely(numba.look)  # it makes ten thousand objects, none of which is garbage
+            found: tuple[Fields, tuple[str, ...]] = numba.told()
         except BaseException:
-            _numba = None
             begin_anew()  # what was only half looked at
             raise
+    return found
 
 
 class _Numba:
@@ -63,39 +61,37 @@ class _Numba:
         self.survey = survey
         # How much of the survey was looked at: owners, changes of theirs, of functions, and of cells.
         self._seen, self._changes, self._function_changes, self._cell_changes = 0, 0, 0, 0
-        # What the names of each owner stood for at first.
-        self._first: list[dict[str, object]] = []
-        # And at the last look.
+        # What the names of each owner stood for at the last look.
         self._last: list[dict[str, object]] = []
         # What is put there, by the index of a module or a class.
         self._put: dict[int, dict[str, object]] = {}
         # Functions that had other code or defaults than numba's when they were first looked at, and those that were
-        # changed since, with what they had.
+        # changed since.
         self._foreign: dict[FunctionType, None] = {}
-        self._changed: dict[FunctionType, _Parts] = {}
-        # Cells of closures that hold another thing than numba's function: each with its function and what it held.
-        self._cells: dict[int, tuple[FunctionType, CellType, object]] = {}
+        self._changed: dict[FunctionType, None] = {}
+        # Cells of closures that hold another thing than numba's function, each with the function whose closure it is.
+        self._cells: dict[int, FunctionType] = {}
+        # The functions that were looked at.
+        self._met: set[FunctionType] = set()
 
     def look(self) -> None:
         """Bring what is not numba's own up to date."""
         survey = self.survey
         survey.look()
-        self._look_at_functions()
-        self._look_at_cells()
-        changed = dict.fromkeys(survey.changed_owners[self._changes :])
-        self._changes = len(survey.changed_owners)
-        for index in changed:
-            if index < self._seen:
-                self._look_again(index)
         if self._seen < len(survey.owners):
             new = range(self._seen, len(survey.owners))
             self._seen = len(survey.owners)
-            self._first += survey.names[new.start :]
-            self._last += survey.names[new.start :]
+            self._last += survey.first_names[new.start :]
             fresh, survey.fresh = survey.fresh, []
             values, kinds, classes = ([*chain.from_iterable(those)] for those in zip(*fresh, strict=True))
             if foreign := self._watched(values, kinds, classes):
                 self._find(foreign, new)
+        changed = dict.fromkeys(survey.changed_owners[self._changes :])
+        self._changes = len(survey.changed_owners)
+        for index in changed:
+            self._look_again(index)
+        self._look_at_functions()
+        self._look_at_cells()
 
     def told(self) -> tuple[Fields, tuple[str, ...]]:
         """Return the fields of all this, and why artifacts made with it may not be stored."""
@@ -111,8 +107,7 @@ class _Numba:
             for name, value in put.items():
                 label = f"put in numba: {self.survey.path(index)}.{name}"
                 yield label, put_text(label, value, self._called(value))
-        with_cells = (function for function, _, _ in self._cells.values())
-        for function in {**self._foreign, **dict.fromkeys(self._changed), **dict.fromkeys(with_cells)}:
+        for function in {**self._foreign, **self._changed, **dict.fromkeys(self._cells.values())}:
             label = f"code of {function.__module__}.{function.__qualname__}"
             yield label, function_text(label, function)
 
@@ -120,7 +115,7 @@ class _Numba:
         """Return the names that numba has for something of its own, one of which is enough to tell it."""
         found = (
             f"{self.survey.path(index)}.{name}"
-            for index, names in enumerate(self._first)
+            for index, names in enumerate(self.survey.first_names)
             for name, one in names.items()
             if one is value and is_numbas(self.survey.homes[index])
         )
@@ -128,7 +123,7 @@ class _Numba:
 
     def _find(self, foreign: Mapping[int, Any], new: range) -> None:
         """Find the names that stand for what is not a library's among new modules and classes of numba's."""
-        for index, names in enumerate(self._first[new.start :], new.start):
+        for index, names in enumerate(self.survey.first_names[new.start :], new.start):
             if foreign.keys().isdisjoint(map(id, names.values())) or not is_numbas(self.survey.homes[index]):
                 continue
             found = {name: one for name, one in names.items() if id(one) in foreign}
@@ -144,16 +139,15 @@ class _Numba:
             return
         put = self._put.pop(index, {})
         for name in [name for name in {**before, **now} if before.get(name, MISSING) is not now.get(name, MISSING)]:
-            value, first = now.get(name, MISSING), self._first[index].get(name, MISSING)
+            value, first = now.get(name, MISSING), self.survey.first_names[index].get(name, MISSING)
             was_put = put.pop(name, MISSING)
             if self._is_put(value, self._module(index)):
                 put[name] = value
             elif was_put is not MISSING and was_put is first:
                 # It was there at the first look already, and what it replaced was not known.
-                self._first[index] = {**self._first[index], name: value}
+                self.survey.first_names[index] = {**self.survey.first_names[index], name: value}
             elif value is not first and _is_own(value, first) and self._matters(index, name, first):
                 put[name] = value
-
         if put:
             self._put[index] = put
 
@@ -174,36 +168,41 @@ class _Numba:
             self._watched(functions, [FunctionType] * len(functions), ())
         return _is_a_programs(value, module)
 
-    def _look_at_cells(self) -> None:
-        """Look at what closures hold that is something else than before."""
-        start, self._cell_changes = self._cell_changes, len(self.survey.changed_cells)
-        for function, cell, before in self.survey.changed_cells[start:]:
-            *_, first = self._cells.pop(id(cell), (function, cell, before))
-            if cell_value(cell) is not first and _is_numbas(first):
-                self._cells[id(cell)] = function, cell, first
-
     def _watched(self, values: Sequence[Any], kinds: Sequence[type], classes: Iterable[type]) -> Mapping[int, Any]:
         """Watch numba's functions among values; return the values that are not a library's, by their identity."""
         functions, odd, foreign = sorted_out(values, kinds, classes)
-        new = self.survey.watch(functions)
-        others = with_other_code(odd if len(new) == len(functions) else new)
-        self._foreign.update(dict.fromkeys((*others, *not_as_written(new))))
+        self.survey.watch(functions)
+        if self._met:
+            functions, odd = ([one for one in those if one not in self._met] for those in (functions, odd))
+        self._met.update(functions)
+        self._foreign.update(dict.fromkeys((*with_other_code(odd), *not_as_written(functions))))
         return foreign
 
     def _look_at_functions(self) -> None:
         """Look at functions that have other code or defaults than before."""
         survey, start = self.survey, self._function_changes
         self._function_changes = len(survey.changed_functions)
-        for index, before in survey.changed_functions[start:]:
+        for index in dict.fromkeys(survey.changed_functions[start:]):
             function = survey.functions[index]
             if function in self._foreign:
                 # What it had at first was a program's, and what that replaced was not known.
                 self._foreign.pop(function)
                 self._foreign.update(dict.fromkeys((*with_other_code([function]), *not_as_written([function]))))
+                survey.first_parts[index] = survey.parts[index]
                 continue
-            first = self._changed.pop(function, before)
-            if not _are_equal(first, survey.parts[index]):
-                self._changed[function] = first
+            self._changed.pop(function, None)
+            if not _are_equal(survey.first_parts[index], survey.parts[index]):
+                self._changed[function] = None
+
+    def _look_at_cells(self) -> None:
+        """Look at what closures hold that is something else than before."""
+        survey, start = self.survey, self._cell_changes
+        self._cell_changes = len(survey.changed_cells)
+        for index in dict.fromkeys(survey.changed_cells[start:]):
+            self._cells.pop(index, None)
+            first = survey.first_contents[index]
+            if survey.contents[index] is not first and _is_numbas(first):
+                self._cells[index] = survey.of_cells[index]
 
 
 def _is_a_programs(value: object, module: ModuleType) -> bool:
@@ -248,6 +247,3 @@ def _same_keywords(some: dict[str, Any], others: dict[str, Any]) -> bool:
 def _equal(one: object, other: object) -> bool:
     text = scalar_text(one)
     return text is not None and type(one) is type(other) and text == scalar_text(other)
-
-
-_numba: _Numba | None = None

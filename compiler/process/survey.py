@@ -40,15 +40,22 @@ class Survey:
     homes: the name of the module that each owner is, or is of. modules: all that have the front end's names.
     fresh: what names were found to stand for, the classes of that, and which of it are classes of other modules, until
     that is taken away.
-    changed_owners, changed_functions: the indices of what a look found changed, one after the other; of functions also
-    what they had before. changed_cells: the same of what functions' closures hold.
+    changed_owners, changed_functions, changed_cells: the indices of what a look found changed, one after the other.
+    first_names, first_parts, first_contents: what each owner, function and cell of a closure had when it was first
+    looked at, perhaps by a survey that was interrupted, which this one stands in for.
     moved: how often another module was found under the name of one that is known.
+    notes: what those who follow the survey keep with it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, older: Survey | None = None) -> None:
         self.changed_owners: list[int] = []
-        self.changed_functions: list[tuple[int, Parts]] = []
+        self.changed_functions: list[int] = []
+        self.changed_cells: list[int] = []
+        self.first_names: list[dict[str, Any]] = []
+        self.first_parts: list[Parts] = []
+        self.first_contents: list[object] = []
         self.moved = 0
+        self.notes: dict[type, Any] = {}
         self.homes: list[str] = []
         self.fresh: list[tuple[list[Any], list[type], list[type]]] = []
         self.modules: dict[str, ModuleType] = {}
@@ -62,8 +69,9 @@ class Survey:
         self._of_keywords: list[int] = []
         # What functions' closures hold, and each one's function.
         self._cells: Watched[CellType] = Watched(_content, _same_content, of_cells)
-        self._of_cells: list[FunctionType] = []
-        self.changed_cells: list[tuple[FunctionType, CellType, object]] = []
+        self.of_cells: list[FunctionType] = []
+        # What an older survey knows, by the identity of dictionaries, functions and cells, which are kept alive here.
+        self._older: dict[int, tuple[object, Any]] = {} if older is None else {**older._older, **older._all_first()}
 
     @property
     def owners(self) -> Sequence[Owner]:
@@ -85,13 +93,20 @@ class Survey:
         """The code and the defaults that each function had at the last look."""
         return self._functions.then
 
+    @property
+    def contents(self) -> Sequence[object]:
+        """What each cell of these functions' closures held at the last look; of_cells: its function."""
+        return self._cells.then
+
     def look(self, replaced: Iterable[Mapping[str, Any]] = ()) -> None:
         """Bring all of it up to date. replaced: names with what they stood for before a compile that is under way."""
-        keywords = self._keywords.news()
-        self.changed_functions += [(at, (*self.parts[at][:2], then)) for at, then in self._at(keywords)]
-        self.changed_functions += self._functions.news()
-        cells = self._cells.news()
-        self.changed_cells += [(self._of_cells[at], self._cells.objects[at], then) for at, then in cells]
+        for at, then in self._keywords.news():
+            index = self._of_keywords[at]
+            if self.first_parts[index][2] is self._keywords.objects[at]:
+                self.first_parts[index] = (*self.first_parts[index][:2], then)
+            self.changed_functions.append(index)
+        self.changed_functions += [index for index, _ in self._functions.news()]
+        self.changed_cells += [index for index, _ in self._cells.news()]
         changed = [index for index, _ in self._owners.news()]
         self.changed_owners += changed
         if not self._imports.objects:
@@ -115,6 +130,7 @@ class Survey:
             start = len(known)
             known.update(dict.fromkeys(new))
             self._functions.add(new)
+            self.first_parts += self._firsts(new, self.parts[start:], self.changed_functions, start)
             taken = [parts[2] for parts in self.parts[start:]]
             self._of_keywords += compress(count(start), taken)
             self._keywords.add(filter(None, taken))
@@ -122,13 +138,30 @@ class Survey:
         return new
 
     def _add_cells(self, functions: Iterable[FunctionType]) -> None:
-        known = {id(cell) for cell in self._cells.objects}
+        known, start = {id(cell) for cell in self._cells.objects}, len(self._cells.objects)
         new = {id(cell): (cell, one) for one in functions for cell in one.__closure__ or () if id(cell) not in known}
-        self._of_cells += [one for _, one in new.values()]
+        self.of_cells += [one for _, one in new.values()]
         self._cells.add(cell for cell, _ in new.values())
+        cells = self._cells.objects[start:]
+        self.first_contents += self._firsts(cells, self.contents[start:], self.changed_cells, start)
 
-    def _at(self, keywords: Iterable[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
-        return [(self._of_keywords[index], then) for index, then in keywords]
+    def _all_first(self) -> dict[int, tuple[object, Any]]:
+        known = (
+            *zip((one.names for one in self.owners), self.first_names, strict=False),
+            *zip(self.functions, self.first_parts, strict=False),
+            *zip(self._cells.objects, self.first_contents, strict=False),
+        )
+        return {id(one): (one, first) for one, first in known}
+
+    def _firsts(self, new: Sequence[Any], now: Sequence[Any], changed: list[int], start: int) -> Sequence[Any]:
+        """Return what new objects had at first, having noted the indices of those that have something else now."""
+        if not self._older:
+            return now
+        firsts = [self._older.get(id(one), (one, then))[1] for one, then in zip(new, now, strict=True)]
+        changed += [
+            index for index, (first, then) in enumerate(zip(firsts, now, strict=True), start) if first is not then
+        ]
+        return firsts
 
     def _look_at_all(self, replaced: Iterable[Mapping[str, Any]]) -> None:
         self._imports.add([sys.modules])
@@ -151,17 +184,22 @@ class Survey:
             start = len(self.owners)
             self.homes += homes
             self._owners.add(found)
-            found, homes = self._new_classes(self.names[start:])
+            all_names = [one.names for one in found]
+            self.first_names += self._firsts(all_names, self.names[start:], self.changed_owners, start)
+            found, homes = self._new_classes(self.names[start:], are_new=True)
 
-    def _new_classes(self, names: Iterable[dict[str, Any]]) -> tuple[list[Owner], list[str]]:
-        """Return the classes of these modules that names stand for and that are not known yet, each with its module."""
+    def _new_classes(self, names: Iterable[dict[str, Any]], *, are_new: bool = False) -> tuple[list[Owner], list[str]]:
+        """Return the classes of these modules that names stand for and that are not known yet, each with its module.
+
+        are_new: whether the names are of new owners, so that what they stand for is fresh.
+        """
         values = [*chain.from_iterable(map(dict.values, names))]
         kinds = [*map(type, values)]
         are_classes = map({kind for kind in {*kinds} if issubclass(kind, type)}.__contains__, kinds)
         met = dict.fromkeys(compress(values, are_classes))
         found = {cls: home for cls in met if cls not in self._classes and self._is_home(home := cls.__module__)}
-        others = [cls for cls in met if cls not in self._classes and cls not in found]
-        self.fresh.append((values, kinds, others))
+        if are_new:
+            self.fresh.append((values, kinds, [cls for cls in met if cls not in self._classes and cls not in found]))
         self._classes.update(found)
         # A class shows the dictionary of its names through a proxy, which refers to that alone.
         return [*map(Owner, found, gc.get_referents(*map(vars, found)))], [*found.values()]
@@ -219,8 +257,8 @@ def the_survey() -> Survey:
 
 
 def begin_anew() -> Survey:
-    """Return a survey that nothing was looked at for, in place of one that was interrupted."""
-    _one[0] = Survey()
+    """Return a survey in place of one that was interrupted; it knows what that one found at first, and looks anew."""
+    _one[0] = Survey(_one[0])
     return _one[0]
 
 

@@ -60,7 +60,7 @@ class Within:
         """Return whether no function has other code or defaults than before the survey's looks since."""
         changed = self._survey.changed_functions[self._changes :]
         self._changes += len(changed)
-        return all(self._survey.functions[index] not in self._seen_functions for index, _ in changed)
+        return all(self._survey.functions[index] not in self._seen_functions for index in changed)
 
     def _lists_hold(self) -> bool:
         # All at once: there are hundreds of lists, most of few items.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 
 import gridjit
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.key import put_in_numba as put_in_numba_module
 from gridjit.compiler.key.put_in_numba import put_in_numba
+from gridjit.compiler.process import survey
 
 numba_cuda()
 
@@ -29,6 +32,10 @@ def is_zero(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 class Library(codegen.CUDACodeLibrary):
     number = 3
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 class Method:
@@ -103,6 +110,43 @@ def test_what_a_program_puts_in_numbas_place_counts_as_long_as_it_is_there(
     assert private == ()
     assert put_in_numba() == ((field,), ())
     undo.undo()
+    assert put_in_numba() == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "value"),
+    [
+        (numbers, "float_as_bool", numbers.int_as_bool),
+        (numbers.float_as_bool, "__code__", with_other_constants),
+        (numba.core.cgutils.alloca_once, "__defaults__", (None, "other", True)),
+    ],
+    ids=["name", "code", "defaults"],
+)
+@pytest.mark.parametrize("interrupted", ["sorted_out", "function_text", "put_text"])
+def test_a_change_is_not_taken_for_numbas_own_after_a_look_was_interrupted(
+    undo: pytest.MonkeyPatch, owner: Any, name: str, value: object, interrupted: str
+) -> None:
+    assert put_in_numba() == ((), ())
+    undo.setattr(owner, name, value)
+    told = put_in_numba()
+    for _ in range(2):
+        survey.begin_anew()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(put_in_numba_module, interrupted, interrupt)
+            with contextlib.suppress(KeyboardInterrupt):
+                put_in_numba()
+        assert put_in_numba() == told != ((), ())
+    undo.undo()
+    assert put_in_numba() == ((), ())
+
+
+def test_a_change_that_is_undone_between_two_looks_is_none(undo: pytest.MonkeyPatch) -> None:
+    assert put_in_numba() == ((), ())
+    for name, value in (("__code__", with_other_constants), ("__defaults__", (1,))):
+        undo.setattr(numbers.float_as_bool, name, value)
+        survey.the_survey().look()
+        undo.undo()
+        survey.the_survey().look()
     assert put_in_numba() == ((), ())
 
 
