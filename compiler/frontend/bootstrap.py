@@ -36,12 +36,23 @@ def numba_cuda() -> ModuleType:
             "NUMBA_ENABLE_CUDASIM replaces numba-cuda's compiler with its simulator; unset it: gridjit compiles "
             "kernels for the host if there is no GPU"
         )
+    is_new = "numba" not in sys.modules
     with phase("import"):
         if _is_being_imported() or held(section()):
             _import()
         else:
             uninterrupted(lambda: making_what_stays(_import))
+    if is_new:
+        _look_at_it()
     return sys.modules["numba.cuda"]
+
+
+def _look_at_it() -> None:
+    """Look at numba as nobody has changed it yet, so that every later change is seen."""
+    from gridjit.compiler.key.put_in_numba import put_in_numba
+
+    with phase("key"):
+        put_in_numba()
 
 
 def _import() -> None:

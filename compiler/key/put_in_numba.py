@@ -1,270 +1,249 @@
 """What programs put into numba's modules and classes, as labelled key fields: any of it may make other kernels.
 
-This covers a function or a class in place of numba's own, and other code in one of numba's functions. A process that
-has not imported numba has put nothing there. Later looks inspect only what has changed.
+This covers a function or a class in place of numba's own, also one of numba's in another's place, and other code or
+defaults in one of numba's functions, or another function in its closure. A process that has not imported numba has put
+nothing there. Later looks inspect only what has changed.
 """
 
 from __future__ import annotations
 
-import functools
-import gc
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import is_dataclass
-from itertools import compress
-from pathlib import Path
-from types import CodeType, FunctionType, MethodType, ModuleType
+import builtins
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
 from gridjit.compiler.key.extensions import numbered
-from gridjit.compiler.key.installed import distribution_of, owner_of
-from gridjit.compiler.key.source.code import plan_of
-from gridjit.compiler.key.source.fingerprint import fingerprint_values
-from gridjit.compiler.key.source.libraries import home_of, is_library, is_numbas, name_of_module
-from gridjit.compiler.key.source.objects import cell_value
+from gridjit.compiler.key.put.as_written import not_as_written
+from gridjit.compiler.key.put.own import (
+    counts,
+    is_numbas_own,
+    is_own_function,
+    is_put,
+    parts_of,
+    sorted_out,
+    with_other_code,
+)
+from gridjit.compiler.key.put.told import function_text, put_text
+from gridjit.compiler.key.source.libraries import home_of, is_numbas
+from gridjit.compiler.key.source.objects import MISSING
 from gridjit.compiler.key.source.opaque import of_kind
+from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.process.collecting import collecting_rarely
-from gridjit.compiler.process.stamps import Stamps, of_attributes, of_dictionaries
-from gridjit.compiler.process.watched import Watched, same_items
-from gridjit.forking import lock, section
+from gridjit.compiler.process.survey import Survey, begin_anew, surveying, the_survey
+from gridjit.forking import section
 
 Fields: TypeAlias = "tuple[tuple[str, str], ...]"
-# The module that it is of, its name, and the dictionary of its names.
-_Owner: TypeAlias = "tuple[ModuleType, str, dict[str, Any]]"
-# What holds a function, each with how to get at it.
-_HOLDERS: Mapping[type, Callable[[Any], tuple[object, ...]]] = {
-    staticmethod: lambda value: (value.__func__,),
-    classmethod: lambda value: (value.__func__,),
-    MethodType: lambda value: (value.__func__,),
-    property: lambda value: (value.fget, value.fset, value.fdel),
-    functools.cached_property: lambda value: (value.func,),
-    functools.partial: lambda value: (value.func,),
-    type(functools.lru_cache(len)): lambda value: (value.__wrapped__,),
-}
+_Parts: TypeAlias = "tuple[Any, Any, Any]"
 
 
 def put_in_numba() -> tuple[Fields, tuple[str, ...]]:
     """Return the fields of what is in numba's place, and why artifacts made with it may not be stored."""
-    global _numba
-    with section(), _lock:
+    with section(), surveying:
         try:
-            put = collecting_rarely(_numba.look)  # it makes ten thousand objects, none of which is garbage
+            survey = the_survey()
+            numba = survey.notes.setdefault(_Numba, _Numba(survey))
+            collecting_rarely(numba.look)  # it makes ten thousand objects, none of which is garbage
+            found: tuple[Fields, tuple[str, ...]] = numba.told()
         except BaseException:
-            _numba = _Numba()  # what was only half looked at
+            begin_anew()  # what was only half looked at
             raise
-    fields: list[tuple[str, str]] = []
-    private: list[str] = []
-    for label, value in put:
-        text, hidden = _told(label, value)
-        fields.append((label, text))
-        private += hidden
-    return numbered(sorted(fields)), tuple(dict.fromkeys(private))
-
-
-class _Numba:
-    """All of numba that was looked at, and what of it is not numba's own.
-
-    Few objects are kept of each thing: there are ten thousand, and so many new ones set Python's collector off.
-    """
-
-    def __init__(self) -> None:
-        self._imports: Watched[dict[str, Any]] = Watched(self._modules_of, self._look_for_more, of_dictionaries)
-        self._modules: dict[str, ModuleType] = {}
-        self._classes: set[type] = set()
-        self._owners: Watched[_Owner] = Watched(self._names_of, self._look_again, _of_names)
-        self._new_owners: list[_Owner] = []
-        # What is put there, by the identity of a module's or a class's dictionary: its name, and that of what is put.
-        self._put: dict[int, tuple[str, dict[str, object]]] = {}
-        # Numba's functions and their codes, which stay alive: their addresses are compared.
-        self._codes: dict[FunctionType, CodeType] = {}
-        self._functions: Watched[FunctionType] = Watched(self._codes.get, self._has_code, _of_codes)
-        self._new_functions: list[FunctionType] = []
-        # Those with other code than numba's.
-        self._changed: dict[FunctionType, None] = {}
-
-    def look(self) -> list[tuple[str, object]]:
-        """Return what is not numba's own now, with a label for each."""
-        self._owners.hold()
-        self._functions.hold()
-        if self._imports.objects:
-            self._imports.hold()
-        else:
-            self._imports.add([sys.modules])
-        while self._new_owners:
-            owners, self._new_owners = self._new_owners, []
-            self._owners.add(owners)
-        if self._new_functions:
-            functions, self._new_functions = self._new_functions, []
-            self._functions.add(functions)
-            self._changed.update(dict.fromkeys(_with_other_code(functions)))
-        found = [(f"put in numba: {path}.{name}", one) for path, put in self._put.values() for name, one in put.items()]
-        return [*found, *((f"code of {one.__module__}.{one.__qualname__}", one) for one in self._changed)]
-
-    def _modules_of(self, modules: dict[str, Any]) -> None:
-        """Look for numba's modules that were imported since, or have the place of others."""
-        for name, module in [*modules.items()]:
-            if name.startswith("numba") and self._modules.get(name) is not module and _is_of_numba(name, module):
-                self._modules[name] = module
-                self._new_owners.append((module, name, vars(module)))
-
-    def _look_for_more(self, modules: dict[str, Any], _: None) -> bool:
-        self._modules_of(modules)
-        return True
-
-    def _names_of(self, owner: _Owner) -> dict[str, Any]:
-        """Return what the names of a module or class stand for, having looked at all of it."""
-        module, path, names = owner
-        then = names.copy()
-        put: dict[str, object] = {}
-        home, codes = vars(module), self._codes
-        for name, value in compress(then.items(), map(_counts, map(type, then.values()))):
-            if type(value) is FunctionType and value.__globals__ is home:
-                if value not in codes:
-                    self._watch(value)
-            elif not self._holds_own(value, module):
-                put[name] = value  # as a whole: what is bound to a function counts with it
-        if put:
-            self._put[id(names)] = path, put
-        return then
-
-    def _look_again(self, owner: _Owner, then: dict[str, Any]) -> bool:
-        """Look at a module or class anew if its names stand for something else; there is nothing else to do then."""
-        if not same_items(owner[2], then):
-            self._put.pop(id(owner[2]), None)
-            now = self._names_of(owner)
-            then.clear()
-            then.update(now)
-        return True
-
-    def _holds_own(self, value: Any, module: ModuleType) -> bool:
-        """Return whether a value, or each function that it holds, is not a program's."""
-        parts = _HOLDERS.get(type(value))
-        if parts is None:
-            return self._is_own(value, module)
-        return all(self._is_own(part, module) for part in parts(value) if part is not None)
-
-    def _is_own(self, value: object, module: ModuleType) -> bool:
-        """Return whether a value of one of numba's modules is not a program's; what is numba's is looked into."""
-        if of_kind(value, type) and value.__module__ == module.__name__:
-            if value not in self._classes:
-                self._classes.add(value)
-                self._new_owners.append((module, f"{value.__module__}.{value.__qualname__}", _dictionary(value)))
-        elif type(value) is FunctionType and (value in self._codes or is_library(home_of(value))):
-            self._watch(value)
-        else:
-            return not _is_put(value, module)
-        return True
-
-    def _watch(self, function: FunctionType) -> None:
-        """Watch the code of one of numba's functions, and of those that it wraps, or that another library's wraps."""
-        if function in self._codes:
-            return
-        self._codes[function] = function.__code__
-        if is_own_function(function):
-            self._new_functions.append(function)
-        for cell in function.__closure__ or ():
-            inner = cell_value(cell)
-            if type(inner) is FunctionType and is_own_function(inner):
-                self._watch(inner)
-
-    def _has_code(self, function: FunctionType, _: object) -> bool:
-        """Look at the code that a function has now; there is nothing else to do if it is another."""
-        self._codes[function] = function.__code__
-        self._changed.pop(function, None)
-        self._changed.update(dict.fromkeys(_with_other_code([function])))
-        return True
-
-
-def is_own_function(function: FunctionType) -> bool:
-    """Return whether a function runs in one of numba's modules, whatever its code is."""
-    return _is_numbas(function.__globals__.get("__name__"))
-
-
-def _with_other_code(functions: Iterable[FunctionType]) -> list[FunctionType]:
-    """Return those whose code is not of their module's file or, if they wrap nothing, of another name than theirs."""
-    return [
-        function
-        for function in functions
-        if (
-            (code := function.__code__).co_filename != function.__globals__.get("__file__")
-            or not (function.__qualname__.endswith(code.co_name) or code.co_freevars)
-        )
-        and not _is_of_dataclass(function)
-    ]
-
-
-def _is_of_dataclass(function: FunctionType) -> bool:
-    """Return whether dataclasses wrote a function, as they do for some of numba's classes: such code has no file."""
-    name = function.__code__.co_name
-    return function.__code__.co_filename == "<string>" and any(
-        name in vars(one) for one in function.__globals__.values() if of_kind(one, type) and is_dataclass(one)
-    )
-
-
-def _is_put(value: object, module: ModuleType) -> bool:
-    """Return whether something that is not numba's was put into one of numba's modules, not imported by the module."""
-    home = home_of(value if of_kind(value, type) or of_kind(value, FunctionType) else type(value))
-    if is_library(home) or not _is_pythons(home, value):
-        return False
-    return distribution_of(home) is None or not _imports(module, home.partition(".")[0])
-
-
-def _is_pythons(home: str, value: object) -> bool:
-    """Return whether Python code defines it: what C defines, and what libraries make with exec, has no file."""
-    names = value.__globals__ if isinstance(value, FunctionType) else getattr(sys.modules.get(home), "__dict__", {})
-    return home == "__main__" or str(names.get("__file__", "")).endswith((".py", ".pyc"))
-
-
-@functools.cache
-def _imports(module: ModuleType, top: str) -> bool:
-    """Return whether one of numba's modules imports from a package by itself, as it does to colour its messages."""
-    try:
-        text = Path(str(module.__file__)).read_text()
-    except (OSError, ValueError):
-        return False
-    return f"from {top} " in text or f"from {top}." in text or f"import {top}" in text
-
-
-def _told(label: str, value: object) -> tuple[str, tuple[str, ...]]:
-    """Return what tells one thing that was put into numba from others, and why that is not all of it."""
-    if isinstance(value, FunctionType) and is_own_function(value):
-        return plan_of(value.__code__).digest, ()
-    if isinstance(value, (FunctionType, type)) and (owner := owner_of(value)) is not None:
-        late = f"{owner.name} was modified after this process began, so what is loaded may be older"
-        return f"{owner.identity} {home_of(value)}.{value.__qualname__}", (late,) if owner.overtaken else ()
-    found = fingerprint_values([(label, value)], running=True)
-    return found.digest, found.opaque
-
-
-# Of each class once: there are thousands of values.
-@functools.cache
-def _counts(kind: type) -> bool:
-    """Return whether objects of a class are looked at: functions, what holds one, classes, and a program's objects."""
-    if kind is FunctionType or kind in _HOLDERS or issubclass(kind, type):
-        return True
-    home = home_of(kind)
-    return not is_library(home) and distribution_of(home) is None and _is_pythons(home, kind)
-
-
-_is_numbas: Callable[[Any], bool] = functools.cache(lambda name: isinstance(name, str) and is_numbas(name))
-
-
-def _is_of_numba(name: str, module: object) -> bool:
-    return is_numbas(name) and type(module) is ModuleType and name_of_module(module) == name
-
-
-def _dictionary(cls: type) -> dict[str, Any]:
-    found: dict[str, Any] = gc.get_referents(vars(cls))[0]  # a class shows it through a proxy
     return found
 
 
-def _of_names(owners: Iterable[_Owner]) -> Stamps | None:
-    return of_dictionaries([names for _, _, names in owners])
+class _Numba:
+    """What of numba is not numba's own.
+
+    A name is compared with what it stood for when its owner was first looked at, a function with what it was then.
+    """
+
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey
+        # How much of the survey was looked at: owners, changes of theirs, of functions, and of cells.
+        self._seen, self._changes, self._function_changes, self._cell_changes = 0, 0, 0, 0
+        # What the names of each owner stood for at the last look.
+        self._last: list[dict[str, object]] = []
+        # What is put there, by the index of a module or a class.
+        self._put: dict[int, dict[str, object]] = {}
+        # Functions that had other code or defaults than numba's when they were first looked at, and those that were
+        # changed since.
+        self._foreign: dict[FunctionType, None] = {}
+        self._changed: dict[FunctionType, None] = {}
+        # Cells of closures that hold another thing than numba's function, each with the function whose closure it is.
+        self._cells: dict[int, FunctionType] = {}
+        # The functions that were looked at.
+        self._met: set[FunctionType] = set()
+
+    def look(self) -> None:
+        """Bring what is not numba's own up to date."""
+        survey = self.survey
+        survey.look()
+        if self._seen < len(survey.owners):
+            new = range(self._seen, len(survey.owners))
+            self._seen = len(survey.owners)
+            self._last += survey.first_names[new.start :]
+            fresh, survey.fresh = survey.fresh, []
+            values, kinds, classes = ([*chain.from_iterable(those)] for those in zip(*fresh, strict=True))
+            if foreign := self._watched(values, kinds, classes):
+                self._find(foreign, new)
+        changed = dict.fromkeys(survey.changed_owners[self._changes :])
+        self._changes = len(survey.changed_owners)
+        for index in changed:
+            self._look_again(index)
+        self._look_at_functions()
+        self._look_at_cells()
+
+    def told(self) -> tuple[Fields, tuple[str, ...]]:
+        """Return the fields of all this, and why artifacts made with it may not be stored."""
+        fields: list[tuple[str, str]] = []
+        private: list[str] = []
+        for label, (text, hidden) in self._texts():
+            fields.append((label, text))
+            private += hidden
+        return numbered(sorted(fields)), tuple(dict.fromkeys(private))
+
+    def _texts(self) -> Iterator[tuple[str, tuple[str, tuple[str, ...]]]]:
+        for index, put in self._put.items():
+            for name, value in put.items():
+                label = f"put in numba: {self.survey.path(index)}.{name}"
+                yield label, put_text(label, value, self._called(value))
+        for function in {**self._foreign, **self._changed, **dict.fromkeys(self._cells.values())}:
+            label = f"code of {function.__module__}.{function.__qualname__}"
+            yield label, function_text(label, function)
+
+    def _called(self, value: object) -> tuple[str, ...]:
+        """Return the names that numba has for something of its own, one of which is enough to tell it."""
+        found = (
+            f"{self.survey.path(index)}.{name}"
+            for index, names in enumerate(self.survey.first_names)
+            for name, one in names.items()
+            if one is value and is_numbas(self.survey.homes[index])
+        )
+        return tuple(sorted(found)[:1]) if _is_own(value, value) else ()
+
+    def _find(self, foreign: Mapping[int, Any], new: range) -> None:
+        """Find the names that stand for what is not a library's among new modules and classes of numba's."""
+        for index, names in enumerate(self.survey.first_names[new.start :], new.start):
+            if foreign.keys().isdisjoint(map(id, names.values())) or not is_numbas(self.survey.homes[index]):
+                continue
+            found = {name: one for name, one in names.items() if id(one) in foreign}
+            put = {name: one for name, one in found.items() if _is_a_programs(one, self._module(index))}
+            if put:
+                self._put[index] = put
+
+    def _look_again(self, index: int) -> None:
+        """Look at those names of a module or a class that stand for something else than before."""
+        before, now = self._last[index], self.survey.names[index]
+        self._last[index] = now
+        if not is_numbas(self.survey.homes[index]):
+            return
+        put = self._put.pop(index, {})
+        for name in [name for name in {**before, **now} if before.get(name, MISSING) is not now.get(name, MISSING)]:
+            value, first = now.get(name, MISSING), self.survey.first_names[index].get(name, MISSING)
+            was_put = put.pop(name, MISSING)
+            if self._is_put(value, self._module(index)):
+                put[name] = value
+            elif was_put is not MISSING and was_put is first:
+                # It was there at the first look already, and what it replaced was not known.
+                self.survey.first_names[index] = {**self.survey.first_names[index], name: value}
+            elif value is not first and _is_own(value, first) and self._matters(index, name, first):
+                put[name] = value
+        if put:
+            self._put[index] = put
+
+    def _matters(self, index: int, name: str, first: object) -> bool:
+        """Return whether a name of an owner stood for something, or may hide a builtin or what a base class has."""
+        return first is not MISSING or of_kind(self.survey.owners[index].itself, type) or hasattr(builtins, name)
+
+    def _module(self, index: int) -> ModuleType:
+        """Return the module that an owner is, or is of."""
+        return self.survey.modules[self.survey.homes[index]]
+
+    def _is_put(self, value: object, module: ModuleType) -> bool:
+        """Return whether what a name stands for is a program's."""
+        if not counts(type(value)):
+            return False
+        functions = [part for part in parts_of(value) if type(part) is FunctionType]
+        if any(map(is_own_function, functions)):
+            self._watched(functions, [FunctionType] * len(functions), ())
+        return _is_a_programs(value, module)
+
+    def _watched(self, values: Sequence[Any], kinds: Sequence[type], classes: Iterable[type]) -> Mapping[int, Any]:
+        """Watch numba's functions among values; return the values that are not a library's, by their identity."""
+        functions, odd, foreign = sorted_out(values, kinds, classes)
+        self.survey.watch(functions)
+        if self._met:
+            functions, odd = ([one for one in those if one not in self._met] for those in (functions, odd))
+        self._met.update(functions)
+        self._foreign.update(dict.fromkeys((*with_other_code(odd), *not_as_written(functions))))
+        return foreign
+
+    def _look_at_functions(self) -> None:
+        """Look at functions that have other code or defaults than before."""
+        survey, start = self.survey, self._function_changes
+        self._function_changes = len(survey.changed_functions)
+        for index in dict.fromkeys(survey.changed_functions[start:]):
+            function = survey.functions[index]
+            if function in self._foreign:
+                # What it had at first was a program's, and what that replaced was not known.
+                self._foreign.pop(function)
+                self._foreign.update(dict.fromkeys((*with_other_code([function]), *not_as_written([function]))))
+                survey.first_parts[index] = survey.parts[index]
+                continue
+            self._changed.pop(function, None)
+            if not _are_equal(survey.first_parts[index], survey.parts[index]):
+                self._changed[function] = None
+
+    def _look_at_cells(self) -> None:
+        """Look at what closures hold that is something else than before."""
+        survey, start = self.survey, self._cell_changes
+        self._cell_changes = len(survey.changed_cells)
+        for index in dict.fromkeys(survey.changed_cells[start:]):
+            self._cells.pop(index, None)
+            first = survey.first_contents[index]
+            if survey.contents[index] is not first and _is_numbas(first):
+                self._cells[index] = survey.of_cells[index]
 
 
-def _of_codes(functions: Sequence[FunctionType]) -> Stamps | None:
-    return of_attributes(["__code__"], functions)
+def _is_a_programs(value: object, module: ModuleType) -> bool:
+    return any(is_put(part, module) for part in parts_of(value))
 
 
-_lock = lock()
-_numba = _Numba()
+def _is_own(value: object, first: object) -> bool:
+    """Return whether a name that stood for a function or class of numba's stands for another, or for one of C's."""
+    is_code = _is_numbas(value) or type(value) is BuiltinFunctionType
+    return is_code and _is_numbas(first) and not _is_gridjits(value)
+
+
+def _is_numbas(value: object) -> bool:
+    return value is MISSING or (counts(type(value)) and all(map(is_numbas_own, parts_of(value))))
+
+
+def _is_gridjits(value: object) -> bool:
+    """Return whether a class is gridjit's, in place of numba's and under its name: its functions tell."""
+    held = [part for one in vars(value).values() for part in parts_of(one)] if of_kind(value, type) else ()
+    return any(type(part) is FunctionType and home_of(part).startswith("gridjit.") for part in held)
+
+
+def _are_equal(first: _Parts, now: _Parts) -> bool:
+    """Return whether code is the same, and defaults are the same objects or equal numbers and texts."""
+    code, defaults, keywords = first
+    return (
+        bool(code == now[0])
+        and _have_equal(defaults or (), now[1] or ())
+        and _same_keywords(keywords or {}, now[2] or {})
+    )
+
+
+def _have_equal(some: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+    pairs = zip(some, others, strict=False)
+    return len(some) == len(others) and all(one is other or _equal(one, other) for one, other in pairs)
+
+
+def _same_keywords(some: dict[str, Any], others: dict[str, Any]) -> bool:
+    return some.keys() == others.keys() and _have_equal((*some.values(),), tuple(others[name] for name in some))
+
+
+def _equal(one: object, other: object) -> bool:
+    text = scalar_text(one)
+    return text is not None and type(one) is type(other) and text == scalar_text(other)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import operator
 import sys
 from collections.abc import Sequence
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import numpy
@@ -21,8 +22,6 @@ import numpy
 _VERSION = 3
 # Where a cell's content stands: behind the object's head.
 _CONTENT = 2
-# So far into a function its code and its defaults are looked for.
-_MOST_WORDS = 14
 _WORD = 8
 
 
@@ -58,6 +57,84 @@ class Stamps:
         """Note the same for those that these are of and before is not; the others are as they were settled there."""
         known = now[:0] if before is None else before._settled
         self._settled = None if known is None else numpy.concatenate((known, now[len(known) :]))
+
+
+def addresses(functions: Sequence[FunctionType], *paths: str) -> list[Any]:
+    """Return, for each path to something that functions hold, the address of that in each function.
+
+    "__code__.co_name" is such a path. What a function does not have may be at 0, or be None.
+    """
+    heads = numpy.fromiter(map(id, functions), dtype=numpy.uint64, count=len(functions))
+    return [_addresses(functions, heads, path) for path in paths]
+
+
+def _addresses(functions: Sequence[FunctionType], heads: Any, path: str) -> Any:
+    words = [_place_of(name, kind) for name, kind in zip(path.split("."), (FunctionType, CodeType), strict=False)]
+    if None in words:
+        found = map(id, map(operator.attrgetter(path), functions))
+        return numpy.fromiter(found, dtype=numpy.uint64, count=len(functions))
+    return functools.reduce(_gathered, words, heads)
+
+
+def _gathered(heads: Any, word: Any) -> Any:
+    """Return a word of each of the objects at some addresses."""
+    if not len(heads):
+        return heads
+    places = heads // _WORD + numpy.uint64(word)
+    start = int(places.min())
+    return _words(start * _WORD, int(places.max()) - start + 1).take((places - start).astype(numpy.intp))
+
+
+def set_since_made(functions: Sequence[FunctionType]) -> list[FunctionType] | None:
+    """Return the functions whose code or defaults may have been set since `def` made them; None if nothing tells.
+
+    From Python 3.12 on, `def` gives a function the version of its code, and whoever sets its code or its defaults takes
+    that away. One that was made in another way has none, or a version of its own.
+    """
+    if (halves := _halves_of_versions()) is None:
+        return None
+    of_function, of_code = halves
+    heads = numpy.fromiter(map(id, functions), dtype=numpy.uint64, count=len(functions))
+    codes = _addresses(functions, heads, "__code__")
+    own = _half(_gathered(heads, of_function // 2), of_function)
+    theirs = _half(_gathered(codes, of_code // 2), of_code)
+    return [functions[index] for index in numpy.flatnonzero((own != theirs) | (own == 0)).tolist()]
+
+
+def _half(words: Any, half: int) -> Any:
+    return (words >> numpy.uint64(32 * (half % 2))) & numpy.uint64(0xFFFFFFFF)
+
+
+@functools.cache
+def _halves_of_versions() -> tuple[int, int] | None:
+    """Return in which half words a function and its code have their versions; None if they are not found."""
+    if not _is_cpython() or sys.version_info < (3, 12):
+        return None
+    names: dict[str, Any] = {}
+    text = "def a(one=(1,), *, two=(2,)): return one\ndef b(one=(1,), *, two=(2,)): return 2\ndef c(one=()): return 3"
+    exec(text, names)
+    tried = [names[name] for name in "abc"]
+    before = [_halves(one) for one in tried]
+    tried[0].__defaults__ = (3,)
+    tried[1].__kwdefaults__ = {"two": 3}
+    tried[2].__code__ = tried[1].__code__
+    after = [_halves(one) for one in tried]
+    found = [
+        (of_function, of_code)
+        for of_function in range(4, len(before[0][0]))
+        for of_code in range(4, len(before[0][1]))
+        if all(function[of_function] == code[of_code] != 0 for function, code in before)
+        and len({function[of_function] for function, _ in before}) == len(tried)
+        and all(function[of_function] != code[of_code] for function, code in after)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _halves(function: FunctionType) -> tuple[list[int], list[int]]:
+    """Return the memory of a function and of its code, in numbers of four bytes."""
+    both = (function, function.__code__)
+    words = [_words(id(one), one.__sizeof__() // _WORD).tolist() for one in both]
+    return tuple([half for word in those for half in (word & 0xFFFFFFFF, word >> 32)] for those in words)  # type: ignore[return-value]
 
 
 def of_dictionaries(dictionaries: Sequence[dict[Any, Any]]) -> Stamps | None:
@@ -102,22 +179,26 @@ def _changes(tried: dict[str, object], change: Any) -> bool:
 
 
 @functools.cache
-def _place_of(name: str) -> int | None:
-    """Return in which word a function has an attribute, None if it is not found."""
+def _place_of(name: str, kind: type = FunctionType) -> int | None:
+    """Return in which word a function, or its code, has an attribute, None if it is not found."""
     if not _is_cpython():
         return None
-    tried = [_tried(number) for number in (1000, 2000)]
-    places = range(2, _MOST_WORDS)
+    functions = [_tried(number) for number in (1000, 2000)]
+    tried: list[Any] = functions if kind is FunctionType else [one.__code__ for one in functions]
+    places = range(2, min(one.__sizeof__() for one in tried) // _WORD)
     return next((word for word in places if all(_word_of(one, word) == id(getattr(one, name)) for one in tried)), None)
 
 
 def _tried(number: int) -> FunctionType:
-    """Return a new function that has all that functions may have."""
+    """Return a new function that has all that functions may have, of a code and a namespace of its own."""
 
     def function(one: object = (number,), *, two: object = (number,)) -> object:
         return number, one, two
 
-    return function  # type: ignore[return-value]  # it is one
+    code = function.__code__.replace(co_name=f"name_{number}", co_filename=f"file_{number}")
+    made = FunctionType(code, {}, f"called_{number}", function.__defaults__, function.__closure__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
 
 
 @functools.cache

@@ -49,6 +49,18 @@ class Watched(Generic[One]):
         self._stamps.settle(now)
         return True
 
+    def news(self) -> list[tuple[int, Any]]:
+        """Return the index of each that is not what it was, with that; what it is now is compared from then on."""
+        now = None if self._stamps is None else self._stamps.read()
+        candidates = range(len(self.objects)) if self._stamps is None else self._stamps.changed(now)
+        found = [index for index in candidates if not self._same(self.objects[index], self.then[index])]
+        before = [(index, self.then[index]) for index in found]
+        for index in found:
+            self.then[index] = self._look(self.objects[index])
+        if self._stamps is not None:
+            self._stamps.settle(now)
+        return before
+
 
 def same_items(table: dict[Any, Any], then: dict[Any, Any]) -> bool:
     """Return whether a dictionary has the very items that it had, in their order."""

@@ -15,7 +15,7 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError, ConfigError, ShapeError
 from gridjit.runtime.args.staging import refuse_masked
 from gridjit.runtime.installed.ufunc_call import (
-    Shape,
+    _Shape,
     apart,
     as_result,
     check_keywords,
@@ -121,7 +121,7 @@ class GUFuncCall:
             f"{', '.join(map(said, self.kernels))}. {way}"
         )
 
-    def _shapes(self, arrays: list[Any]) -> tuple[Shape, dict[str, int]]:
+    def _shapes(self, arrays: list[Any]) -> tuple[_Shape, dict[str, int]]:
         """Return the shape that the function is called over, and the sizes of the axes that it sees."""
         sizes: dict[str, int] = {}
         outer = []
@@ -150,12 +150,12 @@ class GUFuncCall:
         given = zip(outs, self.results_axes, strict=True)
         return any(_is_array(out) and out.ndim < count + len(axes) for out, axes in given)
 
-    def _written(self, target: Any, shape: Shape, kind: Any, axes: int) -> DeviceArray:
+    def _written(self, target: Any, shape: _Shape, kind: Any, axes: int) -> DeviceArray:
         """Return the array that the kernel writes: the target itself, if it has the type and its axes can be one."""
         is_it = isinstance(target, DeviceArray) and target.dtype == kind and (axes == 1 or target.is_c_contiguous())
         return target if is_it else device_array(shape, kind, stream=self.stream)
 
-    def _repeated(self, array: Any, kind: Any, loop: Shape, core: int) -> DeviceArray:
+    def _repeated(self, array: Any, kind: Any, loop: _Shape, core: int) -> DeviceArray:
         """Return an input on the device: one axis for all that the function is called over, then `core` of its own."""
         if not isinstance(array, DeviceArray):
             array = to_device(array, stream=self.stream)

@@ -19,7 +19,7 @@ from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.numba_names.functions import is_cuda_array
 from gridjit.values import dataclass
 
-Shape = tuple[int, ...]
+_Shape = tuple[int, ...]
 SIGNATURES: Final = "give the types that it takes: @vectorize(['float32(float32)'])"
 
 
@@ -99,7 +99,7 @@ class UFuncCall:
         flat = _flattened(array)
         return copied(array, self.stream).reshape(array.size) if flat is None else flat
 
-    def _written(self, out: Any, inputs: list[DeviceArray], shape: Shape, dtype: Any) -> DeviceArray:
+    def _written(self, out: Any, inputs: list[DeviceArray], shape: _Shape, dtype: Any) -> DeviceArray:
         """Return the array that the kernel writes: out itself if that cannot change what is yet to be read."""
         if isinstance(out, DeviceArray) and out.dtype == dtype:
             flat = _flattened(out)
@@ -108,7 +108,7 @@ class UFuncCall:
         return device_array(math.prod(shape), dtype, stream=self.stream)
 
 
-def as_result(name: str, out: Any, shape: Shape, dtype: Any) -> Any:
+def as_result(name: str, out: Any, shape: _Shape, dtype: Any) -> Any:
     """Return where a result goes; raises for an array of another shape, or that cannot hold such items."""
     if isinstance(out, DeviceArray) or is_cuda_array(out):
         out = as_device_array(out)
@@ -137,7 +137,7 @@ def put(out: Any, made: DeviceArray, stream: Any) -> Any:
     return out
 
 
-def repeated(array: DeviceArray, shape: Shape) -> DeviceArray:
+def repeated(array: DeviceArray, shape: _Shape) -> DeviceArray:
     """Return a view of another shape, with the array's one item, or its items, repeated along what is new."""
     ghost = array._ghost
     missing = len(shape) - ghost.ndim

@@ -6,21 +6,20 @@ names.
 
 from __future__ import annotations
 
-import functools
-import gc
 import operator
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, compress, filterfalse, repeat
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, TypeAlias
 
-from gridjit.compiler.frontend.kept.within import FRONT_END, Within
+from gridjit.compiler.frontend.kept.within import Within
 from gridjit.compiler.key.source.objects import MISSING
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.process.collecting import making_what_stays
-from gridjit.compiler.process.stamps import of_dictionaries
-from gridjit.compiler.process.watched import Watched, same_items
+from gridjit.compiler.process.survey import FRONT_END, Survey, surveying, the_survey
+from gridjit.compiler.process.watched import same_items
+from gridjit.forking import section
 
 # What Python remembers of a class that was copied and of a module that warned, and how numba counts its shared arrays,
 # variables and loops to give each a name.
@@ -45,44 +44,61 @@ _DRIVER = "numba.cuda.cudadrv.driver"
 
 # What a compile replaced in numba's modules and classes and what that was, by their identity and by name.
 Originals: TypeAlias = "Mapping[int, Mapping[str, Any]]"
-# The name of a module or a class, itself, and the dictionary of its names.
-_Owner: TypeAlias = "tuple[str, Any, dict[str, object]]"
+NOTHING: Originals = MappingProxyType({})
 
 
 class _Group:
     """Modules and classes that were found together, with all that their names stood for."""
 
-    def __init__(self) -> None:
-        self._owners: Watched[_Owner] = Watched(_copied, _same, _of_names)
+    def __init__(self, survey: Survey) -> None:
+        self._survey = survey
+        # What the names of each owner stood for, by its index in the survey.
+        self.then: dict[int, dict[str, Any]] = {}
         # Those of which a text tells, with their names: all but settings.
         self._told: list[tuple[str, Mapping[str, object]]] = []
         # What the names that are told of stood for, all the way down.
-        self._within = Within()
+        self._within = Within(survey)
         # The text of all this, once it was asked for, by how many there were.
         self._text: dict[int, str | None] = {}
 
-    def add(self, owners: Iterable[tuple[str, Any]], originals: Originals) -> None:
-        """Watch these too: modules and classes, each with the name of its module."""
-        start = len(self._owners.objects)
-        found = [(_name(module, owner), owner, _dictionary(vars(owner))) for module, owner in owners]
-        self._owners.add(sorted(found, key=operator.itemgetter(0)))
-        if originals:
-            for (_, owner, _), names in zip(self._owners.objects[start:], self._owners.then[start:], strict=True):
-                _restore(names, originals.get(id(owner), {}))
-        added = zip(self._owners.objects[start:], self._owners.then[start:], strict=True)
-        told = [(name, names) for (name, _, _), names in added if name not in SETTINGS]
+    def add(self, indices: Iterable[int], originals: Originals) -> None:
+        """Watch these owners too."""
+        survey = self._survey
+        named = sorted((survey.path(index), index) for index in indices)
+        added = [(index, self._original(index, originals)) for _, index in named]
+        self.then.update(added)
+        told = [(name, then) for (name, _), (_, then) in zip(named, added, strict=True) if name not in SETTINGS]
         self._told += told
         self._within.add(chain.from_iterable(map(_values, map(operator.itemgetter(1), told))))
 
+    def _original(self, index: int, originals: Originals) -> dict[str, Any]:
+        """Return what an owner's names stand for, less what a compile replaced."""
+        names = self._survey.names[index]
+        replaced = originals.get(id(self._survey.owners[index].itself)) if originals else None
+        if not replaced:
+            return names
+        found = {**names, **replaced}
+        return {name: value for name, value in found.items() if value is not MISSING}
+
+    def same(self, index: int) -> bool:
+        """Return whether an owner's names stand for what they did, or for what changes nothing, which is noted."""
+        if index not in self.then:
+            return True
+        itself, names = self._survey.owners[index]
+        if not _same(itself, names, self.then[index]):
+            return False
+        self.then[index] = self._survey.names[index]
+        return True
+
     def hold(self) -> bool:
-        """Return whether all is what it was."""
-        return self._owners.hold() and self._within.hold()
+        """Return whether all that the names stood for is what it was inside."""
+        return self._within.hold()
 
     def text(self) -> str | None:
         """Return what tells all this in any process; None if a program's code is in it."""
         from gridjit.compiler.frontend.kept.stored.around import numbas_text
 
-        if (count := len(self._owners.objects)) not in self._text:
+        if (count := len(self.then)) not in self._text:
             told = chain.from_iterable((name, *_names(names)) for name, names in self._told)
             self._text[count] = numbas_text(told, self._within)
         return self._text[count]
@@ -92,45 +108,43 @@ class _Watch:
     """All that was looked at. first: what was there at once; later: what was imported since, as compiles do."""
 
     def __init__(self) -> None:
-        self.first, self.later = _Group(), _Group()
-        self._modules: Mapping[str, ModuleType] = {}
-        self._owners: dict[int, object] = {}  # kept alive: by their identity
-        self._imports = _imports()
+        with section(), surveying:
+            self.survey = the_survey()
+        self.first, self.later = _Group(self.survey), _Group(self.survey)
+        self._seen = 0
+        self._changes, self._moved = len(self.survey.changed_owners), self.survey.moved
+        # Owners that were found changed and have to be compared until they are as they were.
+        self._other: dict[int, None] = {}
 
-    def hold(self) -> bool:
-        return self.first.hold() and self.later.hold()
+    def hold(self, originals: Originals = NOTHING) -> bool:
+        """Return whether all is what it was, having looked at what was imported since."""
+        with section(), surveying:
+            survey = the_survey()
+            survey.look(originals.values())
+            return survey is self.survey and survey.moved == self._moved and self._followed(originals)
 
-    def look_for_more(self, originals: Originals) -> bool:
-        """Watch what was imported since; return whether each module is still the one that goes by its name."""
-        if self._imports.objects and self._imports.hold():
-            return True
-        self._imports = _imports()
-        self._imports.add([sys.modules])
-        (found,) = self._imports.then
-        if any(found.get(name) is not module for name, module in self._modules.items()):
+    def _followed(self, originals: Originals) -> bool:
+        survey, changes = self.survey, self._changes
+        self._changes = len(survey.changed_owners)
+        if not all(self._same(index) for index in dict.fromkeys(survey.changed_owners[changes:])):
             return False
-        self._modules = found
-        new = [(module, owner) for module, owner in _owners(found, originals) if id(owner) not in self._owners]
-        if self._owners:
-            self._add(new, originals)
-        else:
-            making_what_stays(lambda: self._add(new, originals))
+        if not (self.first.hold() and self.later.hold()):
+            return False
+        if self._seen < len(survey.owners):
+            new, self._seen = range(self._seen, len(survey.owners)), len(survey.owners)
+            making_what_stays(lambda: self._add(new, originals)) if not new.start else self._add(new, originals)
         return True
 
-    def _add(self, new: list[tuple[str, Any]], originals: Originals) -> None:
-        self._owners.update((id(owner), owner) for _, owner in new)
+    def _same(self, index: int) -> bool:
+        return index >= self._seen or (self.first.same(index) and self.later.same(index))
+
+    def _add(self, new: Iterable[int], originals: Originals) -> None:
         note_first_modules()
-        first = [module in _first_modules for module, _ in new]
-        self.first.add(compress(new, first), originals)
-        self.later.add(compress(new, map(operator.not_, first)), originals)
-
-
-def _imports() -> Watched[dict[str, ModuleType]]:
-    return Watched(_numbas_modules, lambda all_, then: same_items(_numbas_modules(all_), then), of_dictionaries)
-
-
-def _numbas_modules(modules: Mapping[str, ModuleType]) -> dict[str, ModuleType]:
-    return {name: module for name, module in [*modules.items()] if name.startswith(FRONT_END)}
+        homes = self.survey.homes
+        found = [index for index in new if homes[index] != _DRIVER]
+        first = [homes[index] in _first_modules for index in found]
+        self.first.add(compress(found, first), originals)
+        self.later.add(compress(found, map(operator.not_, first)), originals)
 
 
 def patches(originals: Originals) -> int:
@@ -139,10 +153,10 @@ def patches(originals: Originals) -> int:
     originals: what gridjit's own compile, now under way, replaced in numba; that counts as unchanged.
     """
     global _patched, _watch
-    if not _watch.hold() or not _watch.look_for_more(originals):
+    if not _watch.hold(originals):
         _patched += 1
         _watch = _Watch()
-        _watch.look_for_more(originals)
+        _watch.hold(originals)
     return _patched
 
 
@@ -153,7 +167,7 @@ def note_first_modules() -> bool:
     """
     if _first_modules:
         return False
-    _first_modules.update(_numbas_modules(sys.modules))
+    _first_modules.update(name for name in [*sys.modules] if name.startswith(FRONT_END))
     return True
 
 
@@ -164,20 +178,6 @@ def numbas_own_text() -> str | None:
     """
     later = _watch.later.text()
     return None if later is None else _watch.first.text()
-
-
-def _copied(one: _Owner) -> dict[str, object]:
-    return one[2].copy()
-
-
-def _of_names(owners: Iterable[_Owner]) -> Any:
-    return of_dictionaries([names for _, _, names in owners])
-
-
-def _dictionary(names: Mapping[str, object]) -> dict[Any, Any]:
-    """Return the dictionary of a module's or a class's names; a class shows it through a proxy."""
-    found: dict[Any, Any] = names if isinstance(names, dict) else gc.get_referents(names)[0]
-    return found
 
 
 def _skipped(names: Mapping[str, object]) -> Collection[str]:
@@ -206,18 +206,13 @@ def _is_llvmlites(name: str, value: object) -> bool:
     return name == "_instance_cache" and type(value) is not dict
 
 
-def _same(one: _Owner, then: dict[str, object]) -> bool:
-    """Return whether names stand for what they did then, and note what was added or changed that changes nothing."""
-    _, owner, names = one
+def _same(itself: Any, names: dict[str, Any], then: dict[str, Any]) -> bool:
+    """Return whether names stand for what they did then, or were added or changed so that it changes nothing."""
     if same_items(names, then):
         return True
-    is_settings = type(owner) is ModuleType and owner.__name__ in SETTINGS
+    is_settings = type(itself) is ModuleType and itself.__name__ in SETTINGS
     changed = {name for name in {*names, *then} if names.get(name, MISSING) is not then.get(name, MISSING)} - _MEMORIES
-    same = all(_is_of_no_matter(name, names, then) or (is_settings and name.isupper()) for name in changed)
-    if same:
-        then.clear()
-        then.update(names)
-    return same
+    return all(_is_of_no_matter(name, names, then) or (is_settings and name.isupper()) for name in changed)
 
 
 def _is_of_no_matter(name: str, names: Mapping[str, object], then: Mapping[str, object]) -> bool:
@@ -227,30 +222,6 @@ def _is_of_no_matter(name: str, names: Mapping[str, object], then: Mapping[str, 
     before = scalar_text(then[name])
     return before is not None and name in names and scalar_text(names[name]) == before
 
-
-def _name(module: str, owner: Any) -> str:
-    """Return the name of a module, or of a class of it."""
-    return module if type(owner) is ModuleType else f"{module}.{owner.__qualname__}"
-
-
-def _restore(names: dict[str, Any], originals: Mapping[str, Any]) -> None:
-    names.update(originals)
-    for name in [name for name, value in originals.items() if value is MISSING]:
-        del names[name]
-
-
-def _owners(modules: Mapping[str, Any], originals: Originals) -> Iterator[tuple[str, Any]]:
-    """Yield numba's modules and their classes, llvmlite's too, each with the name of its module."""
-    for name, module in modules.items():
-        if name != _DRIVER and type(module) is ModuleType and module.__name__ == name:
-            yield name, module
-            values: list[Any] = [*vars(module).values(), *originals.get(id(module), {}).values()]
-            classes = compress(values, map(_is_of_classes, map(type, values)))
-            yield from ((name, one) for one in dict.fromkeys(classes) if one.__module__ == name)
-
-
-# Of each class once: there are thousands of values.
-_is_of_classes: Callable[[Any], bool] = functools.cache(lambda kind: issubclass(kind, type))
 
 _watch = _Watch()
 _patched = 0

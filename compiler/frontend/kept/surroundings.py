@@ -8,11 +8,10 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable
-from types import MappingProxyType
 from typing import Any
 
 from gridjit.compiler.frontend.kept.apart import is_apart
-from gridjit.compiler.frontend.kept.patches import SETTINGS, Originals, numbas_own_text, patches
+from gridjit.compiler.frontend.kept.patches import NOTHING, SETTINGS, Originals, numbas_own_text, patches
 from gridjit.compiler.frontend.kept.plain import ValueMark
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.key.numba_settings import affects_code, dumps, environment
@@ -52,7 +51,6 @@ def allow_keeping(registered: Iterable[Registration]) -> bool:
     return all(one.stub or is_apart(one) for one in registered) and not dumps()
 
 
-NOTHING: Originals = MappingProxyType({})
 # What was met last, the newest at the end.
 _known: list[Surroundings] = []
 _MOST = 16

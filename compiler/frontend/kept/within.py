@@ -8,17 +8,15 @@ from __future__ import annotations
 import functools
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, compress
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
 from gridjit.compiler.key.source.objects import cell_value
-from gridjit.compiler.process.stamps import Stamps, of_attributes, of_cells, of_dictionaries
+from gridjit.compiler.process.stamps import of_cells, of_dictionaries
+from gridjit.compiler.process.survey import FRONT_END, Survey
 from gridjit.compiler.process.watched import Watched, same_items
-
-# Those of others are not part of numba.
-FRONT_END = ("numba.", "llvmlite.")
 
 
 class Within:
@@ -27,10 +25,11 @@ class Within:
     met: all of these values, in that order. kinds: the same by their classes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, survey: Survey) -> None:
         self.met: list[Any] = []
         self.kinds: dict[type, list[Any]] = {}
-        self.functions: Watched[FunctionType] = Watched(_CHANGEABLE, _is_unchanged, _of_functions)
+        self._survey = survey
+        self._changes = len(survey.changed_functions)
         self._cells: Watched[CellType] = Watched(cell_value, lambda cell, then: cell_value(cell) is then, of_cells)
         self._tables: Watched[dict[Any, Any]] = Watched(dict, same_items, of_dictionaries)
         self._sets: Watched[set[Any]] = Watched(frozenset, operator.eq)
@@ -44,7 +43,7 @@ class Within:
         """Look into values, and watch what is there from now on."""
         found: dict[type, list[Any]] = {kind: [] for kind in (FunctionType, CellType, dict, list, set)}
         self._walk([*values], found)
-        self.functions.add(found[FunctionType])
+        self._survey.watch(found[FunctionType])
         self._cells.add(found[CellType])
         self._tables.add(found[dict])
         self._sets.add(found[set])
@@ -54,8 +53,14 @@ class Within:
 
     def hold(self) -> bool:
         """Return whether all of it is what it was."""
-        watched = (self.functions, self._cells, self._tables, self._sets)
-        return all(one.hold() for one in watched) and self._lists_hold()
+        watched = (self._cells, self._tables, self._sets)
+        return self._functions_hold() and all(one.hold() for one in watched) and self._lists_hold()
+
+    def _functions_hold(self) -> bool:
+        """Return whether no function has other code or defaults than before the survey's looks since."""
+        changed = self._survey.changed_functions[self._changes :]
+        self._changes += len(changed)
+        return all(self._survey.functions[index] not in self._seen_functions for index in changed)
 
     def _lists_hold(self) -> bool:
         # All at once: there are hundreds of lists, most of few items.
@@ -102,20 +107,9 @@ def by_kind(values: Iterable[Any]) -> dict[type, list[Any]]:
     return found
 
 
-# What can be changed in a function, all but what its closure's cells hold.
-_NAMES_OF_CHANGEABLE = ("__code__", "__defaults__", "__kwdefaults__")
-_CHANGEABLE = operator.attrgetter(*_NAMES_OF_CHANGEABLE)
 # What may hold something in a function, and what is there where it holds nothing.
 _HOLDS = operator.attrgetter("__defaults__", "__kwdefaults__", "__closure__")
 _NOTHING = (None, None, None)
-
-
-def _is_unchanged(function: FunctionType, then: tuple[object, ...]) -> bool:
-    return all(map(operator.is_, _CHANGEABLE(function), then))
-
-
-def _of_functions(functions: Sequence[FunctionType]) -> Stamps | None:
-    return of_attributes(_NAMES_OF_CHANGEABLE, functions)
 
 
 def _of_function(function: FunctionType, found: dict[type, list[Any]]) -> Iterator[Any]:

@@ -6,10 +6,11 @@ import pytest
 
 from gridjit.compiler.frontend.kept.stored.around import numbas_text
 from gridjit.compiler.frontend.kept.within import Within
+from gridjit.compiler.process.survey import Survey
 
 
 def _text(*values: object) -> str | None:
-    within = Within()
+    within = Within(Survey())
     within.add(values)
     return numbas_text((), within)
 

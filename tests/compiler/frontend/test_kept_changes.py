@@ -19,6 +19,7 @@ from gridjit.compiler.frontend.isolated import replacing
 from gridjit.compiler.frontend.kept import patches, surroundings, within
 from gridjit.compiler.frontend.kept.keeping import Keeping
 from gridjit.compiler.options import Options
+from gridjit.compiler.process import survey
 from tests.compiler.frontend.making import (
     HOPPER,
     HOST,
@@ -27,6 +28,7 @@ from tests.compiler.frontend.making import (
     everything_of,
     in_llvm,
     kernel_of,
+    look_anew,
     made,
     nothing_kept,
 )
@@ -556,10 +558,10 @@ def test_numbas_code_that_was_changed_within_what_its_names_stand_for_is_seen(
     change: Callable[[pytest.MonkeyPatch], None], has_stamps: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not has_stamps:
-        for name in ("of_dictionaries", "of_cells", "of_attributes"):
-            monkeypatch.setattr(within, name, lambda *_: None)
-        monkeypatch.setattr(patches, "of_dictionaries", lambda _: None)
-        monkeypatch.setattr(patches, "_watch", patches._Watch())
+        in_survey = ((survey, "of_dictionaries"), (survey, "of_attributes"))
+        for module, name in ((within, "of_dictionaries"), (within, "of_cells"), *in_survey):
+            monkeypatch.setattr(module, name, lambda *_: None)
+        look_anew(monkeypatch)
     before = surroundings.surroundings((9, 0), False)
     assert surroundings.surroundings((9, 0), False) is before
     with pytest.MonkeyPatch.context() as patch:

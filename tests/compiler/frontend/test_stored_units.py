@@ -13,13 +13,13 @@ import pytest
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend import lower
-from gridjit.compiler.frontend.kept import patches
 from gridjit.compiler.frontend.kept.stored import around
 from gridjit.compiler.frontend.kept.within import Within
 from gridjit.compiler.options import Options
+from gridjit.compiler.process.survey import Survey
 from gridjit.compiler.target import Target
 from gridjit.runtime.simulated import under_numba
-from tests.compiler.frontend.making import HOPPER, HOST, Made, begin_anew, everything_of
+from tests.compiler.frontend.making import HOPPER, HOST, Made, begin_anew, everything_of, look_anew
 from tests.compiler.frontend.shelves import NAME, DictShelf, made_by, program
 
 
@@ -253,7 +253,7 @@ def test_what_a_process_that_changed_numba_finds_is_not_from_one_that_did_not(
     text, shelf = BODIES["numbers"], DictShelf()
     made_by(program(text), shelf)
     change(monkeypatch)
-    monkeypatch.setattr(patches, "_watch", patches._Watch())  # as in a process that began with the change
+    look_anew(monkeypatch)  # as in a process that began with the change
     with contextlib.suppress(CompileError):
         assert not made_by(program(text), shelf).reused
     monkeypatch.undo()
@@ -392,7 +392,7 @@ def test_numba_is_told_with_the_colours_of_its_messages_and_not_with_a_programs_
     monkeypatch.setitem(sys.modules, package, module)
     for known in (around._homes, around._is_at_home):  # what they remember is of this process's own packages
         monkeypatch.setattr(around, known.__name__, functools.cache(known.__wrapped__))
-    within = Within()
+    within = Within(Survey())
     within.add([module.init])
     text = around.numbas_text(["numba.core.errors", "init"], within)
     assert (text is not None) is is_told

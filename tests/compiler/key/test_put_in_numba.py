@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 
 import gridjit
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.key import put_in_numba as put_in_numba_module
 from gridjit.compiler.key.put_in_numba import put_in_numba
+from gridjit.compiler.process import survey
 
 numba_cuda()
 
@@ -31,8 +34,17 @@ class Library(codegen.CUDACodeLibrary):
     number = 3
 
 
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 class Method:
     def __call__(self) -> None: ...
+
+
+LIBRARIES = vars(codegen.CUDACodeLibrary)["linking_libraries"]
+code = numbers.float_as_bool.__code__
+with_other_constants = code.replace(co_consts=tuple(2.0 if one == 0.0 else one for one in code.co_consts))
 
 
 @pytest.fixture
@@ -80,6 +92,13 @@ def test_numba_as_it_is_adds_nothing_to_a_key_also_after_a_compile() -> None:
         pytest.param(codegen, "run_nvdisasm", is_zero, id="a function"),
         pytest.param(codegen, "run_nvdisasm", functools.partial(is_zero, 1), id="a function with arguments"),
         pytest.param(codegen, "CUDACodeLibrary", Library, id="a class"),
+        pytest.param(numbers, "float_as_bool", numbers.int_as_bool, id="its neighbour"),
+        pytest.param(codegen, "run_nvdisasm", numba.core.cgutils.alloca_once, id="one of numba's from elsewhere"),
+        pytest.param(codegen.CUDACodeLibrary, "get_cubin", codegen.CUDACodeLibrary.get_ltoir, id="another method"),
+        pytest.param(codegen.CUDACodeLibrary, "modules", LIBRARIES, id="another property"),
+        pytest.param(codegen, "CUDACodeLibrary", codegen.JITCUDACodegen, id="another class"),
+        pytest.param(numbers.float_as_bool, "__code__", with_other_constants, id="other constants"),
+        pytest.param(numba.core.cgutils.alloca_once, "__defaults__", (None, "other", True), id="other defaults"),
     ],
 )
 def test_what_a_program_puts_in_numbas_place_counts_as_long_as_it_is_there(
@@ -91,6 +110,43 @@ def test_what_a_program_puts_in_numbas_place_counts_as_long_as_it_is_there(
     assert private == ()
     assert put_in_numba() == ((field,), ())
     undo.undo()
+    assert put_in_numba() == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "value"),
+    [
+        (numbers, "float_as_bool", numbers.int_as_bool),
+        (numbers.float_as_bool, "__code__", with_other_constants),
+        (numba.core.cgutils.alloca_once, "__defaults__", (None, "other", True)),
+    ],
+    ids=["name", "code", "defaults"],
+)
+@pytest.mark.parametrize("interrupted", ["sorted_out", "function_text", "put_text"])
+def test_a_change_is_not_taken_for_numbas_own_after_a_look_was_interrupted(
+    undo: pytest.MonkeyPatch, owner: Any, name: str, value: object, interrupted: str
+) -> None:
+    assert put_in_numba() == ((), ())
+    undo.setattr(owner, name, value)
+    told = put_in_numba()
+    for _ in range(2):
+        survey.begin_anew()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(put_in_numba_module, interrupted, interrupt)
+            with contextlib.suppress(KeyboardInterrupt):
+                put_in_numba()
+        assert put_in_numba() == told != ((), ())
+    undo.undo()
+    assert put_in_numba() == ((), ())
+
+
+def test_a_change_that_is_undone_between_two_looks_is_none(undo: pytest.MonkeyPatch) -> None:
+    assert put_in_numba() == ((), ())
+    for name, value in (("__code__", with_other_constants), ("__defaults__", (1,))):
+        undo.setattr(numbers.float_as_bool, name, value)
+        survey.the_survey().look()
+        undo.undo()
+        survey.the_survey().look()
     assert put_in_numba() == ((), ())
 
 
@@ -107,7 +163,7 @@ def test_one_change_is_told_from_another(undo: pytest.MonkeyPatch) -> None:
 
 def test_a_function_that_one_of_numbas_wraps_counts_too(undo: pytest.MonkeyPatch) -> None:
     wrapped = numba.core.cgutils.for_range.__wrapped__
-    undo.setattr(wrapped, "__code__", (lambda builder, count, start=None, intp=None: None).__code__)
+    undo.setattr(wrapped, "__code__", (lambda builder, count, start=None, intp=None: (yield)).__code__)
     ((label, _),), _ = put_in_numba()
     assert label == "code of numba.core.cgutils.for_range"
 

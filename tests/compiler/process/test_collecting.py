@@ -83,7 +83,7 @@ def test_what_a_first_look_at_numbas_code_keeps_is_old_at_once(monkeypatch: pyte
     begin_anew(monkeypatch)
     collecting_rarely(lambda: patches.patches({}))
     old = {id(one) for one in gc.get_objects(generation=2)}
-    copies = [one for one in patches._watch.first._owners.then if gc.is_tracked(one)]
+    copies = [one for one in patches._watch.first.then.values() if gc.is_tracked(one)]
     assert len(copies) > 1000
     assert all(id(one) in old for one in copies)
 

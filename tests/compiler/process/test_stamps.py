@@ -1,14 +1,16 @@
 """Stamps: whatever changes in a dictionary or a function's code shows in its stamp, where this Python has stamps."""
 
+import gc
 import sys
 from types import CellType, FunctionType
 
 import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.kept import patches, surroundings, within
-from gridjit.compiler.process import stamps
+from gridjit.compiler.frontend.kept import surroundings, within
+from gridjit.compiler.process import stamps, survey
 from gridjit.compiler.process.stamps import Stamps, of_attributes, of_cells, of_dictionaries
+from tests.compiler.frontend.making import look_anew
 
 needs_versions = pytest.mark.skipif(sys.version_info >= (3, 13), reason="dictionaries have no versions")
 
@@ -53,7 +55,7 @@ def test_an_attribute_set_on_a_class_or_a_module_shows_in_its_stamp():
     class Class:
         value = 1
 
-    watched = [patches._dictionary(vars(Class)), vars(stamps)]
+    watched = [gc.get_referents(vars(Class))[0], vars(stamps)]
     found = the_stamps(of_dictionaries(watched))
     Class.value = 2
     assert found.changed(found.read()) == [0]
@@ -92,10 +94,10 @@ def test_with_and_without_stamps_a_patch_of_numba_is_another_surrounding(monkeyp
     from numba.cuda import cgutils
 
     if not has_stamps:
-        for owner, name in ((patches, "of_dictionaries"), (within, "of_dictionaries"), (within, "of_cells")):
+        for owner, name in ((survey, "of_dictionaries"), (within, "of_dictionaries"), (within, "of_cells")):
             monkeypatch.setattr(owner, name, lambda _: None)
-        monkeypatch.setattr(within, "of_attributes", lambda *_: None)
-        monkeypatch.setattr(patches, "_watch", patches._Watch())
+        monkeypatch.setattr(survey, "of_attributes", lambda *_: None)
+        look_anew(monkeypatch)
     first = surroundings.surroundings((9, 0), False)
     assert surroundings.surroundings((9, 0), False) is first
     monkeypatch.setattr(cgutils, "alloca_once", lambda *_, **__: None)

@@ -1,0 +1,266 @@
+"""survey: numba's and llvmlite's modules, classes and functions as they stand, looked at once for all who ask.
+
+There are thousands, so a process goes through them once. A later look compares only what has changed since, and those
+who follow the survey are told of that alone.
+"""
+
+from __future__ import annotations
+
+import gc
+import operator
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, compress, count
+from types import CellType, FunctionType, ModuleType
+from typing import Any, NamedTuple, TypeAlias
+
+from gridjit.compiler.process.collecting import collecting_rarely, making_what_stays
+from gridjit.compiler.process.stamps import Stamps, of_attributes, of_cells, of_dictionaries
+from gridjit.compiler.process.watched import Watched, same_items
+from gridjit.forking import lock
+
+# Whose modules they are.
+FRONT_END = ("numba.", "llvmlite.")
+# What can be changed in a function, all but what its closure's cells hold.
+CHANGEABLE = ("__code__", "__defaults__", "__kwdefaults__")
+Parts: TypeAlias = "tuple[Any, Any, Any]"
+changeable: Callable[[FunctionType], Parts] = operator.attrgetter(*CHANGEABLE)
+
+
+class Owner(NamedTuple):
+    """A module or a class: itself, and the dictionary of its names."""
+
+    itself: Any
+    names: dict[str, Any]
+
+
+class Survey:
+    """All that was found, in the order it was found in, and what each owner's names stood for at the last look.
+
+    homes: the name of the module that each owner is, or is of. modules: all that have the front end's names.
+    fresh: what names were found to stand for, the classes of that, and which of it are classes of other modules, until
+    that is taken away.
+    changed_owners, changed_functions, changed_cells: the indices of what a look found changed, one after the other.
+    first_names, first_parts, first_contents: what each owner, function and cell of a closure had when it was first
+    looked at, perhaps by a survey that was interrupted, which this one stands in for.
+    moved: how often another module was found under the name of one that is known.
+    notes: what those who follow the survey keep with it.
+    """
+
+    def __init__(self, older: Survey | None = None) -> None:
+        self.changed_owners: list[int] = []
+        self.changed_functions: list[int] = []
+        self.changed_cells: list[int] = []
+        self.first_names: list[dict[str, Any]] = []
+        self.first_parts: list[Parts] = []
+        self.first_contents: list[object] = []
+        self.moved = 0
+        self.notes: dict[type, Any] = {}
+        self.homes: list[str] = []
+        self.fresh: list[tuple[list[Any], list[type], list[type]]] = []
+        self.modules: dict[str, ModuleType] = {}
+        self._imports: Watched[dict[str, Any]] = Watched(_of_front_end, _same_modules, of_dictionaries)
+        self._owners: Watched[Owner] = Watched(_copied, _same_names, _of_names)
+        self._classes: set[type] = set()
+        self._functions: Watched[FunctionType] = Watched(changeable, is_unchanged, _of_functions)
+        self._known: dict[FunctionType, None] = {}
+        # What functions take by keyword only, which may change in its place, and the index of each one's function.
+        self._keywords: Watched[dict[str, Any]] = Watched(dict, same_items, of_dictionaries)
+        self._of_keywords: list[int] = []
+        # What functions' closures hold, and each one's function.
+        self._cells: Watched[CellType] = Watched(_content, _same_content, of_cells)
+        self.of_cells: list[FunctionType] = []
+        # What an older survey knows, by the identity of dictionaries, functions and cells, which are kept alive here.
+        self._older: dict[int, tuple[object, Any]] = {} if older is None else {**older._older, **older._all_first()}
+
+    @property
+    def owners(self) -> Sequence[Owner]:
+        """The modules and classes; more come at the end."""
+        return self._owners.objects
+
+    @property
+    def names(self) -> Sequence[dict[str, object]]:
+        """What the names of each owner stood for at the last look."""
+        return self._owners.then
+
+    @property
+    def functions(self) -> Sequence[FunctionType]:
+        """The functions that were asked to be watched."""
+        return self._functions.objects
+
+    @property
+    def parts(self) -> Sequence[Parts]:
+        """The code and the defaults that each function had at the last look."""
+        return self._functions.then
+
+    @property
+    def contents(self) -> Sequence[object]:
+        """What each cell of these functions' closures held at the last look; of_cells: its function."""
+        return self._cells.then
+
+    def look(self, replaced: Iterable[Mapping[str, Any]] = ()) -> None:
+        """Bring all of it up to date. replaced: names with what they stood for before a compile that is under way."""
+        for at, then in self._keywords.news():
+            index = self._of_keywords[at]
+            if self.first_parts[index][2] is self._keywords.objects[at]:
+                self.first_parts[index] = (*self.first_parts[index][:2], then)
+            self.changed_functions.append(index)
+        self.changed_functions += [index for index, _ in self._functions.news()]
+        self.changed_cells += [index for index, _ in self._cells.news()]
+        changed = [index for index, _ in self._owners.news()]
+        self.changed_owners += changed
+        if not self._imports.objects:
+            collecting_rarely(lambda: making_what_stays(lambda: self._look_at_all(replaced)))
+            return
+        self._add(*self._new_classes([self.names[index] for index in changed]))
+        if self._imports.news():
+            self._look_for_modules()
+            self._add(*self._new_classes(map(dict, replaced)))
+
+    def path(self, index: int) -> str:
+        """Return the name of an owner."""
+        itself = self.owners[index].itself
+        return self.homes[index] if type(itself) is ModuleType else f"{self.homes[index]}.{itself.__qualname__}"
+
+    def watch(self, functions: Iterable[FunctionType]) -> list[FunctionType]:
+        """Watch functions, each of which is given once, from now on; return those that were not known."""
+        known = self._known
+        new = [one for one in functions if one not in known] if known else [*functions]
+        if new:
+            start = len(known)
+            known.update(dict.fromkeys(new))
+            self._functions.add(new)
+            self.first_parts += self._firsts(new, self.parts[start:], self.changed_functions, start)
+            taken = [parts[2] for parts in self.parts[start:]]
+            self._of_keywords += compress(count(start), taken)
+            self._keywords.add(filter(None, taken))
+            self._add_cells([one for one in new if one.__closure__])
+        return new
+
+    def _add_cells(self, functions: Iterable[FunctionType]) -> None:
+        known, start = {id(cell) for cell in self._cells.objects}, len(self._cells.objects)
+        new = {id(cell): (cell, one) for one in functions for cell in one.__closure__ or () if id(cell) not in known}
+        self.of_cells += [one for _, one in new.values()]
+        self._cells.add(cell for cell, _ in new.values())
+        cells = self._cells.objects[start:]
+        self.first_contents += self._firsts(cells, self.contents[start:], self.changed_cells, start)
+
+    def _all_first(self) -> dict[int, tuple[object, Any]]:
+        known = (
+            *zip((one.names for one in self.owners), self.first_names, strict=False),
+            *zip(self.functions, self.first_parts, strict=False),
+            *zip(self._cells.objects, self.first_contents, strict=False),
+        )
+        return {id(one): (one, first) for one, first in known}
+
+    def _firsts(self, new: Sequence[Any], now: Sequence[Any], changed: list[int], start: int) -> Sequence[Any]:
+        """Return what new objects had at first, having noted the indices of those that have something else now."""
+        if not self._older:
+            return now
+        firsts = [self._older.get(id(one), (one, then))[1] for one, then in zip(new, now, strict=True)]
+        changed += [
+            index for index, (first, then) in enumerate(zip(firsts, now, strict=True), start) if first is not then
+        ]
+        return firsts
+
+    def _look_at_all(self, replaced: Iterable[Mapping[str, Any]]) -> None:
+        self._imports.add([sys.modules])
+        self._look_for_modules()
+        self._add(*self._new_classes(map(dict, replaced)))
+
+    def _look_for_modules(self) -> None:
+        found, homes = [], []
+        for name, module in self._imports.then[0].items():
+            if (known := self.modules.get(name)) is not module:
+                self.moved += known is not None
+                self.modules[name] = module
+                if type(module) is ModuleType and vars(module).get("__name__") == name:
+                    found.append(Owner(module, vars(module)))
+                    homes.append(name)
+        self._add(found, homes)
+
+    def _add(self, found: list[Owner], homes: list[str]) -> None:
+        while found:
+            start = len(self.owners)
+            self.homes += homes
+            self._owners.add(found)
+            all_names = [one.names for one in found]
+            self.first_names += self._firsts(all_names, self.names[start:], self.changed_owners, start)
+            found, homes = self._new_classes(self.names[start:], are_new=True)
+
+    def _new_classes(self, names: Iterable[dict[str, Any]], *, are_new: bool = False) -> tuple[list[Owner], list[str]]:
+        """Return the classes of these modules that names stand for and that are not known yet, each with its module.
+
+        are_new: whether the names are of new owners, so that what they stand for is fresh.
+        """
+        values = [*chain.from_iterable(map(dict.values, names))]
+        kinds = [*map(type, values)]
+        are_classes = map({kind for kind in {*kinds} if issubclass(kind, type)}.__contains__, kinds)
+        met = dict.fromkeys(compress(values, are_classes))
+        found = {cls: home for cls in met if cls not in self._classes and self._is_home(home := cls.__module__)}
+        if are_new:
+            self.fresh.append((values, kinds, [cls for cls in met if cls not in self._classes and cls not in found]))
+        self._classes.update(found)
+        # A class shows the dictionary of its names through a proxy, which refers to that alone.
+        return [*map(Owner, found, gc.get_referents(*map(vars, found)))], [*found.values()]
+
+    def _is_home(self, module: object) -> bool:
+        return type(module) is str and module in self.modules
+
+
+def is_unchanged(function: FunctionType, then: tuple[object, ...]) -> bool:
+    """Return whether a function has the very code and defaults that it had."""
+    return all(map(operator.is_, changeable(function), then))
+
+
+def _content(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _EMPTY
+
+
+def _same_content(cell: CellType, then: object) -> bool:
+    return _content(cell) is then
+
+
+_EMPTY = object()
+
+
+def _of_front_end(modules: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: module for name, module in [*modules.items()] if name.startswith(FRONT_END)}
+
+
+def _same_modules(modules: Mapping[str, Any], then: dict[str, Any]) -> bool:
+    return same_items(_of_front_end(modules), then)
+
+
+def _copied(one: Owner) -> dict[str, Any]:
+    return one.names.copy()
+
+
+def _same_names(one: Owner, then: dict[str, Any]) -> bool:
+    return same_items(one.names, then)
+
+
+def _of_names(owners: Iterable[Owner]) -> Stamps | None:
+    return of_dictionaries([one.names for one in owners])
+
+
+def _of_functions(functions: Sequence[FunctionType]) -> Stamps | None:
+    return of_attributes(CHANGEABLE, functions)
+
+
+def the_survey() -> Survey:
+    """Return the survey of this process, not brought up to date; whoever asks holds `surveying`."""
+    return _one[0]
+
+
+def begin_anew() -> Survey:
+    """Return a survey in place of one that was interrupted; it knows what that one found at first, and looks anew."""
+    _one[0] = Survey(_one[0])
+    return _one[0]
+
+
+surveying = lock()
+_one = [Survey()]
