@@ -201,7 +201,8 @@ class _Numba:
         for index in dict.fromkeys(survey.changed_cells[start:]):
             self._cells.pop(index, None)
             first = survey.first_contents[index]
-            if survey.contents[index] is not first and _is_numbas(first):
+            now = survey.contents[index]
+            if now is not first and _is_numbas(first) and not _is_gridjits(type(now)):
                 self._cells[index] = survey.of_cells[index]
 
 
