@@ -1,4 +1,4 @@
-"""states: numba.cuda.random on the host, whose states of generators are then arrays of gridjit's; seeds are checked."""
+"""states: numba.cuda.random with states of generators in arrays of gridjit's, on either target; seeds are checked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import importlib
 import math
 import numbers
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,16 @@ from gridjit.compiler.errors import ArgumentError, shown
 _MOST = 1 << 64
 
 
+@functools.cache
 def random_of(cuda: ModuleType) -> ModuleType:
-    """Return numba.cuda.random; it makes arrays by cuda's name for that from now on, without a driver."""
-    found: Any = importlib.import_module("numba.cuda.random")
-    found.cuda = cuda
-    return found  # type: ignore[no-any-return]
+    """Return numba.cuda.random, but its states' arrays are made by `cuda`; numba's own module stays as it is."""
+    module = importlib.import_module("numba.cuda.random")
+    ours = ModuleType(module.__name__, module.__doc__)
+    own = module.create_xoroshiro128p_states
+    vars(ours).update(vars(module), cuda=cuda)
+    made = FunctionType(own.__code__, vars(ours), own.__name__, own.__defaults__)
+    vars(ours)[own.__name__] = functools.update_wrapper(made, own)
+    return ours
 
 
 def check_seeds(module: Any) -> None:

@@ -236,7 +236,7 @@ def _numbas(name: str) -> Any:
     from gridjit.compiler.frontend.bootstrap import numba_cuda
 
     package = numba_cuda()
-    if name == "random" and session().is_host:
+    if name == "random":  # a module of numba-cuda's that it does not import by itself
         from gridjit.runtime.installed.states import random_of
 
         return random_of(sys.modules[__name__])

@@ -34,6 +34,7 @@ def replay(device: Any) -> Replay:
     call, api = device.driver.call, device.driver.api
 
     def replay(stream: Stream, work: Callable[[], None], times: int) -> None:
+        gc.collect()  # graphs of torch's that were dropped before: freeing them would break the capture
         device.synchronize()
         call("cuStreamBeginCapture", stream.handle, api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL)
         try:
