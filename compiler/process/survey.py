@@ -130,7 +130,7 @@ class Survey:
             start = len(known)
             known.update(dict.fromkeys(new))
             self._functions.add(new)
-            self.first_parts += self._firsts(new, self.parts[start:], self.changed_functions, start)
+            self.first_parts += self._firsts(new, self.parts[start:], self.changed_functions, start, _same_parts)
             taken = [parts[2] for parts in self.parts[start:]]
             self._of_keywords += compress(count(start), taken)
             self._keywords.add(filter(None, taken))
@@ -143,7 +143,7 @@ class Survey:
         self.of_cells += [one for _, one in new.values()]
         self._cells.add(cell for cell, _ in new.values())
         cells = self._cells.objects[start:]
-        self.first_contents += self._firsts(cells, self.contents[start:], self.changed_cells, start)
+        self.first_contents += self._firsts(cells, self.contents[start:], self.changed_cells, start, operator.is_)
 
     def _all_first(self) -> dict[int, tuple[object, Any]]:
         known = (
@@ -153,14 +153,14 @@ class Survey:
         )
         return {id(one): (one, first) for one, first in known}
 
-    def _firsts(self, new: Sequence[Any], now: Sequence[Any], changed: list[int], start: int) -> Sequence[Any]:
+    def _firsts(
+        self, new: Sequence[Any], now: Sequence[Any], changed: list[int], start: int, same: Callable[[Any, Any], bool]
+    ) -> Sequence[Any]:
         """Return what new objects had at first, having noted the indices of those that have something else now."""
         if not self._older:
             return now
         firsts = [self._older.get(id(one), (one, then))[1] for one, then in zip(new, now, strict=True)]
-        changed += [
-            index for index, (first, then) in enumerate(zip(firsts, now, strict=True), start) if first is not then
-        ]
+        changed += [index for index, pair in enumerate(zip(firsts, now, strict=True), start) if not same(*pair)]
         return firsts
 
     def _look_at_all(self, replaced: Iterable[Mapping[str, Any]]) -> None:
@@ -185,7 +185,7 @@ class Survey:
             self.homes += homes
             self._owners.add(found)
             all_names = [one.names for one in found]
-            self.first_names += self._firsts(all_names, self.names[start:], self.changed_owners, start)
+            self.first_names += self._firsts(all_names, self.names[start:], self.changed_owners, start, same_items)
             found, homes = self._new_classes(self.names[start:], are_new=True)
 
     def _new_classes(self, names: Iterable[dict[str, Any]], *, are_new: bool = False) -> tuple[list[Owner], list[str]]:
@@ -211,6 +211,10 @@ class Survey:
 def is_unchanged(function: FunctionType, then: tuple[object, ...]) -> bool:
     """Return whether a function has the very code and defaults that it had."""
     return all(map(operator.is_, changeable(function), then))
+
+
+def _same_parts(first: Parts, then: Parts) -> bool:
+    return all(map(operator.is_, first, then))
 
 
 def _content(cell: CellType) -> object:
