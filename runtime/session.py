@@ -213,7 +213,9 @@ class Session:
         _import_ahead()
         from gridjit.runtime.devices.cuda.device import devices
 
-        return devices()
+        found = devices()
+        found.store = self.store if self.settings.native_launch else None
+        return found
 
     @cached_property
     def _has_several_devices(self) -> bool:

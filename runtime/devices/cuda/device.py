@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from gridjit.compiler.artifact import Artifact
@@ -20,8 +20,10 @@ from gridjit.runtime.devices.cuda.memory.space import CudaSpace
 from gridjit.runtime.devices.cuda.timeline import CudaTimeline
 
 if TYPE_CHECKING:
+    from gridjit.cache.store import Store
     from gridjit.runtime.devices.base import Device
     from gridjit.runtime.devices.cuda.graphs import CudaCapture
+    from gridjit.runtime.devices.cuda.memory.carrying import Carrier
 
 
 class CudaDevice:
@@ -162,6 +164,13 @@ class CudaDevice:
             watcher.watch_space(made)
         return made
 
+    @cached_property
+    def carrier(self) -> Carrier:
+        """What brings many bytes between arrays of the host's and page-locked memory."""
+        from gridjit.runtime.devices.cuda.memory.carrying import Carrier  # for many bytes
+
+        return Carrier(self, None if self._siblings is None else self._siblings.store)
+
     @property
     def staging(self) -> CudaSpace:
         """The device's memory: it cannot use what the host's allocators gave."""
@@ -172,7 +181,12 @@ class CudaDevice:
 
 
 class Devices:
-    """The process's devices, each made once. made: one that there is already."""
+    """The process's devices, each made once. made: one that there is already.
+
+    store: returns where machine code is kept that does for them what Python would; None: Python does it.
+    """
+
+    store: Callable[[], Store] | None = None
 
     def __init__(self, driver: Driver, *made: CudaDevice) -> None:
         self.driver = driver

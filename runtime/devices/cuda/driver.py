@@ -17,7 +17,7 @@ from gridjit.forking import cached_property
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.devices.cuda.calls import error_name
 from gridjit.runtime.devices.cuda.memory.calls import MemoryCalls
-from gridjit.runtime.devices.cuda.plain.api import plain_api
+from gridjit.runtime.devices.cuda.plain.api import PlainApi, plain_api
 
 # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
 _PARAMETERS, _SIZE, _END = 1, 2, 0
@@ -26,6 +26,11 @@ _Extra = ctypes.c_void_p * 5
 
 class Driver(MemoryCalls):
     """The driver's calls that gridjit makes."""
+
+    @property
+    def default_is_legacy(self) -> bool:
+        """Whether stream 0 is known to be the same stream in all threads."""
+        return isinstance(self.api, PlainApi)
 
     # -- devices and contexts ----------------------------------------------------------------------------------------
 

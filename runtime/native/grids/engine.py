@@ -23,9 +23,13 @@ _engines: list[Engine | None] = []
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Engine:
-    """Where launch_grid is, what makes many launches at once, and the record that kernels' records refer to."""
+    """Where launch_grid is, what makes many launches at once, and the record that kernels' records refer to.
+
+    transfer: where the kernel is that brings bytes from and to page-locked memory.
+    """
 
     address: int
+    transfer: int
     record: records.EngineRecord
     call: Any
     replay: Any
@@ -53,7 +57,7 @@ def _made(store: Store) -> Engine | None:
     # The code releases the GIL itself.
     prototype = ctypes.PYFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3, ctypes.c_int32, ctypes.c_void_p)
     several = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
-    return Engine(address=launch, record=record, call=prototype(launch), replay=several(part(3)))
+    return Engine(address=launch, transfer=part(4), record=record, call=prototype(launch), replay=several(part(3)))
 
 
 def _fill(record: records.EngineRecord) -> bool:

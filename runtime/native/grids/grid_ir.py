@@ -18,6 +18,7 @@ from gridjit.runtime.native.grids.interrupts_ir import INTERRUPTS
 from gridjit.runtime.native.grids.replay_ir import REPLAY
 from gridjit.runtime.native.grids.sharing_ir import SHARING
 from gridjit.runtime.native.grids.signals_ir import SIGNALS
+from gridjit.runtime.native.grids.transfer_ir import TRANSFER
 from gridjit.runtime.native.grids.waiting_ir import waiting_ir
 from gridjit.runtime.native.grids.watching_ir import WATCHING
 from gridjit.runtime.native.grids.workers_ir import WORKERS
@@ -183,14 +184,16 @@ entry:
 
 # The first function, as code is known by where it begins.
 _PARTS = """
-; The address of the function launch_grid, of the handler of the engine's signal, of what settles on a signal, or of
-; replay.
+; The address of the function launch_grid, of the handler of the engine's signal, of what settles on a signal, of
+; replay, or of transfer.
 define ptr @part(i32 %number) #0 {
 entry:
   %first = icmp eq i32 %number, 0
   %second = icmp eq i32 %number, 1
   %fourth = icmp eq i32 %number, 3
-  %last = select i1 %fourth, ptr @replay, ptr @settle_here
+  %fifth = icmp eq i32 %number, 4
+  %fifth.or.third = select i1 %fifth, ptr @transfer, ptr @settle_here
+  %last = select i1 %fourth, ptr @replay, ptr %fifth.or.third
   %other = select i1 %second, ptr @on_signal, ptr %last
   %address = select i1 %first, ptr @launch_grid, ptr %other
   ret ptr %address
@@ -201,5 +204,5 @@ entry:
 def grid_ir(machine: str) -> str:
     """Return the module's text for a machine; equal texts make equal code."""
     watching = (INTERRUPTS, SIGNALS, WATCHING)
-    parts = (_PARTS, _LAUNCH, REPLAY, SHARING, DEALING, WORKERS, *watching, waiting_ir(machine), ATTRIBUTES)
+    parts = (_PARTS, _LAUNCH, REPLAY, TRANSFER, SHARING, DEALING, WORKERS, *watching, waiting_ir(machine), ATTRIBUTES)
     return filled("".join(parts), records.names(machine))

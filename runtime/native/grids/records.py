@@ -31,6 +31,8 @@ WORKERS = 255
 # Launches inside each other on the main thread, from signal handlers, that are watched: as a stack has room for.
 DEPTH = 256
 STATUS_BYTES = 28
+# A device copies a transfer in so many pieces at most.
+PIECES = 16
 # A kernel's piece and chunks: few blocks at a time, so that uneven ones balance; or as many as an interrupt allows,
 # where blocks side by side do one turn of a loop after the other, so that they touch neighbouring memory in each.
 PIECE_PS, CHUNKS = 200_000_000, 8
@@ -81,6 +83,34 @@ class KernelRecord(ctypes.Structure):
         ("threads", ctypes.c_int32),
         ("resident", ctypes.c_int32),
         *((name, ctypes.c_int64) for name in ("patience", "piece", "chunks")),
+    ]
+
+
+class PieceRecord(ctypes.Structure):
+    """What the device copies at once of a transfer: from which byte to before which.
+
+    left: how many bytes of it are not in page-locked memory yet. event: on the way back, when it is there. state: what
+    is known of that.
+    """
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("start", "end", "left", "event")),
+        ("state", ctypes.c_int32),
+        ("padding", ctypes.c_int32),
+    ]
+
+
+class TransferRecord(ctypes.Structure):
+    """Bytes on their way between an array, page-locked memory and a device: addresses here, block and there.
+
+    set_context, copy, query: like cuCtxSetCurrent, cuMemcpyHtoDAsync and cuEventQuery. move: memmove. outward: whether
+    they come from the device. chunk: how many bytes a block brings. next: the first chunk that nobody has taken.
+    """
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("set_context", "context", "copy", "query", "move", "stream")),
+        *((name, ctypes.c_int64) for name in ("here", "block", "there", "size", "chunk", "outward", "next")),
+        ("piece", PieceRecord * PIECES),
     ]
 
 
@@ -173,6 +203,8 @@ def names(machine: str) -> dict[str, object]:
     records = {
         "Engine": EngineRecord,
         "Kernel": KernelRecord,
+        "Transfer": TransferRecord,
+        "Piece": PieceRecord,
         "Step": StepRecord,
         "Caller": CallerRecord,
         "Runner": RunnerRecord,

@@ -138,6 +138,31 @@ def test_what_goes_wrong_in_a_helper_is_raised(api, device, monkeypatch):
         to_device(np.arange(MANY), space=device.space)
 
 
+@pytest.mark.parametrize("outward", [True, False])
+def test_a_copy_that_is_interrupted_gives_its_block_back(api, device, monkeypatch, outward):
+    there = to_device(np.arange(MANY), space=device.space)
+    assert len(places(api)) == 1
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(device.carrier, "read" if outward else "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            there.copy_to_host() if outward else there.copy_to_device(np.zeros(MANY, np.int64))
+    there.copy_to_device(np.arange(MANY)[::-1].copy())
+    assert np.array_equal(there.copy_to_host(), np.arange(MANY)[::-1])
+    assert len(places(api)) == 1
+
+
+def test_pieces_grow_on_the_way_to_a_device_and_shrink_on_the_way_back(api, device):
+    values = np.zeros(20 << 20, np.uint8)
+    there = to_device(values, space=device.space)
+    there.copy_to_host()
+    sizes = [size >> 20 for *_, size, _ in api.called("cuMemcpyAsync")]
+    assert sizes == [1, 2, 4, 8, 5, 5, 8, 4, 2, 1]
+
+
 def test_an_output_that_nobody_waits_for_is_there_after_the_streams_callback(api, device):
     stream = create_stream(timeline=device.timeline)
     there = to_device(np.arange(100), stream, space=device.space)

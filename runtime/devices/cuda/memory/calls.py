@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gridjit.forking import cached_property
-from gridjit.runtime.devices.cuda.calls import Calls
-from gridjit.runtime.devices.cuda.errors import DriverError
+from gridjit.runtime.devices.cuda.calls import Calls, error_name
 
 # The driver copies so many bytes of pageable memory at once, as part of the command.
 AT_ONCE_BYTES = 1 << 16
@@ -131,14 +130,15 @@ class MemoryCalls(Calls):
 
         Memory that the driver does not know is the host's alone.
         """
-        try:
-            kind = int(self._pointer_attribute("MEMORY_TYPE", address))
-        except DriverError as error:
-            if error.name != "CUDA_ERROR_INVALID_VALUE":
-                raise
+        attribute = self._enum("CUpointer_attribute", "CU_POINTER_ATTRIBUTE_MEMORY_TYPE")
+        # Most memory is the host's: an error that nobody is told of is not made.
+        code, *values = self.api.cuPointerGetAttribute(attribute, address)
+        if error_name(code) == "CUDA_ERROR_INVALID_VALUE":
             return None, True, False
+        if int(code):
+            raise self.error("cuPointerGetAttribute", code)
         ordinal = int(self._pointer_attribute("DEVICE_ORDINAL", address))
-        on_host = kind == _HOST_MEMORY or bool(self._pointer_attribute("IS_MANAGED", address))
+        on_host = int(values[0]) == _HOST_MEMORY or bool(self._pointer_attribute("IS_MANAGED", address))
         return ordinal, on_host, True
 
     def _pointer_attribute(self, name: str, address: int) -> Any:

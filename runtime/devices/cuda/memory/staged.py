@@ -1,34 +1,28 @@
 """staged: copies between a GPU and pageable memory, through page-locked blocks and in the order of their stream.
 
 The driver would wait for such a copy, and for the streams of others too. A block that is in flight is not given to
-another copy before its stream is done with it. Many bytes are moved between block and array by several threads, piece
-by piece, while the device copies other pieces.
+another copy before its stream is done with it. The smallest piece is the first on the way to a device and the last on
+the way back: only then does the device have to wait for the host, or the host for the device.
 """
 
 from __future__ import annotations
 
-import ctypes
-import itertools
-import os
-from _thread import allocate_lock
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gridjit.forking import lock, section
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.memory.calls import AT_ONCE_BYTES
-from gridjit.runtime.devices.host.pool import pool
+from gridjit.runtime.devices.cuda.memory.carrying import Transfer, pieces
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
 
-# What one thread moves at a time, what one block holds at most, and what all blocks hold before copies wait for room.
-_PIECE_BYTES = 2 << 20
+# What one block holds at most, and what all blocks hold before copies wait for room.
 _BLOCK_BYTES = 64 << 20
 _ALL_BYTES = 256 << 20
-_HELPERS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,87 +125,64 @@ class Blocks:
 
 def write(blocks: Blocks, device: CudaDevice, place: tuple[int, int], size: int, stream: int, owner: object) -> None:
     """Copy size bytes to a device: place is (there, here). They may be changed when this returns. owner: of here."""
-    for at, count in _parts(size, _BLOCK_BYTES):
+    there, here = place
+    for at, count in _parts(size):
         block = blocks.take(count, stream)
-        there, here, pieces = place[0] + at, place[1] + at, list(_parts(count, _PIECE_BYTES))
-
-        def move(
-            piece: int, block: _PinnedBlock = block, here: int = here, pieces: list[tuple[int, int]] = pieces
-        ) -> None:
-            start, length = pieces[piece]
-            ctypes.memmove(block.address + start, here + start, length)
-
-        for piece in _moved(len(pieces), move, owner):
-            start, length = pieces[piece]
-            device.driver.copy(there + start, block.address + start, length, stream)
-        blocks.give_after(block, stream)
+        try:
+            one = Transfer(here=here + at, block=block.address, there=there + at, size=count, owner=owner)
+            device.carrier.write(one, stream)
+        finally:
+            blocks.give_after(block, stream)
 
 
 def read(blocks: Blocks, device: CudaDevice, place: tuple[int, int], size: int, stream: int, owner: object) -> None:
     """Copy size bytes from a device, and return when they are there: place is (here, there). owner: of here."""
-    driver = device.driver
-    for at, count in _parts(size, _BLOCK_BYTES):
-        block = blocks.take(count, stream)
-        here, there, pieces = place[0] + at, place[1] + at, list(_parts(count, _PIECE_BYTES))
-        events = []
-        for start, length in pieces:
-            driver.copy(block.address + start, there + start, length, stream)
-            events.append(blocks.event())
-            driver.record_event(events[-1], stream)
-
-        def move(
-            piece: int,
-            block: _PinnedBlock = block,
-            here: int = here,
-            pieces: list[tuple[int, int]] = pieces,
-            events: list[int] = events,
-        ) -> None:
-            start, length = pieces[piece]
-            with device.current:
-                driver.synchronize_event(events[piece])
-            ctypes.memmove(here + start, block.address + start, length)
-
-        for piece in _moved(len(pieces), move, owner):
-            blocks.give_event(events[piece])
-        blocks.give(block)
+    here, there = place
+    coming: deque[_Coming] = deque()
+    try:
+        for at, count in _parts(size):
+            block = blocks.take(count, stream)
+            one = Transfer(here=here + at, block=block.address, there=there + at, size=count, owner=owner)
+            coming.append(_coming(blocks, device.driver, one, block, stream))
+            if len(coming) > 1:  # so that the device has something to do meanwhile
+                _arrive(blocks, device, coming)
+        while coming:
+            _arrive(blocks, device, coming)
+    finally:
+        for left in coming:
+            blocks.give_after(left.block, stream)
 
 
-def _parts(size: int, most: int) -> Iterator[tuple[int, int]]:
-    return ((at, min(most, size - at)) for at in range(0, size, most))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Coming:
+    """What a device copies into a block: where each piece begins, its size, and the event of its end."""
+
+    transfer: Transfer
+    block: _PinnedBlock
+    pieces: list[tuple[int, int, int]]
 
 
-def _moved(count: int, move: Callable[[int], None], owner: object) -> Iterator[int]:
-    """Yield the numbers below count in order, each when move(number) is done, by this thread or a helper.
+def _coming(blocks: Blocks, driver: Driver, one: Transfer, block: _PinnedBlock, stream: int) -> _Coming:
+    """Have the device copy a transfer into a block, the largest pieces first."""
+    found = []
+    for end, length in reversed([*pieces(one.size)]):
+        start = one.size - end - length
+        driver.copy(one.block + start, one.there + start, length, stream)
+        found.append((start, length, event := blocks.event()))
+        driver.record_event(event, stream)
+    return _Coming(transfer=one, block=block, pieces=found)
 
-    owner: is kept as long as a helper may be at work. Raises what move raises.
-    """
-    turns, failed = itertools.count(), list[BaseException]()
-    done = [allocate_lock() for _ in range(count)]
-    for one in done:
-        one.acquire()
 
-    def take(owner: object = owner) -> bool:
-        if (number := next(turns)) >= count:
-            return False
-        try:
-            move(number)
-        except BaseException as error:
-            failed.append(error)
-        finally:
-            done[number].release()
-        return True
+def _arrive(blocks: Blocks, device: CudaDevice, coming: deque[_Coming]) -> None:
+    """Bring the first of what is coming to its place, and have it no longer coming."""
+    first = coming[0]
+    device.carrier.read(first.transfer, first.pieces)
+    coming.popleft()
+    blocks.give(first.block)
+    for _, _, event in first.pieces:
+        blocks.give_event(event)
 
-    def help_out() -> None:
-        while take():
-            pass
 
-    if count > 1:
-        pool().help(help_out, min(_HELPERS, count - 1, max((os.cpu_count() or 1) - 1, 1)))
-    for number in range(count):
-        while not done[number].acquire(False):
-            if not take():
-                done[number].acquire()
-                break
-        if failed:
-            raise failed[0]
-        yield number
+def _parts(size: int) -> Iterator[tuple[int, int]]:
+    """Yield what goes through one block each: where it begins, and its size."""
+    return ((at, min(_BLOCK_BYTES, size - at)) for at in range(0, size, _BLOCK_BYTES))
