@@ -25,7 +25,10 @@ from gridjit.runtime.native.grids.workers_ir import WORKERS
 from gridjit.runtime.native.launch_ir import ATTRIBUTES, filled
 
 # What is left must take so long, in picoseconds, to be shared: where a worker is awake, and where one has to be woken.
-WORTH_PS, WORTH_WAKING_PS = 8_000_000, 25_000_000
+WORTH_PS, WORTH_WAKING_PS = 5_000_000, 25_000_000
+# So many launches that were worth sharing but not waking anybody, each so few nanoseconds after the one before, do wake
+# workers: these stay awake for the next ones.
+MANY_BRIEF, SOON_NS = 16, 20_000
 # Of so many blocks, it is worth asking which of them do nothing.
 MANY_BLOCKS = 4096
 
@@ -64,7 +67,7 @@ unwatched:
 {store("caller", "Caller", held="i32 %held", watched="i32 %watched", interrupted="i32 0")}
   %all = call i64 @blocks_of(ptr %launch)
   %several = icmp sgt i32 %kernel.threads, 1
-{place("kernel", "Kernel", "cost")}
+{place("kernel", "Kernel", "cost", "ended")}
 {place("pool", "Pool", "size", "sleeping")}
   %few = icmp slt i64 %all, {MANY_BLOCKS}
   %as.it.is = or i1 %few, %together
@@ -100,7 +103,25 @@ weigh:
   %worth = select i1 %awake, i64 {WORTH_PS}, i64 {WORTH_WAKING_PS}
   %least = udiv i64 %worth, %cost
   %much = icmp ugt i64 %left, %least
-  br i1 %much, label %share, label %piece
+  br i1 %much, label %share, label %wish
+wish:
+  %least.awake = udiv i64 {WORTH_PS}, %cost
+  %wished = icmp ugt i64 %left, %least.awake
+  br i1 %wished, label %count.brief, label %piece
+count.brief:
+{place("kernel", "Kernel", "brief")}
+  %ended.last = load atomic i64, ptr %kernel.ended.at monotonic, align 8
+  %gap = sub i64 %begun, %ended.last
+  %soon = icmp ult i64 %gap, {SOON_NS}
+  %brief.before = load atomic i64, ptr %kernel.brief.at monotonic, align 8
+  %brief.more = add i64 %brief.before, 1
+  %many = icmp uge i64 %brief.more, {MANY_BRIEF}
+  %calls = and i1 %soon, %many
+  %goes.on = xor i1 %calls, true
+  %counts = and i1 %soon, %goes.on
+  %brief = select i1 %counts, i64 %brief.more, i64 0
+  store atomic i64 %brief, ptr %kernel.brief.at monotonic, align 8
+  br i1 %calls, label %share, label %piece
 piece:
   %some = udiv i64 %kernel.piece, %divisor
   %some.known = select i1 %unknown, i64 1, i64 %some
@@ -115,6 +136,7 @@ piece:
   %now = call i64 @now(ptr %engine)
   %took = sub i64 %now, %since
   call void @learn(ptr %kernel, i64 %took, i64 %count)
+  store atomic i64 %now, ptr %kernel.ended.at monotonic, align 8
   %failed = icmp ne i32 %code, 0
   br i1 %failed, label %done, label %passed
 passed:

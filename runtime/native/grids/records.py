@@ -73,13 +73,15 @@ class EngineRecord(ctypes.Structure):
 class KernelRecord(ctypes.Structure):
     """A kernel. low, high: where its code is. cost: of a block, in picoseconds, by its launches; 0: not known yet.
 
+    ended: when its caller last ran blocks alone. brief: how many launches, each soon after the one before, were worth
+    sharing if only a worker had been awake.
     resident: whether one thread runs all blocks in turns, as they wait for each other. patience: how long they may do
     so in vain, in nanoseconds; 0: for ever. piece: after how long, in picoseconds, a caller that is alone looks up.
     chunks: in how many pieces at least a part of a shared grid is dealt.
     """
 
     _fields_ = [
-        *((name, ctypes.c_int64) for name in ("entry", "engine", "low", "high", "cost")),
+        *((name, ctypes.c_int64) for name in ("entry", "engine", "low", "high", "cost", "ended", "brief")),
         ("threads", ctypes.c_int32),
         ("resident", ctypes.c_int32),
         *((name, ctypes.c_int64) for name in ("patience", "piece", "chunks")),

@@ -383,3 +383,26 @@ def test_blocks_take_the_turns_of_a_loop_side_by_side(monkeypatch, threads):
     in_turns = np.resize(numbers, (9, 64 * 32))[:, :part].ravel()
     assert (np.diff(in_turns) > 0).all()
     assert sorted(numbers) == list(range(numbers.size))
+
+
+def test_brief_launches_are_shared_if_they_come_in_quick_succession_and_only_then():
+    x = np.zeros(64 * 64, np.int64)
+    kernel = gridjit.jit(increment.py_func, target="host")
+    for _ in range(OFTEN):
+        kernel[64, 64](x, 1)
+    (overload,) = kernel.overloads.values()
+    record, launched = overload._loaded().past.records[0], kernel[64, 64]
+
+    def is_shared():
+        before = pool().sequence
+        record.cost = 10_000_000 // 64  # too little to wake a thread for
+        launched(x, 1)
+        return pool().sequence > before
+
+    while pool().sleeping < pool().size:
+        os.sched_yield()
+    for _ in range(100):
+        record.ended = 0  # long ago
+        assert not is_shared()
+    assert any(is_shared() for _ in range(100_000))
+    assert len({*x.tolist()}) == 1
