@@ -14,7 +14,7 @@ import pytest
 from gridjit.compiler.errors import DeviceError
 from gridjit.runtime.devices.cuda.device import CudaDevice
 from gridjit.runtime.devices.cuda.memory import carrying
-from gridjit.runtime.devices.cuda.memory.carrying import Carrier, Transfer, pieces
+from gridjit.runtime.devices.cuda.memory.carrying import Carrier, StagedCopy, pieces
 from gridjit.runtime.native.grids import engine
 from gridjit.runtime.native.probes import object_layout
 from gridjit.runtime.session import session
@@ -72,7 +72,7 @@ def written(carrier: Carrier, size: int, stream: int = STREAM) -> bool:
     values = np.random.default_rng(size).integers(0, 256, size, np.uint8)
     block, there = np.zeros(size, np.uint8), np.zeros(size + 2, np.uint8)
     at = (values.ctypes.data, block.ctypes.data, there.ctypes.data + 1)
-    carrier.write(Transfer(here=at[0], block=at[1], there=at[2], size=size, owner=values), stream)
+    carrier.write(StagedCopy(here=at[0], block=at[1], there=at[2], size=size, owner=values), stream)
     return np.array_equal(there[1:-1], values) and there[0] == there[-1] == 0
 
 
@@ -81,7 +81,7 @@ def read(carrier: Carrier, size: int) -> bool:
     block = np.random.default_rng(size).integers(0, 256, size, np.uint8)
     here = np.zeros(size + 2, np.uint8)
     coming = [(size - end - length, length, 0xE0) for end, length in reversed([*pieces(size)])]
-    one = Transfer(here=here.ctypes.data + 1, block=block.ctypes.data, there=0, size=size, owner=here)
+    one = StagedCopy(here=here.ctypes.data + 1, block=block.ctypes.data, there=0, size=size, owner=here)
     carrier.read(one, coming)
     return np.array_equal(here[1:-1], block) and here[0] == here[-1] == 0
 

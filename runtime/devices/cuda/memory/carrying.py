@@ -44,7 +44,7 @@ _SHAPE = struct.Struct("=7i")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transfer:
+class StagedCopy:
     """Bytes on their way: addresses in an array of the host's, in page-locked memory, and on the device.
 
     owner: whose the array is.
@@ -79,7 +79,7 @@ class Carrier:
         self._count = 0
         self._machine: MachineCarrier | None = None
 
-    def write(self, one: Transfer, stream: int) -> None:
+    def write(self, one: StagedCopy, stream: int) -> None:
         """Copy a transfer to the device, in a stream; its array may be changed when this returns."""
         is_anybodys = stream != PER_THREAD and (stream != 0 or self._driver.default_is_legacy)
         if is_anybodys and (machine := self._found(one.size)) is not None:
@@ -89,7 +89,7 @@ class Carrier:
             _by_python(one.block + start, one.here + start, length, one.owner)
             self._driver.copy(one.there + start, one.block + start, length, stream)
 
-    def read(self, one: Transfer, coming: Sequence[tuple[int, int, int]]) -> None:
+    def read(self, one: StagedCopy, coming: Sequence[tuple[int, int, int]]) -> None:
         """Bring a transfer to its array. coming: where each piece of it begins, its size, and the event of its end."""
         # Machine code asks for the others again and again, as long as they are copied.
         self._driver.synchronize_event(coming[0][2])
@@ -140,21 +140,21 @@ class MachineCarrier:
             )
         )
 
-    def write(self, one: Transfer, stream: int, context: int) -> None:
+    def write(self, one: StagedCopy, stream: int, context: int) -> None:
         """Copy a transfer to the device, in a stream."""
         record = self._record(one, context, stream=stream)
         for number, (start, length) in enumerate(pieces(one.size)):
             record.piece[number] = self._records.PieceRecord(start=start, end=start + length, left=length)
         self._run(record, "cuMemcpyHtoDAsync")
 
-    def read(self, one: Transfer, coming: Sequence[tuple[int, int, int]], context: int) -> None:
+    def read(self, one: StagedCopy, coming: Sequence[tuple[int, int, int]], context: int) -> None:
         """Bring a transfer's bytes to its array."""
         record = self._record(one, context, outward=1)
         for number, (start, length, event) in enumerate(coming):
             record.piece[number] = self._records.PieceRecord(start=start, end=start + length, event=event)
         self._run(record, "cuEventQuery")
 
-    def _record(self, one: Transfer, context: int, *, stream: int = 0, outward: int = 0) -> TransferRecord:
+    def _record(self, one: StagedCopy, context: int, *, stream: int = 0, outward: int = 0) -> TransferRecord:
         return self._records.TransferRecord(
             **self._functions,
             context=context,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gridjit.forking import lock, section
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.memory.calls import AT_ONCE_BYTES
-from gridjit.runtime.devices.cuda.memory.carrying import Transfer, pieces
+from gridjit.runtime.devices.cuda.memory.carrying import StagedCopy, pieces
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def write(blocks: Blocks, device: CudaDevice, place: tuple[int, int], size: int,
     for at, count in _parts(size):
         block = blocks.take(count, stream)
         try:
-            one = Transfer(here=here + at, block=block.address, there=there + at, size=count, owner=owner)
+            one = StagedCopy(here=here + at, block=block.address, there=there + at, size=count, owner=owner)
             device.carrier.write(one, stream)
         finally:
             blocks.give_after(block, stream)
@@ -142,7 +142,7 @@ def read(blocks: Blocks, device: CudaDevice, place: tuple[int, int], size: int, 
     try:
         for at, count in _parts(size):
             block = blocks.take(count, stream)
-            one = Transfer(here=here + at, block=block.address, there=there + at, size=count, owner=owner)
+            one = StagedCopy(here=here + at, block=block.address, there=there + at, size=count, owner=owner)
             coming.append(_coming(blocks, device.driver, one, block, stream))
             if len(coming) > 1:  # so that the device has something to do meanwhile
                 _arrive(blocks, device, coming)
@@ -157,12 +157,12 @@ def read(blocks: Blocks, device: CudaDevice, place: tuple[int, int], size: int, 
 class _Coming:
     """What a device copies into a block: where each piece begins, its size, and the event of its end."""
 
-    transfer: Transfer
+    transfer: StagedCopy
     block: _PinnedBlock
     pieces: list[tuple[int, int, int]]
 
 
-def _coming(blocks: Blocks, driver: Driver, one: Transfer, block: _PinnedBlock, stream: int) -> _Coming:
+def _coming(blocks: Blocks, driver: Driver, one: StagedCopy, block: _PinnedBlock, stream: int) -> _Coming:
     """Have the device copy a transfer into a block, the largest pieces first."""
     found = []
     for end, length in reversed([*pieces(one.size)]):
