@@ -124,3 +124,45 @@ def test_a_stream_that_is_captured_refuses_an_array_it_was_launched_with_before(
             increment[1, 64, stream](InOut(x))
         increment[1, 64, stream](InOut(x))
     assert x.tolist() == [3] * 64
+
+
+# Around a piece, a block, and two blocks; one that is worth one thread only.
+LARGE = [(1 << 16) + 1, (1 << 19) + 3, (1 << 20) - 1, (5 << 20) + 7, (64 << 20) + 1, (130 << 20) - 5]
+
+
+@pytest.mark.parametrize("size", LARGE)
+@pytest.mark.parametrize(
+    "make", [lambda: 0, lambda: cuda.per_thread_default_stream(), lambda: gridjit.create_stream(nonblocking=True)]
+)
+def test_every_byte_of_large_arrays_arrives_whichever_thread_brings_it(size, make):
+    values = np.random.default_rng(size).integers(0, 256, size, np.uint8)
+    stream = make()
+    for turn in range(4):
+        there = cuda.to_device(values, stream)
+        increment[-(-size // 256), 256, stream](there)
+        back = np.zeros(size + 2, np.uint8)
+        there.copy_to_host(back[1:-1], stream=stream)
+        cuda.synchronize()
+        values += 1
+        assert np.array_equal(back[1:-1], values), turn
+        assert back[0] == back[-1] == 0
+
+
+def test_large_arrays_of_many_threads_never_cross():
+    wrong, begin = [], threading.Barrier(8)
+
+    def work(number):
+        x = np.full((number + 1) << 18, number, np.int64)  # 2 to 16 MB
+        with gridjit.create_stream(nonblocking=True) as stream:
+            begin.wait()
+            for _ in range(20):
+                increment[-(-x.size // 256), 256, stream](InOut(x))
+        if not (x == number + 20).all():
+            wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
