@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from gridjit.compiler.key.extensions import numbered
 from gridjit.compiler.key.put.as_written import not_as_written
+from gridjit.compiler.key.put.change_texts import function_text, put_text
 from gridjit.compiler.key.put.own import (
     counts,
     is_numbas_own,
@@ -24,7 +25,6 @@ from gridjit.compiler.key.put.own import (
     sorted_out,
     with_other_code,
 )
-from gridjit.compiler.key.put.told import function_text, put_text
 from gridjit.compiler.key.source.libraries import home_of, is_numbas
 from gridjit.compiler.key.source.objects import MISSING
 from gridjit.compiler.key.source.opaque import of_kind
