@@ -150,7 +150,7 @@ def _unit_row(unit: Unit, values: Sequence[object]) -> list[Any]:
     """Return the row of a use of another unit: of numba's own by its key, of another by its function and types."""
     result, place = unit.result, unit.place
     symbol, returns = result.fndesc.mangled_name, row_of(result.signature.return_type)
-    # numba-cuda has whoever calls a cooperative function be cooperative, too.
+    # numba-cuda makes callers of a cooperative function cooperative, too.
     cooperative = bool(result.library.use_cooperative)
     if isinstance(place, SharedPlace):
         return ["numbas", place.told, place.key, returns, symbol, cooperative]
