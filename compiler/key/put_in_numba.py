@@ -211,7 +211,7 @@ def _is_a_programs(value: object, module: ModuleType) -> bool:
 
 
 def _is_own(value: object, first: object) -> bool:
-    """Return whether a name that stood for a function or class of numba's now stands for another, or for a C function."""
+    """Return whether a name of one of numba's functions or classes now stands for another one, or for C code."""
     is_code = _is_numbas(value) or type(value) is BuiltinFunctionType
     return is_code and _is_numbas(first) and not _is_gridjits(value)
 

@@ -125,8 +125,8 @@ class HostTimeline:
     def give(self, stream: int, work: Callable[[], object], *, brief: bool = False) -> None:
         """Do work in a stream's order: now in the default stream, else when its turn comes.
 
-        brief: another thread is not worth it, if it is this work's turn. Raises what work raises, or an earlier error of a
-        stream that the default stream waits for.
+        brief: another thread is not worth it, if it is this work's turn. Raises what work raises, or an earlier error
+        of a stream that the default stream waits for.
         """
         if stream > _LEGACY:
             self._put(stream, work, brief=brief)

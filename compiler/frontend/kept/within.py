@@ -127,7 +127,7 @@ def _of_function(function: FunctionType, found: dict[type, list[Any]]) -> Iterat
 
 
 def _is_front_ends(module: Any) -> bool:
-    """Return whether a function of that module is numba's or llvmlite's, or made of one by another library's decorator."""
+    """Return whether a function of that module is numba's or llvmlite's, or made of one by a foreign decorator."""
     return isinstance(module, str) and _is_of_front_end(module)
 
 
