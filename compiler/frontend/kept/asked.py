@@ -236,6 +236,11 @@ class Raised:
         asking.number(self.exception, self.arguments, self.location)
 
 
+def value_taken(event: object) -> object:
+    """Return the value that code took, by the question about it; None for all other events of a unit."""
+    return event.value if isinstance(event, Global | Free | ModuleAttribute) else None
+
+
 def offers_what_it_is_called_with(dispatcher: Any) -> bool:
     """Return whether a dispatcher compiles for whatever types it is called with, as none were declared."""
     from numba.cuda.dispatcher import CUDADispatcher

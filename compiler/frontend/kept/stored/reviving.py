@@ -26,6 +26,7 @@ from gridjit.compiler.frontend.kept.asked import (
     ModuleAttribute,
     Question,
     Raised,
+    value_taken,
 )
 from gridjit.compiler.frontend.kept.drafts import is_plain_owner
 from gridjit.compiler.frontend.kept.places import SharedPlace
@@ -97,7 +98,7 @@ def _ask(asked: _Asked, event: StoredEvent) -> None:
     if not isinstance(found, Unit):
         found.record(asked.asking)
     asked.events.append(found)
-    asked.values.append(getattr(found, "value", None))
+    asked.values.append(value_taken(found))
 
 
 def _code(asked: _Asked) -> Question:

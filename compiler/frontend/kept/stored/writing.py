@@ -16,6 +16,7 @@ from gridjit.compiler.frontend.kept.asked import (
     ModuleAttribute,
     Question,
     Raised,
+    value_taken,
 )
 from gridjit.compiler.frontend.kept.places import InDispatcher, SharedPlace
 from gridjit.compiler.frontend.kept.plain import is_numbas
@@ -70,7 +71,7 @@ def _events(unit: Unit, function: FunctionType) -> tuple[StoredEvent, ...]:
         if row is not None:
             found.append(tuple(row))
             # The place of a value is that of its event.
-            values += [getattr(event, "value", None)] * (len(found) - len(values))
+            values += [value_taken(event)] * (len(found) - len(values))
     return tuple(found)
 
 
