@@ -1,8 +1,8 @@
-"""Bounds: keeps a folder's entries within limits, by an index or, where others may write too, by a Tally of its files.
+"""Bounds: keeps a folder's entries within limits, by an index, or by a Tally of its files where others may write too.
 
-In a folder that others may write to, SQLite would follow links that another user put in place of its files, and do what
-their journal says. There only names, sizes and times of files are read. They are counted again whenever so much was
-added that the limits may be near.
+In a folder that others may write to, SQLite would follow links that another user put in place of its files, and would
+do what their journal says. There only names, sizes and times of files are read. They are counted again whenever so much
+has been added that the limits may be near.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from gridjit.forking import Lock, lock, section
 if TYPE_CHECKING:
     from gridjit.cache.index import Index
 
-# How long the index is waited for once a wait was in vain, until it answers again.
+# How long to wait for the index after a wait was in vain, until it answers again.
 _SHORT_WAIT_S = 0.05
 # Indexes of a parent process, kept for good: to free one that was in use at the fork would undo its parent's work.
 _inherited: list[Index | None] = []
-# The part of what was counted that may be added before files are counted again: others add meanwhile too.
+# What may be added before files are counted again, as a part of what was counted: others add meanwhile too.
 _UNCOUNTED = 16
 
 
@@ -61,7 +61,7 @@ class Bounds:
             self._index = self._tally = None
 
     def _use(self, action: Callable[[Index | Tally], list[str]]) -> None:
-        """Run action on what knows the files, and remove the files of the keys that it gives up."""
+        """Run action on the index or tally, and remove the files of the keys that it returns."""
         with section(), self._guard():
             evicted = self._use_tally(action) if is_open_to_others(self._folder) else self._use_index(action)
         self._remove(evicted)
@@ -86,7 +86,7 @@ class Bounds:
                 if anew:
                     raise
                 anew = True
-                # Another process may have replaced it meanwhile; that one is good.
+                # Another process may have replaced the index meanwhile; the new one is good.
                 if database_identity(folder) == identity:
                     remove_database(folder)
             except OSError:
@@ -149,7 +149,7 @@ class Tally:
         return self._count([*infos], None, max_bytes=max_bytes, max_entries=max_entries)
 
     def forget(self, keys: Iterable[str]) -> list[str]:
-        """Return the empty list: what is gone is not counted next time, and no other has to go."""
+        """Return the empty list: what is gone is not counted next time, and nothing else has to go."""
         return []
 
     def _count(self, infos: list[EntryInfo], stays: EntryInfo | None, *, max_bytes: int, max_entries: int) -> list[str]:

@@ -104,7 +104,7 @@ class DiskStore:
         self.put_all({key: data}, suffix=suffix)
 
     def put_all(self, entries: Mapping[str, bytes], *, suffix: str) -> None:
-        """Keep entries as put does, and note all of them in the index at once, which takes longer than to write one."""
+        """Keep entries as put does. All are noted in the index at once: to note one takes longer than to write it."""
         check_suffix(suffix)
         for key in entries:
             check_key(key)
@@ -119,9 +119,9 @@ class DiskStore:
             self._tell(error, "written")
 
     def note_use(self, key: str, *, hit: bool) -> None:
-        """Have the folder count that an artifact was found, or compiled; a count may be lost.
+        """Count in the folder that an artifact was found, or compiled; a count may be lost.
 
-        Not in a folder that others may write: what is there under this name may be a link to another file.
+        Nothing is counted in a folder that others may write: its file of this name may be a link to another file.
         """
         if self.read_only or self._refused or len(key) < 16:
             return
@@ -138,7 +138,7 @@ class DiskStore:
         return list(read_uses(self._place))
 
     def forget_uses(self) -> None:
-        """Have the folder count anew."""
+        """Forget the folder's counts."""
         from gridjit.cache.uses import forget_uses
 
         if self._changeable():
@@ -221,7 +221,7 @@ class DiskStore:
         return None if data is None else open_entry(info.key, data, secret=self._secret) is not None
 
     def _read(self, shard: int, key: str) -> bytes | None:
-        """Return what is under key in an open directory, which is closed; a file of no use hides no other."""
+        """Return what is under key in an open directory, and close that; a useless file does not hide another."""
         try:
             for suffix in SUFFIXES:
                 try:

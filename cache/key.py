@@ -46,7 +46,7 @@ class Key:
 def digest(fields: Iterable[KeyField]) -> str:
     """Return the blake2b-256 digest of labelled fields, in hexadecimal.
 
-    All lengths come first, then all texts: a job has thousands of fields, and so they are put together at once.
+    All lengths come first, then all texts: a job has thousands of fields, so each are joined at once.
     """
     labels, values = tuple(zip(*fields, strict=True)) or ((), ())
     kinds = b"s" * len(values)

@@ -67,7 +67,7 @@ def forget_uses(folder: Folder) -> None:
 
 
 def halve_uses(folder: Folder) -> None:
-    """Keep the newer half of the records. Those that are added meanwhile may be lost."""
+    """Keep the newer half of the records. Records that are added meanwhile may be lost."""
     with tolerated(OSError), files.opened(open_folder(folder)) as top:
         data = read_below(folder, top, files.USES, 2 * files.MOST_USES_BYTES) or b""
         kept = data[len(data) // 2 // _RECORD.size * _RECORD.size :]

@@ -36,7 +36,7 @@ from gridjit.compiler.view.recording import recording_of
 from gridjit.forking import section
 from gridjit.messages import say
 
-# How often a kernel is lowered until the shared memory that it requires is what it was compiled with.
+# How often a kernel is lowered at most, until it requires the shared memory that it was compiled with.
 _ROUNDS = 4
 # What makes a grid wait for those that it depends on: in PTX and LLVM IR, and in CUDA C++.
 _WAIT, _WAIT_IN_C = "griddepcontrol.wait", b"cudaGridDependencySynchronize"
@@ -44,7 +44,7 @@ _GENERATORS = {"host": "gridjit.compiler.targets.host.generate", "ptx": "gridjit
 
 
 def compile_job(job: CompileJob, view: ConfigView) -> Compiled:
-    """Return what job compiles to under the launch that view shows; what was read of it is the artifact's footprint.
+    """Return what job compiles to under the launch that view shows; the artifact's footprint is what was read of it.
 
     Raises CompileError in the user's terms: kernel, argument types, source line.
     """
@@ -107,7 +107,7 @@ def _artifact(
     private: tuple[str, ...],
     metadata: dict[str, Any],
 ) -> Artifact:
-    """Return what a job compiled to, with what was found out about it while it compiled."""
+    """Return a job's artifact, with what was found out while the job compiled."""
     return Artifact(
         target=job.target,
         image=code.image,
@@ -170,7 +170,7 @@ def _asked_for(view: ConfigView, module: ModuleCallbacks) -> tuple[Effects, tupl
 
 
 def _lowered(job: CompileJob, view: ConfigView, reads: Reads) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
-    """Lower a job, again if the shared memory that it has as a constant was raised after: all of it has to agree."""
+    """Lower a job; lower it again if it read its shared memory as a constant before that was raised."""
     with phase("import"):
         from gridjit.compiler.frontend.lower import lower
 
@@ -187,7 +187,7 @@ def _lowered(job: CompileJob, view: ConfigView, reads: Reads) -> tuple[Lowered, 
 
 
 def _is_leaf(module: str) -> bool:
-    """Return whether a module's code is known as a whole: a library's, or that of an installed distribution."""
+    """Return whether a module counts as a whole: it is a library's, or an installed distribution's."""
     return is_library(module) or distribution_of(module) is not None
 
 
@@ -199,7 +199,7 @@ def _generator(kind: str) -> CodeGenerator:
 
 
 def _tier(job: CompileJob) -> str:
-    """Return which of the two forms of a kernel a job is: with fields of the launch folded into it, or without."""
+    """Return which of a tiered kernel's two forms a job is: with fields of the launch folded into it, or without."""
     return "specialized" if job.options.specialize else "generic"
 
 
@@ -214,7 +214,7 @@ def _unseen(code: ObjectCode) -> tuple[str, ...]:
 
 
 def _overtaken(job: CompileJob) -> tuple[str, ...]:
-    """Return what changed since the job was made: the compile may have seen the new, its key says the old."""
+    """Return what changed since the job was made: the compile may have seen what is new, the key has what was old."""
     with phase("key"):
         now = make_job(job.function, job.signature, job.options, job.target, job.marks)
     changed = sorted({label for label, _ in set(now.fields) ^ set(job.fields)})

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gridjit.compiler.frontend.explained.diagnosis import Diagnosis
 
 
-# What is longer says little in a message.
+# A longer text says little in a message.
 _LONGEST = 60
 
 
@@ -130,7 +130,7 @@ class UninitializedError(CheckError):
 
 
 class _WithDriversName(LaunchError):
-    """A launch that the driver would have refused, with its name for that behind the message."""
+    """A launch that the driver would have refused; the message ends with the driver's name for the error."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""Target: what code is made for, and the protocol every code generator follows."""
+"""Target: what code is made for, and the protocol that every code generator follows."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.messages import warn
 
 # The counters that modules write to, by identity. numba-cuda makes new ones when a context is reset. A module that is
-# still loaded must not write to freed memory, so these few bytes stay.
+# still loaded must not write to freed memory, so these few bytes stay. It is the only device memory that the compiler
+# keeps: artifacts name count() by this module, and other processes look for it here.
 _counters: dict[int, Any] = {}
 
 

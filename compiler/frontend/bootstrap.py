@@ -20,11 +20,11 @@ from gridjit.forking import held, lock, section
 from gridjit.interrupts import uninterrupted
 from gridjit.messages import warn
 
-# What numba-cuda asks the CUDA runtime library while it is imported, answered where there is none: CUDA 13.0.
+# The answer to what numba-cuda asks the CUDA runtime library while it is imported, if there is none: CUDA 13.0.
 _CUDA_VERSION = 13000
 # numba-cuda's own module that has the import system find it under numba.cuda.
 _REDIRECTOR = "_numba_cuda_redirector"
-# Seconds to wait for another thread that loads extensions. These run code of their own, which may wait for this thread.
+# Seconds to wait for another thread that loads extensions: their code may wait for this thread.
 _PATIENCE = 60.0
 
 
@@ -48,7 +48,7 @@ def numba_cuda() -> ModuleType:
 
 
 def _look_at_it() -> None:
-    """Look at numba as nobody has changed it yet, so that every later change is seen."""
+    """Look at numba before anybody has changed it, so that every later change is seen."""
     from gridjit.compiler.key.put_in_numba import put_in_numba
 
     with phase("key"):
@@ -59,7 +59,7 @@ def _import() -> None:
     with section(), runtime_version_answered():
         _redirect()
         import numba.cuda  # noqa: F401
-    # What installs gridjit looks here while the package has it not as its attribute yet.
+    # What installs gridjit looks here before the package has it as an attribute.
     if "numba_cuda" not in str(sys.modules["numba.cuda"].__file__):
         raise CompileError(
             "numba.cuda is numba's own here, which was imported before numba-cuda could take its place: import "
@@ -69,9 +69,9 @@ def _import() -> None:
 
 
 def _redirect() -> None:
-    """Have numba-cuda take numba.cuda's place where no start-up file has.
+    """Have numba-cuda take numba.cuda's place if a start-up file has not done so.
 
-    Python runs those of site-packages alone: not with -S, nor of other folders, such as those that pip --target fills.
+    Python only runs start-up files in site-packages: not with -S, nor in other folders, such as pip --target's.
     """
     if "numba.cuda" not in sys.modules and importlib.util.find_spec(_REDIRECTOR) is not None:
         importlib.import_module(_REDIRECTOR)
@@ -80,7 +80,7 @@ def _redirect() -> None:
 def _refuse_outside_kernels() -> None:
     """Have numba-cuda's names for kernels raise OutsideKernelError in plain Python.
 
-    They stay the objects that its compiler knows them by.
+    They remain the objects by which its compiler knows them.
     """
     from numba.cuda import extending, stubs
 
@@ -89,12 +89,12 @@ def _refuse_outside_kernels() -> None:
     for axis in "xyz":
         setattr(stubs.Dim3, axis, _Axis(axis))
     for owner, name in ((stubs.shared, "array"), (stubs.local, "array"), (stubs.const, "array_like")):
-        # Its wrapper raises an error with a text of the function that it wraps, and that is where ours is raised.
+        # numba-cuda's wrapper makes a text of the function that it wraps for its error; ours is raised there.
         vars(owner)[name].__closure__[0].cell_contents = _Untold(f"{owner.__name__}.{name}")
 
 
 def _raising(name: Callable[..., str]) -> Callable[..., NoReturn]:
-    """Return a function that raises the error for the name that its arguments have: with the user's frames alone."""
+    """Return a function that raises the error for the name of its arguments, with the user's frames alone."""
 
     def raised(*arguments: Any, **_keywords: Any) -> NoReturn:
         from gridjit.compiler.frontend.explained.outside import outside
@@ -115,7 +115,7 @@ def _name_of_intrinsic(intrinsic: Any, *_arguments: Any) -> str:
 
 
 class _Axis(property):
-    """What kernels read of a position or a shape: x, y or z."""
+    """An axis of a position or a shape, which kernels read: x, y or z."""
 
     def __init__(self, axis: str) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ class _Axis(property):
 
 
 class _Untold:
-    """A function's name, of which no text is made."""
+    """A function's name that raises the error as soon as a text is made of it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -134,7 +134,7 @@ class _Untold:
 
 
 def _is_being_imported() -> bool:
-    """Return whether a thread is importing numba just now. If it is this one, no other thread may wait for that."""
+    """Return whether a thread is importing numba now. If it is this thread, no other may be made to wait."""
     modules = (sys.modules.get(name) for name in ("numba", "numba.cuda"))
     return any(getattr(getattr(module, "__spec__", None), "_initializing", False) for module in modules)
 
@@ -159,7 +159,7 @@ def runtime_version_answered() -> Iterator[None]:
         runtime.getLocalRuntimeVersion = original
 
 
-# Around the loading of extensions, and whether it is done. What they do there may wait for other threads' compiles.
+# Held while extensions are loaded, and whether that is done. Their code may wait for other threads' compiles.
 _loading = lock()
 _loaded: list[bool] = []
 

@@ -14,12 +14,12 @@ from gridjit.compiler.targets.host.library.intrinsics import ITEM, OUTSIDE
 
 _Replace = Callable[[Any, str, Any], Any]
 
-# What the arrays of an expression are looked for in, as deep as people write.
+# How deep expressions are searched for arrays: as deep as people write them.
 _DEEPEST = 32
 
 
 def name_accesses(replace: _Replace) -> None:
-    """Have everything that is lowered from now on carry source lines and arrays' names."""
+    """Give everything that is lowered from now on its source lines and arrays' names."""
     from numba.cuda import debuginfo, lowering
 
     lowered: list[tuple[Any, Any]] = []
@@ -58,7 +58,7 @@ def name_accesses(replace: _Replace) -> None:
 
 
 def _check_indices(replace: _Replace, lowered: list[tuple[Any, Any]]) -> None:
-    """Have indices checked wherever an item's address is computed; what is outside is noted, and named."""
+    """Have indices checked wherever an item's address is computed; accesses outside are noted, with names."""
     from numba.cuda import cgutils
 
     def item_pointer(context: Any, builder: Any, kind: Any, array: Any, indices: Any, **how: Any) -> Any:
@@ -82,7 +82,7 @@ def _check_indices(replace: _Replace, lowered: list[tuple[Any, Any]]) -> None:
 def _tell_item(
     builder: Any, kind: Any, array: Any, indices: Any, at: Any, wraparound: bool = False, **how: Any
 ) -> None:
-    """Call what notes the item that is at an address, if its indices are of 64 bits."""
+    """Call the function that notes which item is at an address, if its indices are of 64 bits."""
     from numba.cuda import cgutils
 
     ir = cgutils.ir
@@ -111,7 +111,7 @@ def _described(lower: Any, inst: Any) -> tuple[str, Any, str | None]:
 
 
 def _note_outside(builder: Any, index: Any, size: Any, below: Any) -> None:
-    """Call what notes an index as the user gave it: one that is still negative was counted from the end."""
+    """Call the function that notes an index as the user gave it: one that is still negative counted from the end."""
     from numba.cuda import cgutils
 
     ir = cgutils.ir

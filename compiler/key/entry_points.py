@@ -1,7 +1,7 @@
 """Installed extensions: what numba loads by itself, through entry points, before it first compiles.
 
-They are part of every job's key whether or not they are loaded already: a process that only looks a kernel up, and so
-imports neither numba nor them, asks for what a process that compiles would make. Found by reading small files.
+They are part of every job's key, whether or not they are loaded already: a process that only looks a kernel up imports
+neither numba nor them, and must ask for what a compiling process would make. They are found by reading small files.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _WORKING_COPY = rb'"editable"\s*:\s*true'
 
 _Installed: TypeAlias = tuple[tuple[str, str, str], ...]
 
-# Behind the digest of an installation whose files are somebody's working copy.
+# Follows the digest of an installation whose files are somebody's working copy.
 _EDITABLE = " editable"
-# What was found when they were loaded, which is what counts from then on; empty before that.
+# What was found when they were loaded, which counts from then on; empty before that.
 _loaded: list[_Installed] = []
 
 
@@ -49,7 +49,7 @@ def installed_extensions(
 
 
 def current_extensions() -> _Installed:
-    """Return what is loaded; before that, what would be."""
+    """Return the extensions that are loaded or, before that, would be."""
     return _loaded[0] if _loaded else _looked_up(import_path())
 
 
@@ -98,7 +98,7 @@ def _first_of_each_name(described: Iterable[tuple[str, list[str]]]) -> dict[tupl
 
 def _extensions_in(path: str) -> list[str]:
     """Return "module:function" of each entry that numba loads, in the order of the groups."""
-    if not os.access(path, os.F_OK):  # as of most: to look costs a third of trying to open
+    if not os.access(path, os.F_OK):  # most have none: looking costs a third of trying to open
         return []
     data = _read(path)
     if b"_extensions" not in data:

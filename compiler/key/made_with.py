@@ -1,8 +1,8 @@
 """What installed code was given when it registered something, which distinguishes a library's registrations.
 
 `make_reduce(op, shape)` registers an overload whose closure holds op and shape, at any depth of the library's own
-functions, classes and objects. Those count by what they are. Of what is an attribute of the library's modules, which
-one it is counts, by its name; its state does not, nor do locks, counters, and tables that the library's code writes to.
+functions, classes and objects. Such values count. An attribute of one of the library's modules counts by its name and
+not by its state. Locks, counters, and tables that the library's code writes to do not count.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def held_by(*sources: object) -> list[_Named]:
 
 
 def settled_text(value: object) -> str | None:
-    """Return the text of a value that stays what it is, None of others.
+    """Return the text of a value that stays what it is; None for others.
 
     That is a number, a text, an attribute of installed code by its name, a function or class of installed code, a
     member of such an enum. Code counts by its name, as its distribution tells what is in it.
@@ -74,7 +74,7 @@ def settled_text(value: object) -> str | None:
 
 
 def is_of_no_matter(kind: type) -> bool:
-    """Return whether objects of a class say nothing about code: who waits, what is open, how far something counted."""
+    """Return whether objects of a class say nothing about code: locks, open files, counters."""
     return kind.__module__ in _OF_NO_MATTER or kind in (itertools.count, io.FileIO, io.BufferedRandom, io.TextIOWrapper)
 
 
@@ -148,7 +148,7 @@ def _held_by(function: FunctionType) -> Iterator[_Named]:
     yield from (function.__kwdefaults__ or {}).items()
 
 
-# Of code, which many functions may share: a library that registers in a loop makes each with the same.
+# By code, which many functions may share: a library that registers in a loop makes all with the same code.
 _written: CodeTable[frozenset[str]] = CodeTable()
 
 
@@ -201,7 +201,7 @@ def is_a_librarys_object(value: object) -> bool:
 
 
 def is_made(found: FunctionType | type) -> bool:
-    """Return whether a function or class is not the one that its module has by that name: a call made it."""
+    """Return whether a call made a function or class: its module has another under that name, or none."""
     value: object = sys.modules.get(found.__module__)
     for name in found.__qualname__.split("."):
         value = getattr(value, "__dict__", {}).get(name)
@@ -223,7 +223,7 @@ def _is_known(found: FunctionType | type) -> bool:
 
 
 def _attribute_of(value: object) -> InstalledObject | None:
-    """Return what a value is of a module of installed code, which makes it that library's own; None for others."""
+    """Return which attribute of an installed module a value is, which makes it that library's own; None for others."""
     owner = type(value)
     if isinstance(value, type | FunctionType | tuple | enum.Enum):
         return None

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from gridjit.compiler.key.extensions import numbered
 from gridjit.compiler.key.put.as_written import not_as_written
+from gridjit.compiler.key.put.change_texts import function_text, put_text
 from gridjit.compiler.key.put.own import (
     counts,
     is_numbas_own,
@@ -24,7 +25,6 @@ from gridjit.compiler.key.put.own import (
     sorted_out,
     with_other_code,
 )
-from gridjit.compiler.key.put.told import function_text, put_text
 from gridjit.compiler.key.source.libraries import home_of, is_numbas
 from gridjit.compiler.key.source.objects import MISSING
 from gridjit.compiler.key.source.opaque import of_kind
@@ -46,20 +46,20 @@ def put_in_numba() -> tuple[Fields, tuple[str, ...]]:
             collecting_rarely(numba.look)  # it makes ten thousand objects, none of which is garbage
             found: tuple[Fields, tuple[str, ...]] = numba.told()
         except BaseException:
-            begin_anew()  # what was only half looked at
+            begin_anew()  # the look was interrupted
             raise
     return found
 
 
 class _Numba:
-    """What of numba is not numba's own.
+    """Everything in numba's modules that is not numba's own.
 
     A name is compared with what it stood for when its owner was first looked at, a function with what it was then.
     """
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
-        # How much of the survey was looked at: owners, changes of theirs, of functions, and of cells.
+        # How much of the survey was looked at: owners, and changes of owners, functions and cells.
         self._seen, self._changes, self._function_changes, self._cell_changes = 0, 0, 0, 0
         # What the names of each owner stood for at the last look.
         self._last: list[dict[str, object]] = []
@@ -69,7 +69,7 @@ class _Numba:
         # changed since.
         self._foreign: dict[FunctionType, None] = {}
         self._changed: dict[FunctionType, None] = {}
-        # Cells of closures that hold another thing than numba's function, each with the function whose closure it is.
+        # Cells of closures that no longer hold numba's function, each with the function that the closure is of.
         self._cells: dict[int, FunctionType] = {}
         # The functions that were looked at.
         self._met: set[FunctionType] = set()
@@ -112,7 +112,7 @@ class _Numba:
             yield label, function_text(label, function)
 
     def _called(self, value: object) -> tuple[str, ...]:
-        """Return the names that numba has for something of its own, one of which is enough to tell it."""
+        """Return the names that numba has for something of its own; one is enough to tell it."""
         found = (
             f"{self.survey.path(index)}.{name}"
             for index, names in enumerate(self.survey.first_names)
@@ -211,7 +211,7 @@ def _is_a_programs(value: object, module: ModuleType) -> bool:
 
 
 def _is_own(value: object, first: object) -> bool:
-    """Return whether a name that stood for a function or class of numba's stands for another, or for one of C's."""
+    """Return whether a name of one of numba's functions or classes now stands for another one, or for C code."""
     is_code = _is_numbas(value) or type(value) is BuiltinFunctionType
     return is_code and _is_numbas(first) and not _is_gridjits(value)
 
@@ -221,7 +221,7 @@ def _is_numbas(value: object) -> bool:
 
 
 def _is_gridjits(value: object) -> bool:
-    """Return whether a class is gridjit's, in place of numba's and under its name: its functions tell."""
+    """Return whether a class is gridjit's, put in place of numba's under its name; its functions tell."""
     held = [part for one in vars(value).values() for part in parts_of(one)] if of_kind(value, type) else ()
     return any(type(part) is FunctionType and home_of(part).startswith("gridjit.") for part in held)
 

@@ -1,11 +1,11 @@
 """collecting: Python's garbage collector runs rarely while a kernel is compiled.
 
-A compile makes some hundred thousand objects, most of which live until it ends. By Python's own setting, the collector
-goes through them each time there are a few hundred more, a sixth of the time that a compile takes. What a program sets
-itself stays: a collector that is off, a higher threshold, and one that is set while a kernel is compiled.
+A compile makes some hundred thousand objects, and most of them live until it ends. By default, Python's collector goes
+through them each time a few hundred have been added, which takes a sixth of a compile's time. What a program sets
+itself stays: a collector that is off, a higher threshold, or a threshold that is set while a kernel is compiled.
 
-What numba-cuda makes once, before the first compile, stays as long as the process. The collector counts it among the
-old objects at once, where it would otherwise go through all of it three times on its way there.
+What numba-cuda makes once, before the first compile, lives as long as the process. It is put among the old objects at
+once; the collector would otherwise go through all of it three times before it counts as old.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 # How many objects a compile may make before the collector looks at them: a number that nobody else sets.
 RARELY = 100_003
-# While that is made which stays: more than are made then.
+# The same while numba-cuda is imported: more objects than that makes.
 HARDLY_EVER = 10_000_019
 # A program's gc.freeze() takes more objects than this; Python 3.12 itself takes a few hundred when it starts.
 FROZEN_BY_PROGRAMS = 1000

@@ -1,9 +1,9 @@
-"""Stamps: a number for each of many dictionaries, functions or cells, another once it was changed; read all at once.
+"""Stamps: numbers that tell which of many dictionaries, functions or cells have changed. All are read at once.
 
-Until 3.12, CPython gives a dictionary a new version with each change; a function's code, its defaults and the contents
-of a closure have addresses of their own. All of these are in the objects' memory. Reading the numbers of thousands of
-objects from there takes microseconds; comparing their contents takes milliseconds. First a test shows whether they are
-where they are expected; if not, stamps are not used.
+Until 3.12, CPython gives a dictionary a new version with each change. A function's code, its defaults and what a
+closure holds have addresses. All these numbers are in the objects' memory. To read those of thousands of objects takes
+microseconds; to compare the objects' contents takes milliseconds. A test first finds out whether the numbers are where
+they are expected. If they are not, stamps are not used.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _WORD = 8
 
 
 class Stamps:
-    """The stamps of some objects, which have to stay alive. words: where an object has its numbers, in words."""
+    """The stamps of some objects, which have to stay alive. words: where in an object its numbers are, in words."""
 
     def __init__(self, objects: Sequence[object], *words: int) -> None:
-        # Seen once: the addresses of objects that stay.
+        # Read once: the objects stay where they are.
         heads = numpy.fromiter(map(id, objects), dtype=numpy.uint64, count=len(objects)) // _WORD
         places = (heads[:, None] + numpy.array(words, dtype=numpy.uint64)).ravel()
         start = int(places.min()) if len(objects) else 0
@@ -43,18 +43,18 @@ class Stamps:
         return numpy.empty(0, numpy.uint64) if self._memory is None else self._memory.take(self._indices)
 
     def changed(self, now: Any) -> list[int]:
-        """Return the indices of the objects that are not known to be as they were settled; of all at first."""
+        """Return the indices of the objects that may have changed since they were settled; of all objects at first."""
         if self._settled is None:
             return list(range(len(now) // self._each))
         found: list[int] = numpy.flatnonzero(now != self._settled).tolist()
         return [*dict.fromkeys(index // self._each for index in found)]
 
     def settle(self, now: Any) -> None:
-        """Note that the objects with these stamps are as they should be."""
+        """Note that the objects are as they should be now that they have these stamps."""
         self._settled = now
 
     def settle_as(self, before: Stamps | None, now: Any) -> None:
-        """Note the same for those that these are of and before is not; the others are as they were settled there."""
+        """Note the same for objects that `before` does not have; those that it has stay settled as they are there."""
         known = now[:0] if before is None else before._settled
         self._settled = None if known is None else numpy.concatenate((known, now[len(known) :]))
 
@@ -88,8 +88,8 @@ def _gathered(heads: Any, word: Any) -> Any:
 def set_since_made(functions: Sequence[FunctionType]) -> list[FunctionType] | None:
     """Return the functions whose code or defaults may have been set since `def` made them; None if nothing tells.
 
-    From Python 3.12 on, `def` gives a function the version of its code, and whoever sets its code or its defaults takes
-    that away. One that was made in another way has none, or a version of its own.
+    From Python 3.12 on, `def` gives a function the version of its code, and setting its code or its defaults takes that
+    version away. A function that was made in another way has no version, or one of its own.
     """
     if (halves := _halves_of_versions()) is None:
         return None
@@ -107,7 +107,7 @@ def _half(words: Any, half: int) -> Any:
 
 @functools.cache
 def _halves_of_versions() -> tuple[int, int] | None:
-    """Return in which half words a function and its code have their versions; None if they are not found."""
+    """Return where a function and its code have their versions, in halves of words; None if they are not found."""
     if not _is_cpython() or sys.version_info < (3, 12):
         return None
     names: dict[str, Any] = {}
@@ -180,7 +180,7 @@ def _changes(tried: dict[str, object], change: Any) -> bool:
 
 @functools.cache
 def _place_of(name: str, kind: type = FunctionType) -> int | None:
-    """Return in which word a function, or its code, has an attribute, None if it is not found."""
+    """Return in which word a function, or its code, has an attribute; None if it is not found."""
     if not _is_cpython():
         return None
     functions = [_tried(number) for number in (1000, 2000)]
@@ -190,7 +190,7 @@ def _place_of(name: str, kind: type = FunctionType) -> int | None:
 
 
 def _tried(number: int) -> FunctionType:
-    """Return a new function that has all that functions may have, of a code and a namespace of its own."""
+    """Return a new function with everything that functions may have, and with its own code and namespace."""
 
     def function(one: object = (number,), *, two: object = (number,)) -> object:
         return number, one, two
@@ -203,7 +203,7 @@ def _tried(number: int) -> FunctionType:
 
 @functools.cache
 def _has_contents() -> bool:
-    """Return whether a cell's content is where it is expected, and an empty one has none there."""
+    """Return whether a cell's content is where it is expected, and nothing is there in an empty cell."""
     if not _is_cpython():
         return False
     tried = [CellType(object()), CellType([])]

@@ -1,7 +1,7 @@
 """survey: numba's and llvmlite's modules, classes and functions as they stand, looked at once for all who ask.
 
-There are thousands, so a process goes through them once. A later look compares only what has changed since, and those
-who follow the survey are told of that alone.
+There are thousands, so a process goes through them once. A later look compares only what may have changed since then,
+and tells those who follow the survey of changes only.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from gridjit.compiler.process.stamps import Stamps, of_attributes, of_cells, of_
 from gridjit.compiler.process.watched import Watched, same_items
 from gridjit.forking import lock
 
-# Whose modules they are.
+# How the names of their modules begin.
 FRONT_END = ("numba.", "llvmlite.")
-# What can be changed in a function, all but what its closure's cells hold.
+# What can be changed in a function, besides what its closure's cells hold.
 CHANGEABLE = ("__code__", "__defaults__", "__kwdefaults__")
 Parts: TypeAlias = "tuple[Any, Any, Any]"
 changeable: Callable[[FunctionType], Parts] = operator.attrgetter(*CHANGEABLE)
@@ -35,15 +35,15 @@ class Owner(NamedTuple):
 
 
 class Survey:
-    """All that was found, in the order it was found in, and what each owner's names stood for at the last look.
+    """All that was found, in the order in which it was found, and what each owner's names stood for at the last look.
 
-    homes: the name of the module that each owner is, or is of. modules: all that have the front end's names.
-    fresh: what names were found to stand for, the classes of that, and which of it are classes of other modules, until
-    that is taken away.
-    changed_owners, changed_functions, changed_cells: the indices of what a look found changed, one after the other.
+    homes: for each owner, the name of its module; a module is its own. modules: all whose names are the front end's.
+    fresh: values that names were found to stand for, with their classes, and those of the values that are classes of
+    other modules; a follower takes them away.
+    changed_owners, changed_functions, changed_cells: the indices of what looks found changed, in that order.
     first_names, first_parts, first_contents: what each owner, function and cell of a closure had when it was first
-    looked at, perhaps by a survey that was interrupted, which this one stands in for.
-    moved: how often another module was found under the name of one that is known.
+    looked at, perhaps by an interrupted survey that this one replaces.
+    moved: how often another module was found under the name of a known one.
     notes: what those who follow the survey keep with it.
     """
 
@@ -64,13 +64,13 @@ class Survey:
         self._classes: set[type] = set()
         self._functions: Watched[FunctionType] = Watched(changeable, is_unchanged, _of_functions)
         self._known: dict[FunctionType, None] = {}
-        # What functions take by keyword only, which may change in its place, and the index of each one's function.
+        # Defaults of keyword-only parameters: dictionaries that may change in place, each with its function's index.
         self._keywords: Watched[dict[str, Any]] = Watched(dict, same_items, of_dictionaries)
         self._of_keywords: list[int] = []
         # What functions' closures hold, and each one's function.
         self._cells: Watched[CellType] = Watched(_content, _same_content, of_cells)
         self.of_cells: list[FunctionType] = []
-        # What an older survey knows, by the identity of dictionaries, functions and cells, which are kept alive here.
+        # What the interrupted survey knew of dictionaries, functions and cells, by identity; they are kept alive here.
         self._older: dict[int, tuple[object, Any]] = {} if older is None else {**older._older, **older._all_first()}
 
     @property
@@ -85,7 +85,7 @@ class Survey:
 
     @property
     def functions(self) -> Sequence[FunctionType]:
-        """The functions that were asked to be watched."""
+        """The functions that are watched because somebody asked for it."""
         return self._functions.objects
 
     @property
@@ -95,11 +95,11 @@ class Survey:
 
     @property
     def contents(self) -> Sequence[object]:
-        """What each cell of these functions' closures held at the last look; of_cells: its function."""
+        """What each cell of these functions' closures held at the last look; of_cells has the cells' functions."""
         return self._cells.then
 
     def look(self, replaced: Iterable[Mapping[str, Any]] = ()) -> None:
-        """Bring all of it up to date. replaced: names with what they stood for before a compile that is under way."""
+        """Bring all of it up to date. replaced: what names stood for before a compile under way replaced that."""
         for at, then in self._keywords.news():
             index = self._of_keywords[at]
             if self.first_parts[index][2] is self._keywords.objects[at]:
@@ -156,7 +156,7 @@ class Survey:
     def _firsts(
         self, new: Sequence[Any], now: Sequence[Any], changed: list[int], start: int, same: Callable[[Any, Any], bool]
     ) -> Sequence[Any]:
-        """Return what new objects had at first, having noted the indices of those that have something else now."""
+        """Return what new objects had at first; add the indices of those that have something else now to `changed`."""
         if not self._older:
             return now
         firsts = [self._older.get(id(one), (one, then))[1] for one, then in zip(new, now, strict=True)]
@@ -189,7 +189,7 @@ class Survey:
             found, homes = self._new_classes(self.names[start:], are_new=True)
 
     def _new_classes(self, names: Iterable[dict[str, Any]], *, are_new: bool = False) -> tuple[list[Owner], list[str]]:
-        """Return the classes of these modules that names stand for and that are not known yet, each with its module.
+        """Return the classes that names stand for, are of these modules, and are not known yet, each with its module.
 
         are_new: whether the names are of new owners, so that what they stand for is fresh.
         """
@@ -201,7 +201,7 @@ class Survey:
         if are_new:
             self.fresh.append((values, kinds, [cls for cls in met if cls not in self._classes and cls not in found]))
         self._classes.update(found)
-        # A class shows the dictionary of its names through a proxy, which refers to that alone.
+        # A class shows the dictionary of its names through a proxy, which refers to nothing but that dictionary.
         return [*map(Owner, found, gc.get_referents(*map(vars, found)))], [*found.values()]
 
     def _is_home(self, module: object) -> bool:
@@ -256,12 +256,12 @@ def _of_functions(functions: Sequence[FunctionType]) -> Stamps | None:
 
 
 def the_survey() -> Survey:
-    """Return the survey of this process, not brought up to date; whoever asks holds `surveying`."""
+    """Return this process's survey as the last look left it; the caller holds `surveying`."""
     return _one[0]
 
 
 def begin_anew() -> Survey:
-    """Return a survey in place of one that was interrupted; it knows what that one found at first, and looks anew."""
+    """Return a new survey in place of an interrupted one: it knows what that one found at first, and looks anew."""
     _one[0] = Survey(_one[0])
     return _one[0]
 

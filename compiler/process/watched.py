@@ -1,4 +1,4 @@
-"""Watched: objects that may change at any time, compared with what they were as rarely as can be."""
+"""Watched: objects that may change at any time, compared with what they were only where stamps do not tell."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ One = TypeVar("One")
 class Watched(Generic[One]):
     """Objects, and what each was when it was added.
 
-    look: returns what is compared of an object; same: whether it is that still; stamps_of: returns what tells at once
-    which objects may have changed, None if nothing does.
+    look: returns what is compared of an object. same: whether an object still has what look returned. stamps_of:
+    returns the objects' stamps, which tell at once which of them may have changed; None if there are none.
     """
 
     def __init__(
@@ -34,13 +34,14 @@ class Watched(Generic[One]):
         start = len(self.objects)
         self.objects.extend(found)
         before, self._stamps = self._stamps, self._stamps_of(self.objects)
-        now = None if self._stamps is None else self._stamps.read()  # before a look: what changes meanwhile is compared
+        # Read before the look: an object that changes meanwhile is compared next time.
+        now = None if self._stamps is None else self._stamps.read()
         self.then.extend(map(self._look, self.objects[start:]))
         if self._stamps is not None:
             self._stamps.settle_as(before, now)
 
     def hold(self) -> bool:
-        """Return whether all are what they were; of those that were compared before, only changed ones are."""
+        """Return whether all are what they were. Where there are stamps, only what they say has changed is compared."""
         if self._stamps is None:
             return all(map(self._same, self.objects, self.then))
         now = self._stamps.read()
@@ -50,7 +51,7 @@ class Watched(Generic[One]):
         return True
 
     def news(self) -> list[tuple[int, Any]]:
-        """Return the index of each that is not what it was, with that; what it is now is compared from then on."""
+        """Return the index of each object that has changed, with what it was; what it is now is its new state."""
         now = None if self._stamps is None else self._stamps.read()
         candidates = range(len(self.objects)) if self._stamps is None else self._stamps.changed(now)
         found = [index for index in candidates if not self._same(self.objects[index], self.then[index])]

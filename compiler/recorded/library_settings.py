@@ -96,7 +96,7 @@ def is_users(value: object) -> bool:
 
 
 def declaration_of(module: str) -> object:
-    """Return what a package has under the name of the function that declares its settings; None if nothing."""
+    """Return what a package has under the name of the function that declares its settings; None if it has nothing."""
     return getattr(sys.modules.get(module), "__dict__", {}).get(DECLARED[:-2])
 
 

@@ -46,7 +46,7 @@ class LibraryWatch:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        # While other threads run, it cannot be told who registered what, so all of it counts.
+        # While other threads run, nobody can tell which thread registered what, so all of it counts.
         if self._alone and _alone():
             before = {(one.kind, one.sources[0]) for one in self._registered}
             with phase("dependencies"):

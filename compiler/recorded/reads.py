@@ -27,7 +27,7 @@ from gridjit.interrupts import let_through
 
 # What the walk over the job's source saw: (id of a namespace or a cell, name) -> the value, and its text in the key.
 _Known = Mapping[tuple[int, str], tuple[object, str]]
-# How deep in containers modules and functions are looked for.
+# How deep containers are searched for modules and functions.
 _DEPTH = 4
 _MOST_ITEMS = 1000
 
@@ -73,7 +73,7 @@ class Reads:
             self._stray.add(function)
 
     def settle_functions(self, covered: Callable[[], Iterable[FunctionType]]) -> None:
-        """Record the compiled functions that neither the kernel leads to nor a key covers.
+        """Record the compiled functions that the kernel does not lead to and no key covers.
 
         covered: returns those which the keys and dependencies of extensions cover.
         """
@@ -126,7 +126,7 @@ class Reads:
         return self._attributes[key] if key in self._attributes else getattr(owner, name, MISSING)
 
     def take_attribute_as(self, owner: Any, name: str, value: object) -> None:
-        """Record that an attribute was taken with that value; who asks for it later in this compile gets the same."""
+        """Record that an attribute was taken with that value; later requests in this compile get the same value."""
         self._attributes.setdefault((id(owner), name), value)
         self._alive += (owner, value)
         self._take_of(owner, name, value)
@@ -223,7 +223,7 @@ class Reads:
 def taken_text(value: object, *, lines: bool = False) -> str:
     """Return a text that is equal for values that make the same code; raises OpaqueValue.
 
-    For a function it says what its own code and defaults are; what that code takes is recorded by itself.
+    For a function, it tells its own code and defaults; what that code takes is recorded separately.
     """
     if value is MISSING:
         return "undefined"
@@ -269,7 +269,7 @@ def _function(value: object) -> FunctionType | None:
         return None
     try:
         return function_of(value)
-    except Exception as error:  # looking at a value runs code of its class
+    except Exception as error:  # to look at a value may run code of its class
         let_through(error)
         return None
 

@@ -1,8 +1,6 @@
-"""Launch arguments: which type each has for the compiler, and which parameters it becomes. One file for each kind.
+"""Launch arguments: which type each has for the compiler, and which parameters it becomes. One file for each kind."""
 
-NumPy's arrays and numbers are loaded at once; a value of another type loads every kind (lookup.py, all_kinds.py).
-"""
-
+# It finds the kinds. NumPy's arrays and numbers are loaded with it; a value of another type loads every kind.
 from gridjit.runtime.args import lookup
 
 __all__ = ["lookup"]

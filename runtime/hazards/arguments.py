@@ -1,4 +1,4 @@
-"""arguments: which of a launch's arguments are arrays, where in its parameters, and which of them it may write.
+"""arguments: which of a launch's arguments are arrays, where they are in its parameters, which it may write.
 
 A kernel may write to each array that its code is not proven to leave unchanged. The proof is made once for each
 specialization, from code that the front end generates again. Arguments of read-only types are not written.
@@ -57,7 +57,7 @@ def arrays_of(kernel: Kernel, ready: Ready) -> tuple[Passed, ...]:
 
 
 class Quick(NamedTuple):
-    """What is known of a launch with own arrays: for each, its number, its name, and whether it may be written.
+    """What is known of a launch with gridjit's arrays: for each, its number, its name, whether it may be written.
 
     launcher: whose launch it is, by a weak reference: a launcher keeps its stream. found: what is launched.
     """
@@ -69,7 +69,7 @@ class Quick(NamedTuple):
 
 
 def kinds_in_place(args: tuple[Any, ...]) -> list[Any] | None:
-    """Return what tells the kinds of arguments apart; None unless all are own arrays and numbers."""
+    """Return what tells the kinds of arguments apart; None unless all are gridjit's arrays and numbers."""
     kinds: list[Any] = []
     for arg in args:
         kind = type(arg)
@@ -83,7 +83,7 @@ def kinds_in_place(args: tuple[Any, ...]) -> list[Any] | None:
 
 
 def arguments_of(kernel: Kernel, arrays: Sequence[Passed]) -> tuple[tuple[int, str, bool], ...]:
-    """Return the arrays among a kernel's parameters where none is in a tuple."""
+    """Return the arrays among the parameters of a kernel that takes none in a tuple."""
     numbers = {name: number for number, name in enumerate(kernel.parameter_names)}
     return tuple((numbers[one.name], one.name, one.writes) for one in arrays)
 
@@ -124,6 +124,6 @@ def _written(kernel: Kernel, ready: Ready, paths: Sequence[str]) -> frozenset[st
         form = kernel.form_of(found)
         view = ConfigView(found.config, None, form, found.artifact.effects.sharedmem)
         return written_arguments(form.job_for(found.signature, found.target), view, paths)
-    except Exception as error:  # whatever keeps it from being compiled again: the launch is not about that
+    except Exception as error:  # whatever keeps the kernel from being compiled again is not an error of this launch
         let_through(error)
         return frozenset(paths)

@@ -24,7 +24,7 @@ from gridjit.runtime.streams import LEGACY, Timeline, stream_handle
 
 
 class _Own(threading.local):
-    """What the calling thread does. quiet: nothing is learned of its waits."""
+    """The calling thread. quiet: its waits tell nothing."""
 
     quiet = False
 
@@ -68,7 +68,7 @@ def begin(store: Callable[[], Store]) -> None:
 
 
 def end() -> None:
-    """Check no more: launchers that live on are known to nobody."""
+    """Check no longer, and forget launchers that live on."""
     for watcher in watchers:
         if isinstance(watcher, AttachedChecker):
             watcher.begin()
@@ -101,7 +101,7 @@ def attach_to_timeline(checker: Checker, timeline: Any) -> None:
         _replace(timeline, name, called)
 
     def waiting(name: str, what: Callable[..., Clock], *, asks: bool = False) -> None:
-        """What is done by then is known before the wait; that it is, when the wait is over. asks: it does not wait."""
+        """Learn, once a wait is over, that what was given before it is done. asks: the call asks and does not wait."""
         call = getattr(timeline, name)
 
         @functools.wraps(call)
@@ -113,7 +113,7 @@ def attach_to_timeline(checker: Checker, timeline: Any) -> None:
                 result = call(*given)
             except DeviceError:  # it cannot be waited for, so nobody did
                 raise
-            except Exception:  # a kernel failed: that is known at its end
+            except Exception:  # a kernel failed, so its stream's work has ended
                 if not asks:
                     checker.seen(clock)
                 raise
@@ -216,7 +216,7 @@ def attach_to_space(checker: Checker, space: Any) -> None:
 
 
 def _quietly(call: Callable[..., None], *given: Any) -> None:
-    """Call, and learn nothing of waits within: the host waits for copies for which a GPU does not."""
+    """Make a call whose waits tell nothing: the host waits for some copies that a GPU does not wait for."""
     before, _own.quiet = _own.quiet, True
     try:
         call(*given)
@@ -225,5 +225,5 @@ def _quietly(call: Callable[..., None], *given: Any) -> None:
 
 
 def _is_awaited(space: Any, values: Array, handle: int) -> bool:
-    """Return whether a copy into a host array is there on return: unless it is page-locked, in a stream."""
+    """Return whether a copy into a host array is done on return: always, but in a stream into page-locked memory."""
     return handle <= LEGACY or space.device is None or not space.whereabouts(address_of(values)).on_device

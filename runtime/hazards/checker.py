@@ -37,12 +37,12 @@ Used: TypeAlias = "tuple[UsedMemory | None, str, bool]"
 # A stream: its timeline's id, its handle, and the thread of a thread's own default stream.
 _Key = tuple[int, int, int]
 _numbers = itertools.count(1)
-# Specializations whose arguments are known, before they are looked at anew.
+# The most specializations whose arguments are remembered.
 _MOST = 4096
 
 
 class _Threads(threading.local):
-    """The calling thread's number; those of the interpreter are given again to threads that begin later."""
+    """The calling thread's number, given once; the interpreter reuses its numbers for later threads."""
 
     def __init__(self) -> None:
         self.number = next(_numbers)
@@ -56,7 +56,7 @@ class Checker:
 
     def __init__(self) -> None:
         self._lock = lock()
-        # What ends may end at any moment, in the middle of anything here: it is seen to before the next work.
+        # Streams, events and memory may end at any moment, even within a method here. This waits for the next work.
         self.ended: deque[Callable[[], None]] = deque()
         self._known: dict[int, tuple[Specialization, tuple[Passed, ...]]] = {}
         self.clocks = Clocks()
@@ -65,7 +65,7 @@ class Checker:
         in_child(self.begin)
 
     def begin(self) -> None:
-        """Know nothing: in a forked child, all streams are idle."""
+        """Forget everything: in a forked child, all streams are idle."""
         self.ended.clear()
         self._quick.clear()
         self.clocks.disturb_all()
@@ -78,14 +78,14 @@ class Checker:
     # -- work --------------------------------------------------------------------------------------------------------
 
     def launch(self, launcher: Launcher, ready: Ready, packed: bytes, args: tuple[Any, ...]) -> None:
-        """Note a launch with these parameters; raises HazardError instead."""
+        """Note a launch with these parameters, or raise HazardError."""
         timeline, handle = ready.loaded.device.timeline, stream_handle(launcher.stream)
         arrays = self._arrays(launcher, ready)
         kinds = kinds_in_place(args)
         key = None if kinds is None else (id(launcher), *kinds)
         known = None if key is None else self._quick.get(key)
         if known is None or known.found is not ready.found or known.launcher() is not launcher:
-            launcher.repeats = None  # of another specialization, maybe
+            launcher.repeats = None  # they may be of another specialization
             if key is not None:
                 places = arguments_of(launcher.kernel, arrays)
                 self._quick[key] = Quick(weakref.ref(launcher), ready.found, timeline, places)
@@ -96,7 +96,7 @@ class Checker:
             self._give(timeline, work, [self._used(one, packed) for one in arrays])
 
     def knows(self, launcher: Launcher, args: tuple[Any, ...]) -> bool:
-        """Note a launch of own arrays and numbers, of kinds that were launched before; else return False."""
+        """Note a launch with gridjit's arrays and numbers, of kinds launched before; return False for others."""
         kinds = None if attention.chosen() else kinds_in_place(args)
         quick = None if kinds is None else self._quick.get((id(launcher), *kinds))
         if quick is None or quick.launcher() is not launcher:
@@ -108,7 +108,7 @@ class Checker:
             with section(), self._lock:
                 used = [(piece(args[at]._parameters), name, writes) for at, name, writes in quick.arrays]
                 line = self._give(quick.timeline, work, used)
-                if handle != PER_THREAD:  # it is another's in another thread
+                if handle != PER_THREAD:  # in another thread, this handle is another stream
                     uses = zip(quick.arrays, used, strict=True)
                     noted = {at: (p, name, w) for (at, *_), (p, name, w) in uses if p is not None}
                     if len(noted) == len(used):
@@ -117,14 +117,14 @@ class Checker:
         return True
 
     def _know_arrays(self, args: tuple[Any, ...], noted: dict[int, NotedUse]) -> None:
-        """Know memory by the arrays that a launch was given. Code may use those of another type in another way."""
+        """Have memory known by a launch's arrays. Code may use an array of another type in another way."""
         for at, (piece, *_) in noted.items():
             array = args[at]
             if piece.kind is not array._kind:
                 if piece.kind is not None:
                     self.clocks.disturb_all()
                 piece.kind = array._kind
-            piece.key = array._parameters  # equal bytes
+            piece.key = array._parameters  # equal bytes, now the same object
 
     def _repeats(self, launcher: Launcher, line: Line, timeline: Timeline) -> Repeats:
         """Return what knows a launcher's last launches, all of them in one line."""
@@ -134,7 +134,7 @@ class Checker:
         unnamed = type(launcher.stream) is int and not launcher.stream
 
         def note(repeat: Repeat) -> bool:
-            """Note a launch that is in order; False if it is not known to be given to this line."""
+            """Note a launch that is in order; return False if it may not be given to this line."""
             if self._is_recorded(timeline, line.handle):
                 return False
             with section(), self._lock:
@@ -153,7 +153,7 @@ class Checker:
         self.seen(self.of_stream(ready.loaded.device.timeline, stream_handle(launcher.stream)))
 
     def copy(self, timeline: Timeline, stream: int, what: str, written: Any, read: Any = None) -> None:
-        """Note a copy or a fill between arrays of NumPy's, or ghosts; raises HazardError instead."""
+        """Note a copy or a fill between arrays of NumPy's, or ghosts; or raise HazardError."""
         if self._is_recorded(timeline, stream):
             return
         work = Work(what, stream, here())
@@ -205,7 +205,7 @@ class Checker:
         return line
 
     def _disturb(self, number: int, piece: UsedMemory, writes: bool) -> None:
-        """Have launches in other lines looked at again that this line's use of memory must come before or after."""
+        """Have other lines' launches checked again if this line's use of memory must be ordered with theirs."""
         for known in (piece, *piece.others):
             if known.write is not None and known.write.number != number:
                 self.clocks.disturb(known.write.number)
@@ -223,7 +223,7 @@ class Checker:
     def _check_all(self, line: Line, work: Work, used: Sequence[Used]) -> None:
         for piece, name, writes in used:
             if piece is not None:
-                # This is most of what a launch costs: what the stream itself wrote last is not looked at any further.
+                # This loop is most of a launch's cost: memory that the stream itself wrote last is not checked further.
                 if (last := piece.write) is None or last.number != line.number or piece.reads:
                     self._check(line, work, piece, name, writes)
                 for known in piece.others:
@@ -239,7 +239,7 @@ class Checker:
                     raise hazard(work, name, piece, read, writes=True, wrote=False)
 
     def _is_recorded(self, timeline: Timeline, handle: int) -> bool:
-        """Return whether a stream's work is not done, but recorded: it is the graph that orders it."""
+        """Return whether a stream's work is recorded, not done: then a graph orders it."""
         if recorders and recorder_of(timeline, handle) is not None:
             return True
         return handle > PER_THREAD and timeline.capturing(handle)
@@ -250,7 +250,7 @@ class Checker:
     # -- memory ------------------------------------------------------------------------------------------------------
 
     def allocated(self, timeline: Timeline, stream: int, address: int, size: int) -> None:
-        """Note new memory: what was there before is over. In a stream that is named, it is for what comes later."""
+        """Note new memory: uses of what was there are over. If a stream is named, only its later work may use it."""
         with section(), self._lock:
             self._see_to_ends()
             self.ranges.forget(address, address + size)
@@ -292,7 +292,7 @@ class Checker:
         self.clocks.forget_all_but(numbers, [*(line.clock for line in lines), *ended, *self._events.values()])
 
     def see_to_ends(self) -> None:
-        """See to what ended, which nothing that is known may outlive."""
+        """Forget what has ended, before anything else is noted."""
         with section(), self._lock:
             self._see_to_ends()
 
@@ -310,17 +310,17 @@ class Checker:
         self.ended.append(end)
 
     def begins_graph(self, timeline: Timeline, stream: int) -> None:
-        """Note that a stream's work is recorded from now on: launches in it are not done, so they are looked at."""
+        """Note that a stream's work is recorded from now on: its launches are not done, so each is looked at."""
         with section(), self._lock:
             self.line(timeline, stream).window += 1
 
     def gave(self, timeline: Timeline, stream: int) -> None:
-        """Note that a stream was given work of which it is not known what memory it uses."""
+        """Note that a stream was given work that uses unknown memory."""
         with section(), self._lock:
             self.clocks.act(self.line(timeline, stream))
 
     def recorded(self, timeline: Timeline, event: int, stream: int) -> None:
-        """Note that an event stands for what a stream was given so far; in a graph, it is a point there alone."""
+        """Note that an event stands for what a stream was given so far; if a graph is recorded, only within that."""
         is_graphs = self._is_recorded(timeline, stream)
         with section(), self._lock:
             line = self.line(timeline, stream)
@@ -338,7 +338,7 @@ class Checker:
         self.ended.append(end)
 
     def waits(self, timeline: Timeline, stream: int, event: int) -> None:
-        """Note that what comes next in a stream waits for an event; in a graph, that is no more true after it."""
+        """Note that what comes next in a stream waits for an event; if a graph is recorded, only within that."""
         if self._is_recorded(timeline, stream):
             return
         with section(), self._lock:
@@ -347,22 +347,22 @@ class Checker:
                 self.clocks.wait(line, clock)
 
     def of_event(self, event: int) -> Clock:
-        """Return what is done when an event came."""
+        """Return what is done once an event has come."""
         with section(), self._lock:
             return self._events.get(event, {})
 
     def of_stream(self, timeline: Timeline, stream: int) -> Clock:
-        """Return what is done when the host has waited for a stream."""
+        """Return what is done once the host has waited for a stream."""
         with section(), self._lock:
             return self.clocks.waited_for(self.line(timeline, stream))
 
     def at(self, timeline: Timeline, stream: int) -> Clock:
-        """Return what is done when something that a stream is given now, and that uses no memory, begins."""
+        """Return what is done when a stream comes to something that it is given now and that uses no memory."""
         with section(), self._lock:
             return self.clocks.reached(self.line(timeline, stream))
 
     def of_all(self, timeline: Timeline) -> Clock:
-        """Return what is done when the host has waited for a device."""
+        """Return what is done once the host has waited for a device."""
         with section(), self._lock:
             return self.clocks.all_of(self.line(timeline, LEGACY).lines)
 

@@ -1,7 +1,8 @@
 """Clocks: which work is known to happen before which, by vector clocks over a process's streams and the host.
 
-All work of a stream has a time there, 1, 2 and so on. A clock says, for each stream, up to which time its work is known
-to be done. What the host has waited for is known everywhere: all later work, of any thread, comes after it.
+Each stream is a line, and its work has times there: 1, 2 and so on. A clock says, for each line, up to which time its
+work is known to be done. What the host has waited for is known everywhere: all later work, of any thread, comes after
+it.
 """
 
 from __future__ import annotations
@@ -11,22 +12,22 @@ from typing import TypeAlias
 
 from gridjit.runtime.streams import LEGACY
 
-# Lines before those that ended are looked through.
+# New lines before those that have ended are looked for.
 _MANY = 256
 
 # By the number of a line: the time up to which its work is done.
 Clock = dict[int, int]
-# Of a line: its clock and joined; of a default stream, also its lines' moved and left.
+# A line's clock and joined; for the default stream, also moved and left of its lines.
 Before: TypeAlias = "tuple[Clock, int, set[Line], Clock]"
 
 
 class Line:
     """A stream's work. number: no other line ever has it. clock: what is done before the work that comes next.
 
-    blocking: whether it is ordered with the default stream, that of its lines. handle: what the stream is called.
-    time: of what it is given next; it grows whenever somebody looks at the clock. moves: grows with what it is given.
-    window: changes whenever what comes next has to be noted, as it is ordered with other lines. conflicts: changes
-    whenever another line uses memory in a way that what this line was given must come before or after.
+    handle: the stream's. blocking: whether its work is ordered with that of the default stream.
+    time: of the work that comes next; it grows whenever somebody looks at the clock. moves: grows with each work.
+    window: changes when work that comes next is ordered with other lines, and so must be noted.
+    conflicts: changes when another line uses memory in a way that must be ordered with this line's work.
     """
 
     __slots__ = ("blocking", "clock", "conflicts", "handle", "joined", "lines", "moves", "number", "time", "window")
@@ -39,7 +40,7 @@ class Line:
         self.clock: Clock = {number: 0}
         self.time = 1
         self.moves = 0
-        # What of the default stream's moves it was last ordered after.
+        # How many moves of the default stream it was last ordered after.
         self.joined = 0
         self.window = 0
         self.conflicts = 0
@@ -48,9 +49,9 @@ class Line:
 class Lines:
     """The lines of one device. default: the legacy default stream's.
 
-    moved: blocking lines with work since the default stream last had any. left: that of those which were closed.
-    ended: the work of all streams that were closed. is_own: whether only gridjit gives them work, so that nobody
-    captures it unseen.
+    moved: blocking lines that were given work after the default stream last was. left: such work of closed streams.
+    ended: the work of all closed streams. is_own: whether only gridjit gives them work, so that nobody else captures
+    it.
     """
 
     def __init__(self, number: int, *, is_own: bool) -> None:
@@ -69,7 +70,7 @@ class Clocks:
         self.host: Clock = {}
         self.lines: dict[int, Line] = {}
         self._numbers = 0
-        # How many numbers there may be before those that nothing asks for are forgotten.
+        # How many numbers may be given before unused ones are forgotten.
         self._many = _MANY
 
     def new_lines(self, *, is_own: bool) -> Lines:
@@ -90,11 +91,11 @@ class Clocks:
         return self._numbers
 
     def is_crowded(self) -> bool:
-        """Return whether there were many lines since those that nothing asks for were forgotten."""
+        """Return whether many lines were made since unused ones were last forgotten."""
         return self._numbers >= self._many
 
     def forget_all_but(self, numbers: set[int], clocks: Iterable[Clock]) -> None:
-        """Forget, in the host's clock and in these, the lines but those of some numbers, which alone are asked for."""
+        """Forget all lines except those with these numbers, in the host's clock and in the given ones."""
         for clock in (self.host, *clocks):
             for number in [number for number in clock if number not in numbers]:
                 del clock[number]
@@ -123,7 +124,7 @@ class Clocks:
 
     @staticmethod
     def before(line: Line) -> Before | None:
-        """Return what beginning work in a line changes that others see; None if nothing."""
+        """Return what others see of a line before it begins work; None if that changes nothing for them."""
         lines = line.lines
         if line is lines.default:
             changes = bool(lines.moved or lines.left)
@@ -133,13 +134,13 @@ class Clocks:
 
     @staticmethod
     def go_back(line: Line, before: Before | None) -> None:
-        """Have it be as before work was begun, which is not given to the line after all."""
+        """Restore what others saw before: the line is not given the work after all."""
         if before is not None:
             line.clock, line.joined, line.lines.moved, line.lines.left = before
 
     @staticmethod
     def look(line: Line) -> Clock:
-        """Return what is done when all that a line was given is. What it is given next has a later time."""
+        """Return what is done once all that a line was given is done. What it is given next has a later time."""
         line.clock[line.number] = line.time
         line.time += 1
         if not line.lines.is_own:
@@ -147,7 +148,7 @@ class Clocks:
         return line.clock
 
     def act(self, line: Line) -> None:
-        """Note something that a line is given and that uses no memory. In the default stream, it orders all others."""
+        """Note that a line is given something that uses no memory. In the default stream, it orders all other lines."""
         lines = line.lines
         if line is not lines.default:
             self.begin(line)
@@ -156,12 +157,12 @@ class Clocks:
             line.moves += 1  # those that follow the line see that it has moved
 
     def reached(self, line: Line) -> Clock:
-        """Return what is done when a line gets to what it is given now, as an event or a callback is."""
+        """Return what is done when a line comes to what it is given now, such as an event or a callback."""
         lines = line.lines
         if line is not lines.default or lines.moved or lines.left:
             self.act(line)
         clock = self.look(line)
-        if len(clock) == 1:  # which is its own, that nobody knows yet
+        if len(clock) == 1:  # its own time, which nobody has seen yet
             return dict(clock)
         short = self._short(clock)
         if len(short) < len(clock):
@@ -175,7 +176,7 @@ class Clocks:
         line.moves += 1  # those that follow the line see that it has moved
 
     def waited_for(self, line: Line) -> Clock:
-        """Return what is done for a host that waits for a line now. It is not given anything, and so orders nothing."""
+        """Return what a host knows to be done that waits for a line now. The line is given nothing to do."""
         found = self._short(self.look(line))
         if line is line.lines.default:
             for moved in line.lines.moved:
@@ -184,18 +185,18 @@ class Clocks:
         return found
 
     def all_of(self, lines: Lines) -> Clock:
-        """Return what is done for a host that waits for a device now."""
+        """Return what a host knows to be done that waits for a device now."""
         found = dict(lines.ended)
         for line in lines.all:
             self.join(found, self.look(line))
         return found
 
     def seen(self, clock: Clock) -> None:
-        """Note that the host knows that all is done that a clock says."""
+        """Note that the host knows that all work is done that a clock tells of."""
         self.join(self.host, clock)
 
     def end(self, line: Line) -> None:
-        """Forget the line of a stream that was closed; its work is still to be waited for."""
+        """Forget the line of a closed stream; its work may still have to be waited for."""
         line.lines.all.discard(line)
         self.lines.pop(line.number, None)
         line.conflicts += 1
@@ -212,7 +213,7 @@ class Clocks:
             line.conflicts += 1
 
     def disturb_all(self) -> None:
-        """Have every launch looked at again."""
+        """Have every launch checked again."""
         for line in self.lines.values():
             line.conflicts += 1
 

@@ -1,7 +1,7 @@
 """machine_code: has repeated launches found by machine code, which reads what a launcher's Repeats knows.
 
-What is compared, and when, is the same as in Repeats.again. Where this interpreter keeps anything of it elsewhere than
-expected, Python finds them.
+It compares what Repeats.again compares, in the same order. If this interpreter keeps anything of it elsewhere than
+expected, Python does all of this.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _length_of_deques() -> int:
     """Return where a deque has its length; raises LookupError if that is not clear."""
     samples = [deque(range(length + 5)) for length in (977, 1234)]
     for sample in samples:
-        for _ in range(5):  # else the number of its changes would be the same
+        for _ in range(5):  # otherwise the number of its changes would stay the same
             sample.pop()
     return only(offsets_of(deque.__basicsize__, [(sample, word(len(sample))) for sample in samples]))
 

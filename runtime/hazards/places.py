@@ -1,4 +1,4 @@
-"""places: which line of the user's program adds work to a stream, found with as little effort as an error needs."""
+"""places: which line of the user's program adds work to a stream; the line's number is found only for an error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CodePosition(NamedTuple):
     instruction: int
 
     def is_at(self, code: CodeType | None, instruction: int) -> bool:
-        """Return whether it is this instruction of this very code: equal code may have been made of another file."""
+        """Return whether it is this instruction of this very code; equal code may come from another file."""
         return self.instruction == instruction and self.code is code
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ def _is_ours(module: object) -> bool:
 
 
 class Site:
-    """Where a launch is made: at these places, and last at one of them, which is what it is called."""
+    """The places where a launch is made; errors name the last one."""
 
     __slots__ = ("place", "places")
 

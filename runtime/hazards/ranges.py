@@ -19,17 +19,17 @@ from gridjit.compiler.signature import array_codes, array_struct
 from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.layout import StridedLayout
 
-# Pieces that are known before those are let go that nothing can conflict with.
+# The most pieces before those that nothing can conflict with are let go.
 MOST = 4096
-# What NumPy may try before it is not known whether two arrays share memory.
+# How many cases NumPy may try before two arrays count as sharing memory.
 _WORK = 1000
 
 
 class MemoryUse:
     """What a line did to a piece last. number, time: the line's, and its time there.
 
-    what: for who reads an error, the work, and the name of its argument. A line has one use of a piece that writes and
-    one that reads; a launch that is made again changes their time and what they were.
+    what: the work, and the name of its argument, for an error. A line has one use of a piece that writes, and one that
+    reads; a launch that is made again changes their time and what.
     """
 
     __slots__ = ("number", "time", "what")
@@ -43,8 +43,8 @@ class MemoryUse:
 class UsedMemory:
     """Memory that was used. low, high: the addresses that it lies between. layout, origin: where its items are.
 
-    key: how a launch passes it, until it is forgotten. kind: of the array that it is known by to launches that are made
-    again. is_solid: whether all bytes between the addresses are its own.
+    key: how a launch passes it, until it is forgotten. kind: of the array by which repeated launches know it. is_solid:
+    whether all bytes between the addresses are its own.
     write: what wrote it last. reads: what has read it since, by the line. others: the pieces it shares bytes with.
     """
 
@@ -106,7 +106,7 @@ class Ranges:
         self._known: dict[bytes, UsedMemory] = {}
         self._pieces: list[UsedMemory] = []  # by low
         self._lows: list[int] = []
-        # How many pieces there are of each length: whoever looks for some bytes begins the longest before them.
+        # How many pieces there are of each length: a search for an address begins the longest length before it.
         self._lengths: dict[int, int] = {}
         self._longest = 0
         self._limit = MOST
@@ -129,7 +129,7 @@ class Ranges:
         return self.piece(struct.pack("@" + array_codes(1), *array_struct(address, size, 1, (size,), (1,))))
 
     def forget(self, low: int, high: int) -> None:
-        """Forget what was done to the memory between two addresses: it is another's from now on."""
+        """Forget what was done to the memory between two addresses, which has a new use from now on."""
         for piece in self._between(low, high):
             self._remove(piece)
 
@@ -169,7 +169,7 @@ class Ranges:
         self._count(piece.high - piece.low, -1)
 
     def _count(self, length: int, more: int) -> None:
-        """Note that there are so many more pieces of a length."""
+        """Note that there are `more` more pieces of a length."""
         self._lengths[length] = self._lengths.get(length, 0) + more
         if more > 0:
             self._longest = max(self._longest, length)
@@ -206,7 +206,7 @@ class Ranges:
 
 
 def _share(one: UsedMemory, other: UsedMemory) -> bool:
-    """Return whether two pieces whose bounds overlap share bytes; True where that takes long to tell."""
+    """Return whether two pieces whose bounds overlap share bytes; True if that would take long to find out."""
     if one.is_solid and other.is_solid:
         return True
     try:

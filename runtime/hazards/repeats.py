@@ -1,10 +1,10 @@
-"""repeats: launches that were made before, with nothing relevant in between: noting them again would change nothing.
+"""repeats: launches that were made before, with nothing relevant in between, so that noting them again changes nothing.
 
-A launch is noted with the time of its stream. Until somebody looks at the stream's clock, all that it is given may bear
-the same time, as whatever comes before or after one of it does so of all. And until another stream uses its memory, a
-launch that was in order still is. So the same launch with the same arrays needs neither a look nor a note. Where
-somebody looked at the clock, it needs a later time; where the stream has to be ordered with others first, a note. An
-error names the line of the program where it was made last.
+A launch is noted with its stream's time. Until somebody looks at the stream's clock, all its work may have one time:
+whatever comes before or after one piece of this work comes before or after all of it. And until another stream
+uses its memory, a launch that was in order still is. So the same launch with the same arrays need be neither checked
+nor noted. If somebody has looked at the clock, it needs a later time. If the stream has to be ordered with others
+first, it is noted. An error names the line of the program where the launch was last made.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gridjit.runtime.hazards.ranges import UsedMemory
 from gridjit.runtime.hazards.work import Work
 from gridjit.runtime.memory.device_array import DeviceArray
 
-# Launches that are known of one launcher: with one array and another, and with both swapped.
+# How many launches of one launcher are known: with one array, with another, and with both swapped.
 _MOST = 4
 
 # Memory that a launch uses, what it calls it, and whether it may write it.
@@ -28,11 +28,11 @@ NotedUse = tuple[UsedMemory, str, bool]
 
 
 class Repeat:
-    """A launch that was noted. conflicts, window: its line's, then; time: its line's when it was made last.
+    """A launch that was noted. conflicts, window: its line's at that time. time: its line's when it was last made.
 
     pattern: for each argument, the piece that an array is, or another value's type. site: where it is made.
-    marks: the uses of memory that it has, each followed by what it is called there. work, uses: what was noted, which
-    machine code does not read.
+    marks: its uses of memory, each followed by what errors call it. work, uses: what was noted; machine code does not
+    read these.
     """
 
     __slots__ = ("conflicts", "marks", "pattern", "site", "time", "uses", "window", "work")
@@ -45,7 +45,7 @@ class Repeat:
         self.note(line)
 
     def note(self, line: Line) -> None:
-        """Note that a launch was noted just now."""
+        """Take over the line's state: the launch was noted just now."""
         self.conflicts, self.window, self.time = line.conflicts, line.window, line.time
         marks: list[Any] = []
         for piece, _, writes in self.uses:
@@ -54,7 +54,7 @@ class Repeat:
         self.marks = tuple(marks)
 
     def made(self, line: Line) -> None:
-        """Note that a launch is made now, after somebody looked at its line's clock."""
+        """Note that the launch is made now, after somebody looked at its line's clock."""
         self.time = time = line.time
         for use, what in zip(self.marks[::2], self.marks[1::2], strict=True):
             use.time, use.what = time, what
@@ -75,10 +75,10 @@ class Repeat:
 
 
 class Repeats:
-    """A launcher's last launches, in a line. unnamed: whether it is the line of a launcher that names no stream.
+    """A launcher's last launches, in one line. unnamed: whether the launcher names no stream.
 
-    ended: what was not seen to yet; see_to_ends does that. note: notes a launch that need not be looked at; returns
-    whether it is made there.
+    ended: what has ended and is still known; see_to_ends forgets that. note: notes a launch that need not be checked;
+    returns whether it is made in this line.
     """
 
     __slots__ = ("_ended", "_known", "_note", "_see_to_ends", "line", "unnamed")
@@ -100,11 +100,10 @@ class Repeats:
         self._known: tuple[Repeat, ...] = ()
 
     def again(self, args: tuple[Any, ...]) -> bool:
-        """Return whether a launch may be made now: it is known, and noted. Called by what the program calls.
+        """Return whether a launch may be made now: it is known, and noted. The program's own call must call this.
 
-        Machine code looks first, where it can, for those that need no note.
-
-        Nothing is noted, and so nothing wrong, where the launch then comes to be made elsewhere or is recorded.
+        Where machine code can, it looks first for launches that need no note. If the launch is then made elsewhere, or
+        is recorded, nothing was noted, so nothing is wrong.
         """
         if self.unnamed and chosen():
             return False
@@ -124,7 +123,7 @@ class Repeats:
         return False
 
     def add(self, made: Repeat) -> None:
-        """Know a launch from now on, and no more those that would have to be looked at."""
+        """Know a launch from now on, and forget those that would have to be checked."""
         now = self.line.conflicts
         others = [one for one in self._known if one.conflicts == now and one.pattern != made.pattern]
         self._known = (made, *others[: _MOST - 1])

@@ -1,4 +1,4 @@
-"""Work: a launch or a copy, as errors describe it, and the error for two that nothing orders."""
+"""Work: a launch or a copy, as errors describe it; and the error if nothing orders two of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gridjit.runtime.streams import LEGACY, PER_THREAD
 class Work(NamedTuple):
     """Work that a stream is given. what: a kernel's name, or what kind of work it is. stream: the stream's handle.
 
-    place: where it was given; that of a launch which is made again changes.
+    place: where the stream was given it; it changes if a launch is made again.
     """
 
     what: str
@@ -36,7 +36,7 @@ def stream_name(handle: int) -> str:
 def hazard(work: Work, name: str, piece: UsedMemory, earlier: MemoryUse, *, writes: bool, wrote: bool) -> HazardError:
     """Return the error of work that uses memory while earlier work may still use it.
 
-    name: what the work calls its array. writes, wrote: which of both write.
+    name: what the work calls its array. writes, wrote: whether the work and the earlier work write.
     """
     before, before_name = earlier.what
     return HazardError(

@@ -1,8 +1,8 @@
 """beside: modules of numba-cuda that make arrays or launch by themselves, used by a program beside gridjit.cuda.
 
-If the machine has no GPU, and the host stands in for one, their arrays and kernels are gridjit's, also for a program
-that imports them itself. If it has a GPU, they stay numba-cuda's own. This is decided when one of them is called:
-importing them does not ask the driver.
+If the machine has no GPU, and the host stands in for one, their arrays and kernels are gridjit's, even if the program
+imports these modules itself. If the machine has a GPU, they stay numba-cuda's own. This is decided when one of them is
+called, so that importing them does not ask the driver.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _REGISTRIES = ("numba.np.ufunc.decorators", "numba.cuda.np.ufunc.decorators")
 
 
 def follow(cuda: ModuleType) -> Watching:
-    """Have these modules follow the process's target; return what sees to those imported later. cuda: gridjit's."""
+    """Have these modules follow the process's target; return what handles those imported later. cuda: gridjit's."""
     followed: dict[str, Then] = {
         "numba.cuda.random": functools.partial(_follow_states, cuda),
         "numba.cuda.vectorizers": _follow_builders,
@@ -59,7 +59,7 @@ def _follow_builders(module: ModuleType) -> None:
     """Have vectorize(target="cuda") make ufuncs that launch where the process's kernels run."""
     for name, ours in _BUILDERS.items():
         own = vars(module)[name]
-        # Not the copy of the module that gridjit's own builders are made from, and not twice.
+        # Neither twice, nor in the copy of the module that gridjit's own builders are made from.
         if sys.modules.get(module.__name__) is module and own not in _made:
             vars(module)[name] = followed = _either(own, ours)
             _made.add(followed)
@@ -90,5 +90,5 @@ def _register(own: Any, followed: Any) -> None:
                 # A package that is being imported may have none yet; it asks for the builder later.
                 registry = vars(decorators)[kind].target_registry if kind in vars(decorators) else {}
                 if "cuda" in registry and registry["cuda"] is own:
-                    del registry["cuda"]  # numba's tables refuse to have an entry replaced
+                    del registry["cuda"]  # numba's tables do not let an entry be replaced
                     registry["cuda"] = followed

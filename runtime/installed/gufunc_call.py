@@ -1,7 +1,7 @@
 """GUFuncCall: a call of a generalized ufunc, from its arguments to its results.
 
-As in NumPy, the first signature is chosen that takes every argument without losing precision, the axes that are left
-over are broadcast, and a result may go to an array of another type that can hold it.
+As in NumPy, the first signature is chosen that takes every argument without losing precision. The remaining axes are
+broadcast, and a result may go to an array of another type that can hold it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.numba_names.functions import is_cuda_array
 from gridjit.values import dataclass
 
-# The kinds of NumPy's types that hold what a number of Python's is, whatever its value.
+# For each class of Python's numbers, the kinds of NumPy's types that can hold any such number.
 _WEAK: Mapping[type, str] = {int: "iufc", float: "fc", complex: "c"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GUFuncCall:
-    """A call whose keywords were read. kernels: by the types of the inputs, those of the results and a kernel.
+    """A call whose keywords were read. kernels: by the inputs' types, the results' types and a kernel.
 
     inputs_axes, results_axes: the names of the axes that the function sees of each.
     """
@@ -49,13 +49,13 @@ class GUFuncCall:
 
     @classmethod
     def of(cls, name: str, kernels: Mapping[Any, Any], engine: Any, keywords: Mapping[str, Any]) -> GUFuncCall:
-        """Return the call with the keywords of a user; raises ArgumentError for one that ufuncs do not take."""
+        """Return the call with a user's keywords; raises ArgumentError for one that ufuncs do not take."""
         check_keywords(name, keywords)
         given = {"out": keywords.get("out"), "stream": keywords.get("stream", 0)}
         return cls(name=name, kernels=kernels, inputs_axes=engine.sin, results_axes=engine.sout, **given)
 
     def result(self, args: tuple[Any, ...]) -> Any:
-        """Return the result, or several: where `out` says, else new arrays, on the device if an argument is there."""
+        """Return the result or results, in `out` or in new arrays; these are on the device if an argument is."""
         inputs, outs = self._apart(args)
         types = self._signature(inputs)
         result_types, kernel = self.kernels[types]
@@ -83,7 +83,7 @@ class GUFuncCall:
         return results[0] if len(results) == 1 else tuple(results)
 
     def _apart(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
-        """Return the inputs, and where the results go: None for each that has no place."""
+        """Return the inputs, and for each result the array that it goes to, or None."""
         takes, gives = len(self.inputs_axes), len(self.results_axes)
         outs = list(args[takes:])
         if self.out is not None:
@@ -102,7 +102,7 @@ class GUFuncCall:
     def _signature(self, inputs: list[Any]) -> tuple[Any, ...]:
         """Return the first signature that every input can be cast to safely; raises ArgumentError if there is none.
 
-        If there is none for the types, single numbers may be cast to what holds their values, as in numba-cuda.
+        If no signature fits the types, single numbers may be cast to types that hold their values, as in numba-cuda.
         """
         weak = [type(arg) in _WEAK for arg in inputs]
         weak = [False] * len(inputs) if all(weak) else weak
@@ -122,7 +122,7 @@ class GUFuncCall:
         )
 
     def _shapes(self, arrays: list[Any]) -> tuple[_Shape, dict[str, int]]:
-        """Return the shape that the function is called over, and the sizes of the axes that it sees."""
+        """Return the shape that the function is repeated over, and the sizes of the axes that it sees."""
         sizes: dict[str, int] = {}
         outer = []
         for number, (array, axes) in enumerate(zip(arrays, self.inputs_axes, strict=True), 1):
@@ -146,7 +146,7 @@ class GUFuncCall:
             raise ShapeError(f"{self.name}: arrays of shapes {shapes} cannot be broadcast to one shape") from None
 
     def _lack_axes(self, outs: list[Any], count: int) -> bool:
-        """Return whether an array for a result has fewer axes than a loop of so many has results."""
+        """Return whether an array for a result has fewer axes than the loop that it takes results from."""
         given = zip(outs, self.results_axes, strict=True)
         return any(_is_array(out) and out.ndim < count + len(axes) for out, axes in given)
 
@@ -156,10 +156,10 @@ class GUFuncCall:
         return target if is_it else device_array(shape, kind, stream=self.stream)
 
     def _repeated(self, array: Any, kind: Any, loop: _Shape, core: int) -> DeviceArray:
-        """Return an input on the device: one axis for all that the function is called over, then `core` of its own."""
+        """Return an input on the device, with one axis for all calls of the function, and then the axes `core`."""
         if not isinstance(array, DeviceArray):
             array = to_device(array, stream=self.stream)
-        elif array.dtype != kind:  # there is not a kernel that casts
+        elif array.dtype != kind:  # no kernel casts on the device
             array = to_device(array.copy_to_host(stream=self.stream).astype(kind), stream=self.stream)
         outer, own = array.shape[: array.ndim - core], array.shape[array.ndim - core :]
         if math.prod(outer) == 1:
@@ -172,7 +172,7 @@ class GUFuncCall:
         return array  # type: ignore[no-any-return]
 
     def _delivered(self, target: Any, made: DeviceArray, on_device: bool) -> Any:
-        """Return a result where the user wants it."""
+        """Return a result, moved to where the user wants it."""
         if target is not None:
             return put(target, made, self.stream)
         return made if on_device else made.copy_to_host(stream=self.stream)[()]
@@ -187,7 +187,7 @@ def _arguments(count: int) -> str:
 
 
 def _known(arg: Any) -> Any:
-    """Return an argument as what its type is known of: an array on the device, a number of Python's, or of NumPy's."""
+    """Return an argument as something with a known type: an array on the device, or a number of Python's or NumPy's."""
     if isinstance(arg, DeviceArray) or is_cuda_array(arg):
         return as_device_array(arg)
     return arg if type(arg) in _WEAK else np.asarray(arg)
@@ -198,7 +198,7 @@ def _dtype(arg: Any) -> Any:
 
 
 def _of_value(arg: Any, kind: Any) -> Any:
-    """Return the smallest type that holds a single number, for any other argument its own."""
+    """Return the smallest type that holds a single number; of any other argument, its own type."""
     is_number = isinstance(arg, int | float | complex) or (isinstance(arg, np.ndarray) and arg.ndim == 0)
     return np.min_scalar_type(arg) if is_number and kind not in _WEAK else kind
 
@@ -209,5 +209,5 @@ def _can_cast(given: Any, wanted: Any) -> bool:
 
 
 def _array(arg: Any, kind: Any) -> Any:
-    """Return an argument as an array; one on the device as it is, any other with items of that type."""
+    """Return an argument as an array: on the device, as it is; elsewhere, with items of that type."""
     return arg if isinstance(arg, DeviceArray) else np.asarray(arg, kind)

@@ -20,10 +20,10 @@ _LEFT_ALONE = ("numba.cuda.vectorizers", "numba.cuda.deviceufunc", "numba.cuda.m
 
 
 def replace_names(ours: Mapping[str, Any], launchconfig: Mapping[str, Any], *, device_functions: bool) -> Replaced:
-    """Put ours in place of numba.cuda's, and launchconfig's in that of its module; returns what undoes it.
+    """Put our names in place of numba.cuda's and of its module launchconfig's; return what undoes it.
 
-    device_functions: whether jit(device=True) is ours, too. Contexts and devices stay numba-cuda's own; on the host
-    they are of the simulated driver. What numba-cuda launches by itself takes gridjit's streams.
+    device_functions: whether jit(device=True) is ours, too. Contexts and devices stay numba-cuda's own; on the host,
+    they belong to the simulated driver. What numba-cuda launches by itself takes gridjit's streams.
     """
     cuda, replaced = numba_cuda(), Replaced()
     api, configs = (importlib.import_module(f"numba.cuda.{name}") for name in ("api", "launchconfig"))
@@ -88,7 +88,7 @@ def original() -> ModuleType:
 
 
 def _functions(api: ModuleType) -> dict[str, Any]:
-    """Return the functions that api has now, by name: they go on to call each other, not what replaces them."""
+    """Return the functions that api has now, by name; they continue to call each other, not what replaces them."""
     names = dict(vars(api))
     for name, value in list(names.items()):
         if isinstance(value, FunctionType) and value.__globals__ is vars(api):

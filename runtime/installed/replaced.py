@@ -22,7 +22,7 @@ class Replaced:
 
     def put(self, table: dict[str, Any], name: str, value: Any) -> None:
         """Give a table's entry another value, until undo()."""
-        before = table.pop(name, _ABSENT)  # numba's tables refuse to have an entry replaced
+        before = table.pop(name, _ABSENT)  # numba's tables do not let an entry be replaced
         table[name] = value
 
         def undo() -> None:

@@ -1,4 +1,4 @@
-"""states: numba.cuda.random with states of generators in arrays of gridjit's, on either target; seeds are checked."""
+"""states: numba.cuda.random with its generators' states in gridjit's arrays, on either target; seeds are checked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 1 << 64
 
 @functools.cache
 def random_of(cuda: ModuleType) -> ModuleType:
-    """Return numba.cuda.random, but its states' arrays are made by `cuda`; numba's own module stays as it is."""
+    """Return a copy of numba.cuda.random in which `cuda` makes the states' arrays; numba's own stays as it is."""
     module = importlib.import_module("numba.cuda.random")
     ours = ModuleType(module.__name__, module.__doc__)
     own = module.create_xoroshiro128p_states
@@ -29,7 +29,7 @@ def random_of(cuda: ModuleType) -> ModuleType:
 
 
 def check_seeds(module: Any) -> None:
-    """Have numba.cuda.random refuse seeds that are not numbers of 64 bits, which its own compiler complains of."""
+    """Have numba.cuda.random refuse seeds that are not numbers of 64 bits; its own error speaks of the compiler."""
     original = module.init_xoroshiro128p_states
 
     @functools.wraps(original)
@@ -42,7 +42,7 @@ def check_seeds(module: Any) -> None:
 
 
 def _number(name: str, value: Any, way: str) -> np.uint64:
-    """Return a whole number of 64 bits; of one with a fraction, such as a time, what is before the point."""
+    """Return a whole number of 64 bits; a number with a fraction, such as a time, is cut at the point."""
     is_number = isinstance(value, numbers.Real) and math.isfinite(value)
     if not is_number or not -_MOST // 2 <= value < _MOST:
         raise ArgumentError(f"{name}={shown(value)}: give a whole number below 2**64{way}")

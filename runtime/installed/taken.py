@@ -16,12 +16,12 @@ _TESTS = "numba.cuda.tests."
 
 
 def kernels_made() -> list[str]:
-    """Return the names of kernels of programs that numba-cuda compiles: they were made by its own jit."""
+    """Return the names of programs' kernels that numba-cuda compiles, since its own jit made them."""
     if "numba.cuda.dispatcher" not in sys.modules:
         return []
     dispatcher: Any = sys.modules["numba.cuda.dispatcher"].CUDADispatcher
     made = [found for found in _finalized() if type(found) is dispatcher]
-    options = [(found, vars(found).get("targetoptions")) for found in made]  # one that is being made has none yet
+    options = [(found, vars(found).get("targetoptions")) for found in made]  # a kernel that is being made has none yet
     return [
         name_of(k.py_func) for k, given in options if given is not None and not given.get("device") and _is_programs(k)
     ]
@@ -56,7 +56,7 @@ def name_of(function: Any) -> str:
 def _finalized() -> Iterator[Any]:
     """Yield the objects that have finalizers, which numba-cuda gives each dispatcher that it makes.
 
-    The collector would not tell of those that the program froze.
+    The collector does not tell of objects that the program froze.
     """
     finalizers: Any = vars(weakref.finalize)["_registry"]
     for finalizer in list(finalizers):

@@ -1,7 +1,7 @@
 """UFuncCall: a call of a ufunc, from its arguments to its result: checked, broadcast, flattened, and put in its place.
 
-numba-cuda's rules choose the signature. As in NumPy, the result is where `out` says whatever its layout, and what it is
-computed from is not overwritten before it is read.
+numba-cuda's rules choose the signature. As in NumPy, the result is in `out` whatever its layout, and no argument is
+overwritten before it has been read.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class UFuncCall:
 
     @classmethod
     def of(cls, name: str, mechanism: Any, functions: Mapping[Any, Any], keywords: Mapping[str, Any]) -> UFuncCall:
-        """Return the call with the keywords of a user; raises ArgumentError for one that ufuncs do not take."""
+        """Return the call with a user's keywords; raises ArgumentError for one that ufuncs do not take."""
         check_keywords(name, keywords)
         out = keywords.get("out")
-        if isinstance(out, tuple) and len(out) == 1:  # as NumPy's take it, too
+        if isinstance(out, tuple) and len(out) == 1:  # as NumPy's ufuncs also take it
             (out,) = out
         return cls(name=name, mechanism=mechanism, functions=functions, out=out, stream=keywords.get("stream", 0))
 
@@ -100,7 +100,7 @@ class UFuncCall:
         return copied(array, self.stream).reshape(array.size) if flat is None else flat
 
     def _written(self, out: Any, inputs: list[DeviceArray], shape: _Shape, dtype: Any) -> DeviceArray:
-        """Return the array that the kernel writes: out itself if that cannot change what is yet to be read."""
+        """Return the array that the kernel writes: out itself, if that cannot change what has yet to be read."""
         if isinstance(out, DeviceArray) and out.dtype == dtype:
             flat = _flattened(out)
             if flat is not None and all(_apart(one, flat) for one in inputs):
@@ -109,7 +109,7 @@ class UFuncCall:
 
 
 def as_result(name: str, out: Any, shape: _Shape, dtype: Any) -> Any:
-    """Return where a result goes; raises for an array of another shape, or that cannot hold such items."""
+    """Return the array for a result; raises ShapeError for another shape, ArgumentError if it cannot hold the items."""
     if isinstance(out, DeviceArray) or is_cuda_array(out):
         out = as_device_array(out)
     elif out is not None and not isinstance(out, np.ndarray):
@@ -138,7 +138,7 @@ def put(out: Any, made: DeviceArray, stream: Any) -> Any:
 
 
 def repeated(array: DeviceArray, shape: _Shape) -> DeviceArray:
-    """Return a view of another shape, with the array's one item, or its items, repeated along what is new."""
+    """Return a view of another shape, in which the array is repeated along new axes."""
     ghost = array._ghost
     missing = len(shape) - ghost.ndim
     strides = [
@@ -149,7 +149,7 @@ def repeated(array: DeviceArray, shape: _Shape) -> DeviceArray:
 
 
 def check_keywords(name: str, keywords: Mapping[str, Any]) -> None:
-    """Raise ArgumentError for a keyword that NumPy's ufuncs take, and those of kernels do not."""
+    """Raise ArgumentError for a keyword that NumPy's ufuncs take and those of kernels do not."""
     if unknown := sorted(keywords.keys() - {"out", "stream"}):
         raise ArgumentError(f"{name}({unknown[0]}=...): ufuncs of kernels take the keywords out and stream only")
 
@@ -163,7 +163,7 @@ def apart(arg: Any, results: Iterable[Any], stream: Any) -> Any:
 
 
 def reducible(name: str, functions: Mapping[Any, Any], arg: Any, stream: Any) -> Any:
-    """Return what a ufunc may reduce in place: an array of the host, or a copy of one on the device.
+    """Return an array that a ufunc may reduce in place: a host array, or a copy of one on the device.
 
     Raises ArgumentError if the ufunc does not take two arguments, or the array does not have one axis.
     """
@@ -191,7 +191,7 @@ def _flattened(array: DeviceArray) -> DeviceArray | None:
 
 
 def _apart(read: DeviceArray, written: DeviceArray) -> bool:
-    """Return whether no item is read after another one's result was written there."""
+    """Return whether no item is overwritten by another one's result before it is read."""
     first, second = read._ghost, written._ghost
     same = first.strides == second.strides and first.dtype == second.dtype
     return (same and first.ctypes.data == second.ctypes.data) or not np.may_share_memory(first, second)

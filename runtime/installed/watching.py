@@ -1,4 +1,4 @@
-"""watching: does something with modules as soon as they are imported, whoever imports them."""
+"""watching: calls a function with a module as soon as it is imported, whoever imports it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Then = Callable[[ModuleType], None]
 
 
 class Watching(importlib.abc.MetaPathFinder):
-    """Finds what the other finders find; what `then` returns for a module's name is called with it once imported.
+    """Finds what other finders find; what `then` returns for a module's name is called with the module once imported.
 
     then: None for a module that is not watched for. around: what such a module is imported within.
     """
@@ -42,7 +42,7 @@ class Watching(importlib.abc.MetaPathFinder):
         then = self._then(name)
         if then is None:
             return None
-        # Only those behind it: two that watch for one module would ask each other without end.
+        # Only those behind it: otherwise, two that watch for one module would ask each other without end.
         for finder in sys.meta_path[sys.meta_path.index(self) + 1 :] if self in sys.meta_path else ():
             if (spec := finder.find_spec(name, path, target)) is not None:
                 spec.loader = _Followed(spec.loader, then, self._around)

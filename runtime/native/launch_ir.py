@@ -18,7 +18,7 @@ from gridjit.runtime.native import records
 from gridjit.runtime.native.describing_ir import DESCRIBING
 from gridjit.runtime.native.packed_ir import packed
 from gridjit.runtime.native.probes import ObjectLayout
-from gridjit.runtime.native.readers import readers
+from gridjit.runtime.native.readers.all_readers import all_readers
 from gridjit.runtime.native.staging import records as staging_records
 from gridjit.runtime.native.staging.staging_ir import STAGING
 
@@ -342,7 +342,7 @@ def launch_ir(layout: ObjectLayout) -> str:
         "PACKED": packed("%total"),
         "KEEP_NONE": _KEEP_NONE if layout.counts_none else "",
     }
-    return filled(_MAIN + CALL_PYTHON + readers() + STAGING + DESCRIBING + ATTRIBUTES, values)
+    return filled(_MAIN + CALL_PYTHON + all_readers() + STAGING + DESCRIBING + ATTRIBUTES, values)
 
 
 def filled(text: str, values: dict[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""build: what a worker does with a request: it gets the kernel, and compiles or finds it on the usual cold path."""
+"""build: a worker takes the kernel from a request, and compiles or finds it on the usual cold path."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def build(request: CompileRequest) -> Outcome:
     except LaunchNeededError:
         return Outcome(why="its code depends on the launch", needs_launch=True)
     except (GridjitError, CannotBeHandedOverError) as error:
-        # One line: if it is an error here too, this process raises it with all that it says.
+        # One line: if it is an error in the program's process too, that raises it in full.
         return Outcome(why=f"{type(error).__name__}: {error}".splitlines()[0][:_MOST_TEXT])
 
 
@@ -39,7 +39,7 @@ def _built(kernel: Kernel, request: CompileRequest) -> Outcome:
 
 
 def _is_kept(job: str) -> bool:
-    """Return whether the cache has what was just compiled of a job."""
+    """Return whether the cache has what was just compiled for a job."""
     store = session().store()
     return any(store.find(name) is not None for name in read_manifest(store, job).recent)
 
@@ -52,7 +52,7 @@ def _kernel(request: CompileRequest) -> Kernel:
 
 
 def _imported(name: NamedFunction, request: CompileRequest) -> Kernel:
-    """Return the kernel of a name, as its module leaves it; made anew if the module has the bare function there."""
+    """Return the kernel of a name, as its module has it; made anew if the module has the bare function there."""
     found = _found(name)
     function = found.py_func if isinstance(found, Kernel) else found
     if getattr(function, "__code__", None) is None or look_of(function) != name.look:

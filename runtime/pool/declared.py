@@ -1,8 +1,8 @@
 """Ahead: a signature that a kernel declares, on its way through another process into the cache; waited for when used.
 
-The job is made when the signature is declared, as it is if it is compiled at once: a global counts as it is then.
-Nothing that another process says is trusted: its code is found in the cache, by that job's key or by today's, and
-checked as always. Code that is not there is compiled in this process, which also raises any error.
+The job is made when the signature is declared, as if it were compiled at once: a global counts as it is then. Nothing
+that another process says is trusted: its code is looked up in the cache, by that job's key or by today's, and checked
+as always. Code that is not there is compiled in this process, which also raises any error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BUILD = "gridjit.runtime.pool.build:build"
 
 
 class Ahead:
-    """A declared signature. look: at its job; why: why it is compiled in this process, if it is."""
+    """A declared signature. look: at its job. why: the reason to compile it in this process, if there is one."""
 
     def __init__(self, kernel: Kernel, signature: Signature, target: Target, launch: Launch) -> None:
         self.name = kernel.name
@@ -44,7 +44,7 @@ class Ahead:
 
     @property
     def is_prepared(self) -> bool:
-        """Whether it can be handed over, and was not yet."""
+        """Whether it can be handed over and has not been."""
         return self._request is not None and self._under_way is None and self.outcome is None
 
     def serves(self, signature: Signature, target: Target) -> bool:
@@ -52,7 +52,7 @@ class Ahead:
         return self.signature == signature and self.target == target
 
     def look_for(self, launch: Launch, generation: int) -> Look | None:
-        """Return a look for a launch at the job as it was declared; None if all was forgotten since then."""
+        """Return a launch's look at the job as it was declared; None if all was forgotten since then."""
         if self.look is None or generation != self.generation:
             return None
         return Look(self.look.store, self.look.job, self.look.key, launch, time.perf_counter())
@@ -77,7 +77,7 @@ class Ahead:
         return self._under_way is None
 
     def prepare(self, kernel: Kernel, look: Look) -> None:
-        """Make what is handed over of a kernel's job that was looked for, or say why it cannot be."""
+        """Make the request for a kernel's job that was looked for, or say why there cannot be one."""
         if look.job.private:
             self.why = f"its code stays in each process's memory: {'; '.join(look.job.private)}"
             return
@@ -95,12 +95,12 @@ class Ahead:
             self.look, self.why = None, str(error)
 
     def is_of_no_use(self, reason: str) -> None:
-        """Take in that this process has compiled it too, for a reason: what another one made was not what it needs."""
+        """Note why this process has compiled it too: what the other process made is not what it needs."""
         if self.outcome is not None and self.outcome.origin:
             self.why = f"the code that another process compiled does not fit this one: {reason}"
 
     def told(self) -> str:
-        """Return what people are told of it; nothing where it was there already."""
+        """Return what people are told of it; nothing if it was there already."""
         if self.why:
             return f"declared {self.signature}: compiled in this process: {self.why}"
         if self.outcome is None or self.outcome.origin != "compiled":
@@ -140,7 +140,7 @@ def hand_over(kernel: Kernel, here: Session, signature: Signature, launch: Launc
 
 
 def why_not(kernel: Kernel, here: Session, processes: int) -> str:
-    """Return why nothing of a kernel is handed over to so many processes; empty without a reason."""
+    """Return why nothing of a kernel is handed over to so many processes; empty if it may be."""
     wanted = here.settings
     reasons = (
         (not processes, "GRIDJIT_COMPILE_PROCESSES is 0"),

@@ -22,12 +22,12 @@ class ProcessEnvironment:
 
     @classmethod
     def of(cls, settings: Settings) -> ProcessEnvironment:
-        """Return what surrounds this thread, with settings that have another process only compile and store."""
+        """Return what surrounds this thread, with settings by which another process only compiles and stores."""
         quiet = dataclasses.replace(settings, record=None, log=(), compile_processes=0)
         return cls(settings=quiet, folder=_folder(), environ=tuple(os.environ.items()), path=tuple(map(str, sys.path)))
 
     def to_bytes(self) -> bytes:
-        """Return them for a process that enters them."""
+        """Return them as bytes, for a process that takes them over."""
         return pickle.dumps(self)
 
 

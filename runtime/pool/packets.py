@@ -14,9 +14,9 @@ from collections.abc import Iterator
 
 from gridjit.values import dataclass
 
-# What a program says: what surrounds the tasks that follow; a task; a task that is waited for.
+# What a program sends: the surroundings of the tasks that follow; a task; a task that is waited for.
 SURROUNDINGS, TASK, FIRST = b"S", b"T", b"F"
-# What it is told: a task is begun; it is done, with its result; it is lost, with the reason; so is all that is asked.
+# What it gets: a task is begun; done, with its result; or lost, with the reason; or all that it asked for is lost.
 BEGUN, DONE, LOST, BROKEN = b"B", b"D", b"L", b"X"
 
 _HEAD = struct.Struct("<cIII")
@@ -71,7 +71,7 @@ class Inbox:
 
 
 class Outbox:
-    """Packets on their way into a socket, which need not have room for them now."""
+    """Packets on their way into a socket, which may not have room for them now."""
 
     def __init__(self) -> None:
         self._waiting: deque[bytes] = deque()

@@ -23,19 +23,19 @@ from gridjit.values import dataclass
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
 
-# A kernel with large arrays in it is compiled sooner than sent.
+# It takes less time to compile a kernel with large arrays in it than to send it.
 MOST_BYTES = 16 << 20
-# Another process has another module of this name, or none.
+# In another process, this name is another module's, or nobody's.
 _MAIN = ("__main__", "__mp_main__")
 
 
 class CannotBeHandedOverError(Exception):
-    """A kernel does not get to other processes; the message says why."""
+    """A kernel cannot be handed to other processes; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedFunction:
-    """A function by its module and name. look: what tells it from others that have, or had, this name."""
+    """A function by its module and name. look: tells it from others that have, or had, this name."""
 
     module: str
     qualname: str
@@ -87,7 +87,7 @@ def _name(function: Callable[..., Any]) -> NamedFunction | None:
     assert isinstance(function, FunctionType)
     if "<" in qualname or not _is_importable(module) or function.__globals__ is not vars(sys.modules[module]):
         return None
-    # Not yet there while it is decorated, then a kernel. If something else is, the name will not lead to this function.
+    # Nothing while it is decorated, then a kernel. If it is something else, the name does not lead to this function.
     found = named(module, qualname)
     if found is None or function is (found.py_func if isinstance(found, Inspection) else found):
         return NamedFunction(module=module, qualname=qualname, look=look_of(function))

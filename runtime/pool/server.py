@@ -31,15 +31,15 @@ _PREPARED = (
     "gridjit.runtime.specialize.explain",
     "gridjit.runtime.specialize.kernel_view",
 )
-# How long it waits for more tasks, in seconds; whoever has one then starts another server.
+# How many seconds it waits for more tasks; for a later one, the program starts another server.
 _IDLE_S = 30.0
 _MOST_DESCRIPTORS = 1 << 16
 
 
 def serve(processes: int) -> None:
     """Serve the program that is at the other end of standard input, with at most so many workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who was interrupted is the program, and it ends this
-    os.closerange(3, _MOST_DESCRIPTORS)  # the program's, which it may want to see closed
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the interrupt was meant for the program, which ends this process
+    os.closerange(3, _MOST_DESCRIPTORS)  # they are the program's, which may wait for their being closed
     control = socket.socket(fileno=os.dup(0))
     gc.disable()  # what is imported stays
     try:
@@ -67,7 +67,7 @@ def _prepare() -> None:
 
 
 class _Worker:
-    """A worker as its server knows it. task: the number of what it does; surroundings: what it was told last."""
+    """A worker as its server knows it. task: the number of what it does. surroundings: those it was told last."""
 
     def __init__(self, pid: int, tasks: socket.socket) -> None:
         self.pid = pid

@@ -20,7 +20,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def work(tasks: socket.socket, parent: int) -> None:
-    """Do what comes through a socket. It ends with its parent, whatever that dies of."""
+    """Do the tasks that come through a socket. The process ends with its parent, however that ends."""
     _end_with(parent)
     gathering = Inbox()
     while received := tasks.recv(packets.MOST):
@@ -48,7 +48,7 @@ def _done(number: int, task: bytes) -> bytes:
 
 
 def _enter(wanted: ProcessEnvironment) -> None:
-    """Have this process go on in the surroundings of the program, whatever the task before did to its own."""
+    """Give this process the program's surroundings, whatever an earlier task did to its own."""
     _set_environ(dict(wanted.environ))
     sys.path[:] = wanted.path
     with contextlib.suppress(OSError):  # it may be gone
@@ -59,7 +59,7 @@ def _enter(wanted: ProcessEnvironment) -> None:
 def _set_environ(wanted: dict[str, str]) -> None:
     for name in [name for name in os.environ if name not in wanted]:
         del os.environ[name]
-    # Each that is set is set in C too.
+    # To set a variable also sets it for C, so only changed ones are.
     os.environ.update({name: text for name, text in wanted.items() if os.environ.get(name) != text})
 
 

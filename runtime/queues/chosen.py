@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Choice:
-    """A stream that was chosen, and what was before it. While one lives, machine code leaves launches to Python."""
+    """A stream that was chosen, and the choice before it. While one lives, machine code leaves launches to Python."""
 
     __slots__ = ("before", "stream")
 
@@ -37,7 +37,7 @@ def choose(stream: Stream) -> None:
 
 
 def leave(stream: Stream) -> None:
-    """Go back to what was current when stream was last chosen; what was chosen since, and is not left yet, stays."""
+    """Go back to what was current when stream was last chosen; later choices that were not left yet stay."""
     since: list[Stream] = []
     found = _choice.get()
     while found is not None and found.stream is not stream:
@@ -51,7 +51,7 @@ def leave(stream: Stream) -> None:
 
 
 def here(timeline: Timeline) -> Any:
-    """Return the current stream of a device; 0, the default stream, if none of its own is chosen."""
+    """Return the current stream of a device; 0, the default stream, if none of the device's is chosen."""
     if not attention.chosen():
         return 0
     found = _choice.get()
@@ -61,5 +61,5 @@ def here(timeline: Timeline) -> Any:
 
 
 def said_or_current(stream: Any, timeline: Timeline) -> Any:
-    """Return stream, or the current one of a device where none is said: None or 0."""
+    """Return stream, or the current one of a device if none is named: None or 0."""
     return here(timeline) if stream is None or (type(stream) is int and stream == 0) else stream

@@ -21,14 +21,14 @@ from gridjit.runtime import attention
 from gridjit.stacks import on_new_thread
 
 _Work: TypeAlias = Callable[[], object]
-# Bits of a queue's word: it has work; the default stream has, which comes first; it was closed; it is recorded.
+# Bits of a queue's word: it has work; the default stream has work, which comes first; it is closed; it is recorded.
 _SERVED, BEHIND, CLOSED, RECORDED = 1, 2, 4, 8
 # How long a thread waits for work before it ends.
 _IDLE_S = 10.0
 
 
 class Mark:
-    """A place in one queue or in several: what an event stands for. time: when all were there, 0 before."""
+    """A place in one queue or in several, which an event stands for. time: when all had reached it; 0 before."""
 
     __slots__ = ("left", "parked", "queues", "time")
 
@@ -54,9 +54,9 @@ class Wait:
 
 
 class Queue:
-    """One stream's work. blocking: ordered with the default stream. failure: what went wrong and nobody was told.
+    """One stream's work. blocking: ordered with the default stream. failure: an error that nobody was told of.
 
-    word: where machine code looks whether a launch may be made at once: 0 if there is no work before it.
+    word: tells machine code whether a launch may be made at once: 0 if no work comes before it.
     """
 
     __slots__ = ("__weakref__", "blocking", "failure", "is_default", "items", "served", "word")
@@ -88,23 +88,23 @@ class _Here(threading.local):
 class Queues:
     """All queues' work, and the threads that do it.
 
-    Under the lock, no thread waits and nothing of a program's goes: the garbage collector may run anywhere, and what it
-    frees comes here too.
+    A thread that holds the lock does not wait and lets go of nothing of a program's: the garbage collector may run
+    anywhere, and what it frees comes here too.
     """
 
     def __init__(self) -> None:
         self._lock = lock()
         self._changed = threading.Condition(self._lock)
         self._ready: SimpleQueue[Queue] = SimpleQueue()
-        # Threads that wait for a queue and have none coming.
+        # Threads that wait for a queue that none is on its way to.
         self._free = 0
-        # Queues that no thread could be had for.
+        # Queues for which no thread could be started.
         self._left_over: list[Queue] = []
         self._here = _Here()
         self.busy: dict[Queue, None] = {}
-        # What callbacks wait for, by the queues that they are of.
+        # What callbacks wait for, by their queues.
         self._waiting: dict[Queue, Mark] = {}
-        # With whether it went wrong in this process, not in the one that it was forked from.
+        # Whether it went wrong in this process, not in the one that this was forked from.
         self.failed: dict[Queue, bool] = {}
 
     # -- giving work -------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class Queues:
         """Keep thing until all work that there is now is done."""
 
         def kept(thing: object = thing) -> None:
-            """Hold thing: it goes with this function."""
+            """Do nothing; the function keeps thing."""
 
         with self._lock:
             for queue in self.busy:
@@ -178,7 +178,7 @@ class Queues:
         attention.set_busy(sum(queue.blocking for queue in (*self.busy, *self.failed)))
 
     def _tell(self, queue: Queue, *, served: bool) -> None:
-        """Note whether a queue has work, also where machine code looks."""
+        """Note whether a queue has work, for machine code too."""
         queue.served = served
         queue.note(_SERVED, served)
         self._count()
@@ -190,7 +190,7 @@ class Queues:
     # -- waiting for it ----------------------------------------------------------------------------------------------
 
     def wait(self, mark: Mark) -> None:
-        """Return when a mark is reached; raises DeviceError in a callback of a stream that it waits for."""
+        """Wait until a mark is reached; raises DeviceError in a callback of a stream that the mark waits for."""
         mine = self._here.queue
         with self._changed:
             if mine is None:
@@ -222,7 +222,7 @@ class Queues:
                     continue
                 if other is queue:
                     return True
-                # What it does now waits too, or something that it has to do before.
+                # What the queue does now waits too, or so does something that it must do first.
                 first = itertools.takewhile(lambda item: item is not wanted, other.items)  # noqa: B023  # used at once
                 waits = [item.mark for item in first if isinstance(item, Wait)]
                 if (waiting := self._waiting.get(other)) is not None:
@@ -236,12 +236,12 @@ class Queues:
         return queue is not self._here.queue
 
     def raise_failure(self, queues: Iterable[Queue]) -> None:
-        """Raise what went wrong in one of the queues, the first that nobody was told of."""
+        """Raise the first error in these queues that nobody was told of."""
         if (failure := self._take_failure(queues)) is not None:
             raise failure
 
     def _take_failure(self, queues: Iterable[Queue]) -> BaseException | None:
-        """Return what went wrong in the first of the queues that nobody was told of, as somebody is told now."""
+        """Return the first error in these queues that nobody was told of, and count it as told."""
         with self._lock:
             wrong = next((queue for queue in queues if queue in self.failed), None)
             if wrong is None:
@@ -261,7 +261,7 @@ class Queues:
             return
         try:
             on_new_thread(lambda: self._serve(queue))
-        except RuntimeError:  # no more threads, or the interpreter is ending: who asks for work does it
+        except RuntimeError:  # no more threads, or the interpreter is ending: the thread that asks for the work does it
             self._left_over.append(queue)
 
     def _serve(self, queue: Queue | None) -> None:
@@ -271,7 +271,7 @@ class Queues:
             queue = self._another()
 
     def _another(self) -> Queue | None:
-        """Return a queue that has work, when there is one; None if there was none for long."""
+        """Return a queue that has work, once there is one; None if there was none for a while."""
         with self._lock:
             self._free += 1
         while (found := self._given()) is None:
@@ -282,7 +282,7 @@ class Queues:
         return found
 
     def _given(self) -> Queue | None:
-        """Return a queue that came for a free thread; None if none came for long."""
+        """Return a queue that was given to a free thread; None if none was for a while."""
         try:
             return self._ready.get(timeout=_IDLE_S)
         except Empty:
@@ -347,13 +347,13 @@ class Queues:
     # -- the ends ----------------------------------------------------------------------------------------------------
 
     def settle(self, seconds: float) -> None:
-        """Wait until all work is done, for so long at most; what went wrong is not told."""
+        """Wait until all work is done, `seconds` at most; errors are not told."""
         mark = self.mark([queue for queue in [*self.busy] if self.other(queue)])
         with self._changed:
             self._changed.wait_for(lambda: mark.done, timeout=seconds)
 
     def report_failures(self) -> None:
-        """Report what went wrong in this process and nobody was told, as nobody will be."""
+        """Report errors of this process that nobody was told of: nobody will ask any more."""
         from gridjit.runtime.queues.callbacks import report
 
         for queue in [queue for queue, here in self.failed.items() if here]:
@@ -361,7 +361,7 @@ class Queues:
                 report(failure, "work in a stream that nobody waited for")
 
     def abandon(self) -> None:
-        """In a forked child: the parent's work is not done here, and whoever waits for it is told."""
+        """In a forked child: do none of the parent's work, and tell whoever waits for it."""
         for queue in [*self.busy]:
             marks = [item for item in queue.items if isinstance(item, Mark)]
             queue.items.clear()

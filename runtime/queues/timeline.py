@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from gridjit.runtime.queues.queue import Mark, Queue, Queues, Wait
     from gridjit.runtime.streams import Timeline
 
-# Handles of the default stream, and of each thread's own; those of others begin at the last.
+# Handles of the default stream and of each thread's own; the handles of other streams begin at the last number.
 _LEGACY, _PER_THREAD, _FIRST = 1, 2, 16
 # Priorities that streams may have, as on GPUs: from the lowest to the highest.
 _PRIORITIES = (0, -5)
-# How long the end of the interpreter waits for work that was given.
+# How long the interpreter's end waits for work that streams were given.
 _PATIENCE_S = 2.0
 
 
@@ -44,7 +44,7 @@ class HostTimeline:
     def __init__(self) -> None:
         self._numbers = itertools.count(_FIRST)
         self._last = _FIRST
-        # What streams were made with, their queues once they had work, and events: when they came, or a mark.
+        # How streams were made; their queues, once they have had work; when events came, or a mark for those to come.
         self._streams: dict[int, tuple[int, bool]] = {}
         self._queues: dict[int, Queue] = {}
         self._events: dict[int, int | Mark | None] = {}
@@ -56,7 +56,7 @@ class HostTimeline:
     # -- handles -----------------------------------------------------------------------------------------------------
 
     def create_stream(self, priority: int = 0, *, nonblocking: bool = False) -> int:
-        """Return a number for a stream. Its priority is only kept: the host does the work of all streams at once."""
+        """Return a number for a stream. Its priority is noted and not used: the host works on all streams at once."""
         number = self._number()
         low, high = _PRIORITIES
         self._streams[number] = (min(max(priority, high), low), nonblocking)
@@ -116,7 +116,7 @@ class HostTimeline:
         return self._queue(stream).word
 
     def note_recorded(self, stream: int, holds: bool) -> None:
-        """Have machine code leave the launches in a queued stream to Python from now on, or not any more."""
+        """Have machine code leave launches in a queued stream to Python from now on; or no longer."""
         if stream > _LEGACY and stream != _PER_THREAD:
             from gridjit.runtime.queues.queue import RECORDED
 
@@ -125,8 +125,8 @@ class HostTimeline:
     def give(self, stream: int, work: Callable[[], object], *, brief: bool = False) -> None:
         """Do work in a stream's order: now in the default stream, else when its turn comes.
 
-        brief: it is not worth another thread, if it is its turn now. Raises what work raises, or what went wrong before
-        it in a stream that the default stream waits for.
+        brief: another thread is not worth it, if it is this work's turn. Raises what work raises, or an earlier error
+        of a stream that the default stream waits for.
         """
         if stream > _LEGACY:
             self._put(stream, work, brief=brief)
@@ -141,7 +141,7 @@ class HostTimeline:
             self.synchronize(stream)
 
     def keep(self, thing: object) -> None:
-        """Keep thing, which goes now, until all work that there is in any stream is done."""
+        """Keep thing, which is let go now, until all work that any stream has been given is done."""
         if self._made and (queues := self._made[0]).busy:
             queues.keep(thing)
 
@@ -150,7 +150,7 @@ class HostTimeline:
         self._put(stream, function)
 
     def wait(self, stream: int, event: int) -> None:
-        """Have what comes next in stream wait for event; an event that was not recorded is waited for by nobody."""
+        """Have what comes next in stream wait for event; if that was not recorded, there is nothing to wait for."""
         mark = self._event(event)
         if mark is None:
             return
@@ -219,7 +219,7 @@ class HostTimeline:
         return not any(queue.served for queue in waited_for)
 
     def capturing(self, stream: int) -> bool:
-        """Return False: the host has no graphs."""
+        """Return False: nobody but gridjit captures the host's streams."""
         return False
 
     # -- events ------------------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ class HostTimeline:
         return mark is None or isinstance(mark, int) or mark.done
 
     def elapsed_ms(self, start: int, end: int) -> float:
-        """Return the milliseconds between two events; raises DeviceError unless both came and keep the time."""
+        """Return the milliseconds between two events; raises DeviceError unless both have come and keep the time."""
         return (self._time(end) - self._time(start)) / 1e6
 
     def _time(self, event: int) -> int:

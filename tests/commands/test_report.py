@@ -150,7 +150,7 @@ def test_without_html_the_same_is_said_in_the_terminal(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("filled")
-def test_scripts_get_values(run: Run) -> None:
+def test_a_report_as_json_gives_scripts_values(run: Run) -> None:
     known = json.loads(run("--json", "--kernel", "sized")[1])
     (forms,) = known["kernels"].values()
     assert [one["facts"][0]["value"] for one in forms] == ["32", "64"]

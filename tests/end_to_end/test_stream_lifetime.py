@@ -109,8 +109,10 @@ def test_a_wrapper_keeps_the_object_whose_stream_it_is() -> None:
 
 def test_the_default_streams_have_no_end() -> None:
     for stream in (gridjit.default_stream(), cuda.per_thread_default_stream()):
+        handle = stream.handle
         stream.close()
         stream.synchronize()
+        assert stream.handle == handle
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,8 @@ def test_altered_bytes_are_read_or_missed(data: Any) -> None:
     at, length = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 8))
     changed = whole[:at] + data.draw(st.binary(max_size=8)) + whole[at + length :]
     for reader in (Artifact, Manifest, History):
-        reader.from_bytes(changed)
+        found = reader.from_bytes(changed)
+        assert found is None or type(found) is reader
 
 
 @pytest.mark.parametrize(

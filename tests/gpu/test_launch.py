@@ -153,7 +153,7 @@ def test_a_cooperative_grid_that_does_not_fit_says_what_would(device, compiled, 
 
 
 @pytest.mark.parametrize("cluster", [1, 2, 8, 16])
-def test_clusters(device, compiled, packed, cluster):
+def test_a_grid_of_clusters_of_any_size_runs_each_block_once(device, compiled, packed, cluster):
     if device.compute_capability < (9, 0):
         pytest.skip("clusters need sm_90 or newer")
     kernel = compiled(block_index, "void(int64[::1])")
@@ -184,7 +184,7 @@ def test_the_artifact_says_what_the_driver_does_of_registers_and_the_threads_of_
     assert held_attributes(kernel.artifact) == kernel.attributes()
 
 
-def test_occupancy(device, compiled):
+def test_a_proposed_block_is_of_whole_warps_within_the_limit_and_what_is_resident_fits(device, compiled):
     kernel = compiled(saxpy, VECTOR)
     assert kernel.potential_block() % 32 == 0
     assert kernel.potential_block(limit=96) <= 96

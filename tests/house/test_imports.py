@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from pathlib import Path
 
@@ -56,6 +57,25 @@ WALLS = {
 }
 
 
+_VARIABLES = {"environ", "environb", "getenv"}
+# Where the environment is read: gridjit's settings in one place, numba's and the toolkit's where the key is made.
+ENVIRONMENT = {
+    "gridjit.runtime.settings",
+    "gridjit.compiler.key.numba_settings",
+    "gridjit.compiler.key.toolchain",
+    # Whether numba-cuda is its simulator, and the driver's bindings have streams of each thread: neither can be had.
+    "gridjit.compiler.frontend.bootstrap",
+    "gridjit.runtime.devices.cuda.plain.api",
+    # What compiles for another process has that one's environment; so have the processes of a demonstration.
+    "gridjit.runtime.pool.environment",
+    "gridjit.runtime.pool.pool",
+    "gridjit.runtime.pool.worker",
+    "gridjit.commands.demo",
+    # It prints which variables are set.
+    "gridjit.commands.info",
+}
+
+
 @pytest.fixture(scope="module")
 def known() -> dict[str, Module]:
     """The modules of the package."""
@@ -107,6 +127,32 @@ def test_other_libraries_are_imported_behind_their_walls_only(libraries: dict[st
         if not any(is_in(name, wall) for wall in WALLS.get(library, ()))
     ]
     assert sorted(wrong) == []
+
+
+def test_the_environment_is_read_where_the_architecture_says() -> None:
+    readers = {
+        f"{package}.{'.'.join(file.relative_to(ROOT / folder).with_suffix('').parts)}"
+        for package, folder in FOLDERS.items()
+        for file in (ROOT / folder).rglob("*.py")
+        if uses_environment(file.read_text())
+    }
+    assert {name for name in readers if not is_in(name, "gridjit.testing")} == ENVIRONMENT
+
+
+def uses_environment(text: str) -> bool:
+    """Return whether a module's text names the variables of the environment."""
+    nodes = list(ast.walk(ast.parse(text)))
+    taken = {
+        alias.name for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "os" for alias in node.names
+    }
+    named = {ast.unparse(node).removeprefix("os.") for node in nodes if isinstance(node, ast.Attribute)}
+    return not _VARIABLES.isdisjoint(taken | named)
+
+
+@pytest.mark.parametrize("text", ["os.environ.get('A')", "os.getenv('A')", "from os import environ", "f(os.environ)"])
+def test_a_look_at_the_environment_is_seen(text: str) -> None:
+    assert uses_environment(text)
+    assert not uses_environment(text.replace("os", "my"))
 
 
 def test_every_wall_is_one(libraries: dict[str, set[str]]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gridjit.runtime.args.handler import ArgumentHandler
-from gridjit.runtime.devices.base import Device, LoadedKernel
+from gridjit.runtime.devices.base import Capture, Device, LoadedKernel, Runnable
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.launcher import Launcher
@@ -21,6 +21,8 @@ ROOT = Path(__file__).parents[2]
 OURS = (
     Device,
     LoadedKernel,
+    Capture,
+    Runnable,
     Space,
     Timeline,
     ArgumentHandler,

@@ -15,6 +15,8 @@ ROOMS = sorted(
     for file in ROOT.glob(f"{top}/**/__init__.py")
 )
 DOORS = 16
+# Rooms that other programs enter by their names, so that these hold more than a line: a user's, and PyInstaller.
+ENTRANCES = {"src/gridjit", "src/gridjit/freezing"}
 # Rooms that the architecture speaks of in the lines of others.
 PARTS = {"compiler/targets/"}
 
@@ -23,7 +25,9 @@ PARTS = {"compiler/targets/"}
 def test_a_room_has_few_doors_and_says_what_it_is_for(room: Path) -> None:
     says = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
     doors = [file.name for file in room.glob("*.py") if file.name != "__init__.py"]
-    assert (says.partition("\n")[0].endswith("."), len(doors) <= DOORS) == (True, True), (says, doors)
+    first, *rest = says.splitlines()
+    said_at_once = first.endswith(".") and (not rest or str(room.relative_to(ROOT)) in ENTRANCES)
+    assert (said_at_once, len(doors) <= DOORS) == (True, True), (says, doors)
 
 
 def test_the_architecture_is_a_page_that_knows_every_room() -> None:

@@ -6,7 +6,7 @@ Its memory is the host's under another name, so what kernels are given can be lo
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.target import Target
-from gridjit.runtime.devices.base import Capture, Device, KernelAttributes, LoadedKernel
+from gridjit.runtime.devices.base import Capture, Device, KernelAttributes, LoadedKernel, Runnable
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Owners, Space, Whereabouts
 from gridjit.runtime.native.table import KernelHandle
 from gridjit.runtime.streams import Timeline, stream_handle
@@ -304,6 +304,50 @@ class RecordingKernel:
         raise DeviceError("the recording device has no memory to split")
 
 
+class RecordingGraph:
+    """A graph of the recording device: its runs are noted."""
+
+    def __init__(self, notes: list[str], nodes: int) -> None:
+        self._notes = notes
+        self.nodes = nodes
+
+    def launch(self, stream: int) -> None:
+        self._notes.append(f"run {self.nodes} in {stream}")
+
+    def update(self, node: Any, loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, parameters: bytes) -> None:
+        self._notes.append(f"update node {node}")
+
+    def keep_until_done(self, memory: Iterable[Memory]) -> None:
+        self._notes.append(f"keep {len([*memory])}")
+
+    def close(self) -> None:
+        self._notes.append("close")
+
+
+class RecordingCapture:
+    """The work of one stream, counted until it ends."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self._notes = notes
+        self._nodes = 0
+
+    def launch(self, loaded: LoadedKernel, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> Any:
+        return self._node()
+
+    def copy(self, destination: Any, source: Any, make: Callable[[], object]) -> Any:
+        return self._node()
+
+    def end(self) -> Runnable:
+        return RecordingGraph(self._notes, self._nodes)
+
+    def cancel(self) -> None:
+        self._notes.append("cancel")
+
+    def _node(self) -> int:
+        self._nodes += 1
+        return self._nodes
+
+
 class RecordingDevice:
     """A device that notes what it is asked.
 
@@ -322,6 +366,7 @@ class RecordingDevice:
         on_launch: Callable[[], None] = lambda: None,
     ) -> None:
         self._recorder = recorder
+        self._notes = notes
         self._target = target
         self._contexts = contexts
         self._on_launch = on_launch
@@ -350,7 +395,8 @@ class RecordingDevice:
         return self._timeline
 
     def capture(self, stream: int) -> Capture:
-        raise DeviceError("the recording device has no graphs")
+        self._notes.append(f"capture {stream}")
+        return RecordingCapture(self._notes)
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> RecordingKernel:
         return RecordingKernel(
@@ -363,5 +409,5 @@ class RecordingDevice:
 
 
 if TYPE_CHECKING:
-    _made: tuple[type[Device], type[LoadedKernel], type[Space], type[Timeline]]
-    _made = RecordingDevice, RecordingKernel, RecordingSpace, RecordingTimeline
+    _made: tuple[type[Device], type[LoadedKernel], type[Space], type[Timeline], type[Capture], type[Runnable]]
+    _made = RecordingDevice, RecordingKernel, RecordingSpace, RecordingTimeline, RecordingCapture, RecordingGraph

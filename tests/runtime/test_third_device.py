@@ -16,7 +16,7 @@ from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.signature import ArgType, ScalarType
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register
-from gridjit.runtime.devices.base import Device, LoadedKernel
+from gridjit.runtime.devices.base import Capture, Device, LoadedKernel, Runnable
 from gridjit.runtime.memory.space import Space
 from gridjit.runtime.native.operation import Operation
 from gridjit.runtime.native.probes import object_layout
@@ -24,7 +24,9 @@ from gridjit.runtime.session import Session
 from gridjit.runtime.streams import Timeline
 from tests.runtime.recording_device import (
     Recorder,
+    RecordingCapture,
     RecordingDevice,
+    RecordingGraph,
     RecordingKernel,
     RecordingSpace,
     RecordingTimeline,
@@ -63,6 +65,8 @@ PROTOCOLS = [
     (LoadedKernel, RecordingKernel),
     (Space, RecordingSpace),
     (Timeline, RecordingTimeline),
+    (Capture, RecordingCapture),
+    (Runnable, RecordingGraph),
     (ArgumentHandler, CelsiusHandler),
 ]
 
@@ -173,6 +177,36 @@ def test_its_streams_and_events_order_launches_and_copies(here: Here, scale: Any
         "destroy stream 101",
         "synchronize all",
     ]
+
+
+def test_its_graphs_record_run_and_are_updated(here: Here, scale: Any) -> None:
+    x = cuda.to_device(np.arange(5.0))
+    y = cuda.device_array_like(x)
+    here.notes.clear()
+    with gridjit.graph() as graph:
+        scale[1, 64, graph.stream](x, 2.0)
+        y.copy_to_device(x, stream=graph.stream)
+    graph.launch()
+    graph.update(0, (y, 3.0))
+    graph.launch(graph.stream)
+    graph.close()
+    assert here.recorder.launches == []
+    assert [note for note in here.notes if not note.startswith("keep")] == [
+        "create stream 101",
+        "capture 101",
+        "run 2 in 0",
+        "update node 1",
+        "run 2 in 101",
+        "close",
+    ]
+
+
+def test_an_error_while_a_graph_is_recorded_cancels_its_capture(here: Here, scale: Any) -> None:
+    x = cuda.to_device(np.arange(5.0))
+    with pytest.raises(ZeroDivisionError), gridjit.graph() as graph:
+        scale[1, 64, graph.stream](x, 2.0)
+        _ = 1 / 0
+    assert here.notes[-1] == "cancel"
 
 
 def test_what_can_be_asked_of_a_kernel_is_asked_of_its_device(here: Here, scale: Any) -> None:

@@ -1,4 +1,1 @@
-"""What the front end refused, in the user's words: the place, what is wrong there, and what to do.
-
-Nothing here is imported before a compile has failed.
-"""
+"""What the front end refused, in the user's words: where, what is wrong, what to do. Imported when a compile fails."""

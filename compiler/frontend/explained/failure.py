@@ -1,4 +1,4 @@
-"""Failure: what the front end raised, taken apart once: its words, the operation they are about, and where it was."""
+"""Failure: what the front end raised, taken apart once: its words, the operation that they are about, and the place."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _END_OF_WORDS = re.compile(r'\n\s*(?:File "|During: |There are \d+ candidate|\* 
 _OPERATION = re.compile(
     r"No implementation of function (.+?) found for signature:\s*>>> (\S+?|<unknown function>)\(", re.S
 )
-# Why an implementation that numba tried refused, in numba's list of them.
+# In numba's list of implementations that it tried: why one refused.
 _REASON = re.compile(
     r"raised a specific error:\s*(\S.*?)(?=\n\s*raised from|\n\s*- Of which|\n\s*Overload |\Z)", re.DOTALL
 )

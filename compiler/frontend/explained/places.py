@@ -16,17 +16,17 @@ from gridjit.compiler.frontend.isolated.launch_visibility import said_by
 from gridjit.compiler.key.source.libraries import is_numbas
 from gridjit.values import dataclass
 
-# How numba names a place in its texts, which go from the inside outwards.
+# How numba's texts name a place; they go from the inside outwards.
 _IN_TEXT = re.compile(
     r'^\s*File "(?P<file>[^"\n]+)", line (?P<line>\d+):'
     r"|^\s*During: (?:typing|lowering) .* at (?P<during>\S.*?) \((?P<during_line>\d+)\)$"
     r"|Raised from (?P<raised>\S.*?) \((?P<raised_line>\d+)\)",
     re.MULTILINE,
 )
-# The returns of a function whose types differ, which it takes from a set, and of each its line.
+# Returns of a function whose types differ, in no certain order, and each one's line.
 _RETURN = re.compile(r"^Return of: .*?(?=^Return of: |^During: |\Z)", re.MULTILINE | re.DOTALL)
 _LINE = re.compile(r"line (\d+):")
-# How it names a function whose compile failed, before the place that calls it.
+# How numba names a function whose compile failed, before the place that calls it.
 _CALLEE = re.compile(r"^\s*During: resolving callee type: \S*<function (?P<name>\S+) at ", re.MULTILINE)
 # The names by which numba's frames know the statement that they work on.
 _STATEMENTS = ("constraint", "inst")
@@ -62,7 +62,7 @@ def places(function: Callable[..., Any], error: BaseException) -> tuple[SourceLi
 
 
 def _of_frames(error: BaseException) -> list[SourceLine]:
-    """Return where numba was, of each function that it compiled the innermost statement."""
+    """Return where numba was: the innermost statement of each function that it was compiling."""
     levels: list[SourceLine] = []
     working_on: Any = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
@@ -91,7 +91,7 @@ def _of_text(text: str) -> Iterator[SourceLine]:
 
 
 def _in_order(text: str) -> str:
-    """Return one of numba's texts with the returns of a function in the order of their lines, the last one first."""
+    """Return one of numba's texts with a function's returns in the order of their lines, the last one first."""
     returns = [*_RETURN.finditer(text)]
     if len(returns) < 2:
         return text
@@ -105,7 +105,7 @@ def _line(text: str) -> int:
 
 
 def _callee_without_place(function: Callable[..., Any], text: str) -> SourceLine | None:
-    """Return the function that failed, where numba only says that, and not where in it."""
+    """Return the function that failed, if numba does not say where in it."""
     callee, first = _CALLEE.search(text), _IN_TEXT.search(text)
     if callee is None or "During: Pass " not in text[: callee.start()]:
         return None
@@ -145,7 +145,7 @@ def empty_cells(function: Callable[..., Any]) -> Iterator[str]:
 
 
 def unassigned_name(function: Callable[..., Any]) -> str | None:
-    """Return a global, or a variable around a function, that it reads and that is not there; None if all are."""
+    """Return a global, or a variable around a function, that it reads and that does not exist; None if all do."""
     read = [one.argval for one in dis.get_instructions(function) if one.opname == "LOAD_GLOBAL"]
     known = {*function.__globals__, *vars(builtins)}
     return next((name for name in (*empty_cells(function), *read) if name not in known), None)

@@ -1,8 +1,8 @@
-"""assigned_once: variables that need no memory are found by one walk over each block.
+"""assigned_once: variables that do not need memory are found by one walk over each block.
 
-numba-cuda keeps a variable out of memory if only one block defines and uses it, and assigns it once. To count that, it
-goes through the block's whole body for each of its variables: a straight kernel of some hundred lines is one block of
-thousands of both. Here assignments are counted by name, block by block.
+numba-cuda keeps a variable out of memory if only one block defines and uses it, and assigns it once. To find out,
+it goes through the block's whole body for each variable, and a straight kernel of some hundred lines is one block with
+thousands of statements and variables. Here assignments are counted by name, block by block.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""flags: the flags of a compile are compared by those that were set.
+"""flags: to compare the flags of compiles, only those are compared that were set.
 
-Flags are part of the keys by which numba-cuda finds what it compiled. For their hash and for each comparison it asks
-each of their forty properties; the hash is of the properties' names, and so the same for all flags of a class.
+Flags are part of the keys by which numba-cuda finds what it compiled. For each hash and each comparison, it reads
+all of their forty properties; the hash is made of the properties' names, so it is the same for all flags of a class.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _install(replace: Replace) -> None:
         if (kind := type(flags)) not in defaults:
             defaults[kind] = {name: option.default for name, option in kind.options.items()}
         found = {**defaults[kind], **flags._values}
-        # Copied from flags of another class, there may be more.
+        # Flags copied from those of another class may have more.
         return found if len(found) == len(defaults[kind]) else {name: found[name] for name in defaults[kind]}
 
     def hash_of(flags: Any) -> int:

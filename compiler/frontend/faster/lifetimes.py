@@ -4,8 +4,8 @@ numba-cuda computes them a dozen times for every function, and uses only the las
 generators and literal_unroll read what an earlier pass left, so for these numba's own code runs. If an extension
 has rewrites, which may look at anything, it runs for all functions.
 
-Twice on the way it also writes into the function where each variable ends, and takes that out again: for inlining
-closures and reductions, and for arrays that are made of lists. Here that is left out for functions that have none.
+Twice, it also writes into the function where each variable ends, and removes that again: for inlining closures and
+reductions, and for arrays that are made from lists. Here this is left out for functions without any of these.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gridjit.compiler.key.extensions import foreign_rewrites
 
 # The function whose variables' ends nobody reads now. Another kernel may be compiled meanwhile, by a signal's handler.
 _without_ends: list[Any] = [None]
-# What numba looks for to inline it, and where it looks for the name of what is called.
+# What numba inlines, and where it looks for the name of what is called.
 _MADE = ("make_function", "build_list")
 _NAMES = ("name", "_name", "__name__")
 

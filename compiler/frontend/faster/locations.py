@@ -1,6 +1,6 @@
-"""locations: whether an implementation takes the location of what it implements is read off its code.
+"""locations: an implementation's code tells whether it takes the location of what it implements.
 
-numba-cuda asks that of each implementation, each time it looks one up, through inspect's signature of it.
+numba-cuda asks inspect for the signature of each implementation that it looks up, each time, to find out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _install(replace: Replace) -> None:
 
 
 def _parameters(function: Any) -> tuple[str, ...] | None:
-    """Return the names of the parameters that inspect finds a function to have, None where that is not plain to see."""
+    """Return the parameters' names that inspect would find for a function; None where its code does not tell."""
     while type(function) is FunctionType:
         attributes = vars(function)
         if "__signature__" in attributes:

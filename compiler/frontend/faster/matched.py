@@ -12,8 +12,8 @@ from gridjit.values import dataclass
 class Match:
     """What a call was resolved to in an earlier compile.
 
-    templates: the function's then. winner: the one that matched, and whether literal types were given. answer: what it
-    said, None if it has to be asked again: others might say something else by the flags.
+    templates: the function's at that time. winner: the one that matched, and whether literal types were given. answer:
+    what it returned; None if it has to be asked again, since the answer depends on the compile's flags.
     """
 
     surroundings: object
@@ -28,8 +28,8 @@ class Match:
         return self.answer is None
 
 
-# By the call's key, and the flags' text where these count. surroundings: what is the same object for compiles that
-# nothing but types tells apart, set for the duration of a compile; None for one of which that is not known.
+# By the call's key, and by the flags' text where these count. surroundings: one object for all compiles that differ in
+# types only, set for the duration of a compile; None if that is not known of the compile.
 _kept: dict[Any, Match] = {}
 _MOST_KEPT = 4096
 surroundings: object | None = None
@@ -40,17 +40,17 @@ _compiled = [0]
 
 
 def compiled() -> int:
-    """Return how many were until now."""
+    """Return how many were compiled until now."""
     return _compiled[0]
 
 
 def note_compiled() -> None:
-    """Note that a callee is compiled, or taken as if it were: whoever tries a template may have it compiled."""
+    """Note that a callee is compiled, or taken as if it were. Trying a template may have one compiled."""
     _compiled[0] += 1
 
 
 def match_for(function: Any, key: Any, flags: Any) -> Match | None:
-    """Return what a call was resolved to in an earlier compile, None if that is not known."""
+    """Return what a call was resolved to in an earlier compile; None if that is not known."""
     if surroundings is None:
         return None
     found = _kept.get((id(surroundings), key)) or _kept.get((id(surroundings), key, text_of(flags)))
@@ -58,7 +58,7 @@ def match_for(function: Any, key: Any, flags: Any) -> Match | None:
 
 
 def keep(key: Any, function: Any, flags: Any, winner: tuple[Any, bool], answer: Any, alive: object) -> None:
-    """Keep for later compiles what a call was resolved to. answer: None if it depends on the flags as well."""
+    """Keep what a call was resolved to, for later compiles. answer: None if it also depends on the flags."""
     if surroundings is None:
         return
     if len(_kept) >= _MOST_KEPT:

@@ -1,13 +1,14 @@
-"""operators: what numba-cuda asks about operators and their operands, asked only where the answer is not known.
+"""operators: what numba-cuda asks about operators and operands is only asked where the answer is not known.
 
-For each operator, it first looks for the NumPy loop that fits the operands, and rejects it if none of them is an array.
-For numbers, that is always the outcome, so it is returned at once.
+For each operator, numba-cuda first looks for the NumPy loop that fits the operands, and rejects it if no operand is an
+array. For numbers, that is always the outcome, so it is returned at once.
 
-When it lowers one, it makes a type of each operand that is not a constant, as of one that is, before it sees that there
-is nothing to try: for each, an error is raised, and its text coloured. Here there is no such type.
+To lower an operator, it tries to make a literal type of each operand, even if that is not a constant: an error is
+raised and its text coloured for each. Here, such operands get no type.
 
-Python's own functions, operators among them, it first takes for values: for buffers, arrays of other libraries,
-functions of cffi, and what numba itself has a type for. None of them is: one that it implements is looked up at once.
+It first takes Python's own functions, operators among them, for values: buffers, other libraries' arrays, functions of
+cffi, and objects that numba itself has a type for. They are none of these, so a function that numba implements is
+looked up at once.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def _install_functions(replace: Replace) -> None:
     from numba.cuda.typing.typeof import typeof_impl
 
     if any(types.dispatch(BuiltinFunctionType) is not types.__wrapped__ for types in (typeof_impl, cores)):
-        return  # an extension has one for them
+        return  # an extension types such values
 
     def resolve_value_type(context: Any, value: Any) -> Any:
         if type(value) is BuiltinFunctionType and (found := context._get_global_type(value)) is not None:

@@ -1,4 +1,4 @@
-"""Piece: one thing that numba-cuda does in a compile, done in less time."""
+"""Piece: one part of numba-cuda's work in a compile, done in less time."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Replace(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A faster way, and what it stands on.
+    """A faster way, and what it relies on.
 
-    written_for: numba's functions that it replaces, and those whose ways it relies on, by module:qualified.name,
-        each with the records of the sources that it was written for. install: puts it there.
+    written_for: numba's functions that it replaces or relies on, by module:qualified.name, each with the records of the
+        sources that it was written for. install: puts it in their place.
     """
 
     name: str

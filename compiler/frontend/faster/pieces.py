@@ -38,7 +38,7 @@ PIECES: tuple[Piece, ...] = (
 
 
 def make_faster(replace: Replace) -> None:
-    """Put all pieces in place, as far as numba's functions are those that they were written for.
+    """Put the pieces in place whose numba functions are those that they were written for.
 
     In a compile inside another one they are in place already, and stay.
     """

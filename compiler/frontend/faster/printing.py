@@ -1,6 +1,6 @@
-"""printing: llvmlite's instructions as text, those of the kinds that kernels are full of each in one step.
+"""printing: llvmlite's instructions as text; those of frequent kinds are written in one step.
 
-llvmlite calls a dozen functions for each instruction, and formats by the names of fields: a fifth of a long kernel's
+llvmlite calls a dozen functions for each instruction and formats by field names, which takes a fifth of a long kernel's
 compile. This file makes the same text, from the same texts of types and operands. llvmlite keeps each text with its
 object and reuses it; so does this file. Instructions with metadata, and other kinds, are left to llvmlite.
 """
@@ -12,13 +12,13 @@ from typing import Any
 
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 
-# Where llvmlite keeps the text of an object, and the one by which others refer to it.
+# Where llvmlite keeps an object's text, and the text by which others refer to it.
 _TEXT, _REFERENCE = "_StrCaching__cached_str", "_StringReferenceCaching__cached_refstr"
 
 
 # llvmlite's own classes of types and of values, which find their texts there. An extension's may do otherwise.
 _own: set[type] = set()
-# Of these, instructions, whose reference is the name that their function knows them by.
+# Those of them that are instructions: a reference to one is its name in the function.
 _instructions: set[type] = set()
 
 
@@ -92,7 +92,7 @@ def _cast(_: Any, held: Any) -> str:
 
 
 def _classes(module: Any, method: str) -> Iterator[type]:
-    """Yield the classes of a module of llvmlite's whose method is the one that keeps what it made."""
+    """Yield the classes of one of llvmlite's modules whose method is llvmlite's own, which keeps its result."""
     for kind in vars(module).values():
         if isinstance(kind, type) and getattr(getattr(kind, method, None), "__module__", "") == "llvmlite.ir._utils":
             yield kind

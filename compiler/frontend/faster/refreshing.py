@@ -1,9 +1,9 @@
-"""refreshing: numba-cuda's contexts look at the registries that something new is in, and leave the others out.
+"""refreshing: numba-cuda's contexts look only at registries with something new in them.
 
 numba-cuda goes through fifty registries whenever it begins to compile a function, finds no implementation at once, or
-makes a template of @overload_method: 150 times when a process first compiles. Each registry hands a context what it
-has not had yet: nothing, of lists that are no longer than when that context last looked. Such registries are left out
-here, the others come in numba-cuda's order. A context's first refresh is numba-cuda's own, and shows that order.
+makes a template of @overload_method: 150 times when a process first compiles. Each registry gives a context what is new
+to it. A registry whose lists are no longer than at that context's last look has nothing new, and is left out here; the
+others come in numba-cuda's order. A context's first refresh is numba-cuda's own, and shows that order.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from gridjit.compiler.frontend.faster.piece import Piece, Replace
 
 
 class _Step:
-    """How a context installs a registry, and how much was in the registry's lists when that last began.
+    """How a context installs a registry, and how long the registry's lists were when it last began to.
 
-    streams: what the context read it by; others mean that the context was told to begin again.
+    streams: what the context reads the registry with; if they are others, the context was told to begin again.
     """
 
     def __init__(self, registry: Any, install: Callable[[], object]) -> None:
@@ -27,7 +27,7 @@ class _Step:
         self.streams, self.count = None, 0
 
     def take(self, loaders: Any) -> None:
-        """Install what is new. What is added meanwhile is new to the next refresh, if this one did not have it."""
+        """Install what is new. What is added meanwhile, and not seen by this refresh, is new to the next."""
         count = sum(map(len, self.lists))
         self.install()
         self.streams, self.count = loaders[self.registry]._registrations, count
@@ -46,7 +46,7 @@ class _Refreshed:
         self.whole = False
 
 
-# What contexts went through, by their identity; a process has two of them, which begin again only if told to.
+# What contexts have been through, by their identity; a process has two contexts, which begin again only if told to.
 _seen: dict[int, _Refreshed] = {}
 _MOST_CONTEXTS = 8
 

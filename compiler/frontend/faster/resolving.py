@@ -1,13 +1,14 @@
 """resolving: a call of the same function with the same types of arguments is resolved once in a compile.
 
 numba tries a function's templates one after the other, each with and without literal types, for every call in a kernel
-and in every round of type inference; of each that does not match it writes down all signatures, for an error that is
-hardly ever raised. Here a template is tried once where both tries are the same, the text is written for the error only,
-and the result is kept where it depends on nothing but the types: all templates that were tried are numba's own, and the
-types are numbers, arrays of numbers, and tuples of these.
+and in every round of type inference. If one does not match, numba writes down all its signatures for an error that is
+hardly ever raised. Here a template is tried once if both tries are the same, the text is written for the error only,
+and the result is kept if it depends on the types alone: all templates that were tried are numba's own, and the types
+are numbers, arrays of numbers, and tuples of these.
 
-A later compile in the same surroundings begins with the template that matched, and takes what that said if it is none
-of @overload or @intrinsic. Those before it refused without compiling anything, and are not tried again.
+A later compile in the same surroundings begins with the template that matched, and reuses its answer unless it is a
+template of @overload or @intrinsic. The templates before it refused without compiling anything, and are not tried
+again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _Found = tuple[Any, Any, Any]
 
 
 class _Resolved:
-    """What calls were resolved to in one compile, and what was found about templates on the way.
+    """What calls were resolved to in one compile, and what was learned about templates on the way.
 
     shared: by function and types. of_flags: also by the flags of the function that is compiled, as numba does where a
     template of @overload or @intrinsic was tried. orders: of templates. are_plain: types, by code.
@@ -64,7 +65,7 @@ def _install(replace: Replace) -> None:
 def _resolve_once(
     resolved: _Resolved, key: Any, flags: Any, function: Any, context: Any, args: Any, original: Callable[..., Any]
 ) -> _Found:
-    """Return what a call is resolved to that this compile has not met."""
+    """Return what a call is resolved to that is new to this compile."""
     asked, foreign, resolved.winner = resolved.implementations, resolved.foreign, None
     alive = (function, context, tuple(args), flags)
     if (before := match_for(function, key, flags)) is not None:
@@ -94,7 +95,7 @@ def _answered_again(before: Match, function: Any, context: Any, args: Any) -> tu
 
 
 def _known(resolved: _Resolved, key: Any, flags: Any) -> _Found | None:
-    """Return what a call was resolved to; a call that this one is resolved within depends on flags as this one does."""
+    """Return what a call was resolved to. If that depends on flags, so does a call that needs it to be resolved."""
     if (found := resolved.shared.get(key)) is None:
         found = resolved.of_flags.get((key, id(flags)))
         resolved.implementations += found is not None
@@ -111,14 +112,14 @@ def _keep(resolved: _Resolved, key: Any, flags: Any, found: _Found, *, depends_o
 def _resolve(
     resolved: _Resolved, function: Any, context: Any, args: Any, kws: Any, original: Callable[..., Any]
 ) -> Any:
-    """Return the signature of the first template that matches; as numba's original does, but for what it does twice."""
+    """Return the signature of the first template that matches, as numba's original does, but do nothing twice."""
     from numba.core import errors
 
     unliteral = _functions()._unlit_non_poison
     try:
         without = tuple([unliteral(one) for one in args]), {n: unliteral(v) for n, v in kws.items()}
     except errors.NumbaError:
-        resolved.foreign += 1  # of what numba tries then, nothing is known here
+        resolved.foreign += 1  # what numba tries then is not known here
         return original(function, context, args, kws)
     failures: list[tuple[Any, Exception | None, bool]] = []
     before = compiled()
@@ -204,7 +205,7 @@ def _functions() -> Any:
 
 
 def _plain_types() -> Callable[[Any], bool]:
-    """Return what tells numba's own types of values, which nothing of a program's is in, from others."""
+    """Return what tells numba's own types, which contain nothing of a program's, from others."""
     from numba.cuda import types
 
     numbers = (types.Boolean, types.Integer, types.Float, types.Complex)

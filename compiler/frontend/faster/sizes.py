@@ -1,7 +1,7 @@
 """sizes: LLVM is asked once for the size and the alignment of a type, and remembered by the type's text.
 
-numba-cuda asks with each variable that it stores, and each time has LLVM parse a module made for the purpose. The text
-of a type says all of it, except the names of structures, which are asked for each time.
+numba-cuda asks for each variable that it stores, and has LLVM parse a module for each question. A type's text says all
+about it, unless it contains the name of a structure: such types are asked about each time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 
-# The data layout, and what was asked of it: by the method and the type's text.
+# The data layout, and its answers by the method and the type's text.
 _answers: list[tuple[Any, dict[tuple[str, str], int]]] = []
 _MOST = 4096
 

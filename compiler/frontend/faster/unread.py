@@ -1,11 +1,11 @@
-"""unread: texts that nobody reads are made in less time: those of assignments, and the colours of errors.
+"""unread: texts that nobody reads are not made, such as those of assignments, or are made faster: coloured errors.
 
-numba-cuda makes the text of each statement that it lowers, and prints it only if DEBUG_JIT is set. An assignment's has
-those of all parts of its expression in it. Here it is empty for the function that lowers it, and whole for others, as
-for the messages of errors.
+numba-cuda makes the text of each statement that it lowers, and prints it only if DEBUG_JIT is set. An assignment's
+contains those of all parts of its expression. Here the function that lowers an assignment gets an empty text; others
+get the whole text, for example for error messages.
 
 Where colorama is installed, numba has it wrap the program's output and unwrap it again for each text that it colours.
-Only printing such a text could need that, and numba catches most errors itself. Here the text is coloured alone.
+Only printing could need that, and numba catches most errors itself. Here the text is coloured and nothing else.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """variables: the variables that a statement uses are listed by the classes of its parts, which are inspected once.
 
-numba-cuda lists them for each statement in a dozen passes. It asks of each part whether it is a variable, an
-instruction, a list and so on, of two libraries' classes each; for abstract ones of them that takes long. The answer is
-the same for all parts of a class.
+numba-cuda lists them for each statement in a dozen passes. It tests whether each part is a variable, an instruction, a
+list and so on, each time for the classes of two libraries, which takes long for abstract classes. The answer is the
+same for all parts of one class.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 
-# What a part of a statement is.
+# What a part of a statement may be.
 _VARIABLE, _INSTRUCTION, _SEQUENCE, _MAPPING, _EXPRESSION, _YIELD, _NOTHING, _UNKNOWN = range(8)
 # The parts of each kind of statement, in the order in which numba-cuda visits them; the first kind that fits counts.
 _PARTS = (
@@ -56,7 +56,7 @@ def _install(replace: Replace) -> None:
 
 
 def _classified(look: Callable[[type], Any]) -> Callable[[type], Any]:
-    """Return look, which looks at each class once in a compile."""
+    """Return `look`, made to look at each class once in a compile."""
     known: dict[type, Any] = {}
 
     def of(kind: type) -> Any:
@@ -96,7 +96,7 @@ def _as_visited(kind: type) -> int:
     if issubclass(kind, ir.var_types):
         return _VARIABLE
     if issubclass(kind, list | tuple):
-        return _SEQUENCE if kind in (list, tuple) else _UNKNOWN  # of which numba makes a plain one
+        return _SEQUENCE if kind in (list, tuple) else _UNKNOWN  # numba makes a plain one of it
     if issubclass(kind, ir.expr_types):
         return _EXPRESSION
     return _YIELD if issubclass(kind, ir.yield_types) else _NOTHING

@@ -1,7 +1,7 @@
-"""written_for: which text of numba's functions a faster pass was written for; with any other text, numba's own stays.
+"""written_for: which text of numba's functions a faster pass was written for. For other text, numba's own stays.
 
-A record is the number of lines of a function's source, its decorators included, and a digest of them. The text says the
-same under every version of Python, other than its bytecode. A function that an extension put there instead has another.
+A record is the number of lines of a function's source, its decorators included, and a digest of them. Unlike bytecode,
+the text is the same under every version of Python. A function that an extension put there instead has another text.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def _look(place: str, records: tuple[str, ...]) -> bool:
 
 
 def function_at(place: str) -> Any:
-    """Return what is at "module:qualified.name" now, as a class holds it; None if there is nothing."""
+    """Return what "module:qualified.name" is now, as a class holds it; None if there is nothing."""
     return _found_at(place, [])
 
 
 def _found_at(place: str, steps: list[_Step]) -> Any:
-    """Return what is at a place, and note on which way it was found."""
+    """Return what is at a place, and note the way to it."""
     module, _, path = place.partition(":")
     found: Any = importlib.import_module(module)
     steps.append((sys.modules, module, found))

@@ -15,14 +15,14 @@ from gridjit.compiler.frontend.isolated.replacing import put
 from gridjit.compiler.view.config import ConfigView
 
 _NUMBAS = ("numba.", "gridjit.")
-# The modules of these that asked before: they ask thousands of times in a compile.
+# Modules of numba's or gridjit's that have asked: they ask thousands of times in a compile.
 _known_as_numbas: set[str] = set()
 
 
 def tell_who_asks(view: ConfigView, lines: bool) -> None:
-    """Until the changes are undone, make view's result private if others ask. lines: whether the key has the lines.
+    """Make view's result private if others ask, until the changes are undone. lines: whether the key has the lines.
 
-    A compile inside another puts its own in front of what the other did.
+    A compile inside another puts its own in front of the other's.
     """
     from numba.cuda.core.bytecode import FunctionIdentity
     from numba.cuda.core.ir import Loc

@@ -1,4 +1,4 @@
-"""tables: what numba-cuda keeps of callees, and its numbers of exceptions, as one compile finds and leaves them."""
+"""tables: what numba-cuda keeps of callees, and the numbers of exceptions, as one compile finds and leaves them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def number(record: Isolation, exception: Any, arguments: Any, location: Any) -> 
 def number_exceptions(record: Isolation) -> None:
     """Number exceptions by what they are: numba-cuda counts from 1 in every function, so callees' codes collide.
 
-    A place is one in the user's source. numba-cuda gives operations, such as a division by zero, none.
+    Places are those in the user's source. numba-cuda gives none to operations such as a division by zero.
     """
     from numba.cuda import lowering
     from numba.cuda.core import callconv
@@ -62,7 +62,7 @@ def number_exceptions(record: Isolation) -> None:
 def _users_place(lower: Any, location: Any) -> tuple[str, str, int] | None:
     """Return an exception's place, as numba writes it; None in numba's own functions, whose places tell users nothing.
 
-    Without one, it is the line that is being lowered, in debug code only: the keys of other code do not hold its lines.
+    Without a place, it is the line being lowered, in debug code only: other code's keys do not hold lines.
     """
     identity = lower.func_ir.func_id
     if is_numbas(identity.func):
@@ -74,7 +74,7 @@ def _users_place(lower: Any, location: Any) -> tuple[str, str, int] | None:
 
 
 def empty(record: Isolation, dispatcher: Any) -> None:
-    """Forget what a device function was compiled to, and from: its defaults are those of today."""
+    """Forget what a device function was compiled to, and from what: its defaults count as they are now."""
     from numba.cuda.utils import pysignature
 
     if id(dispatcher) in record.emptied:
@@ -84,7 +84,7 @@ def empty(record: Isolation, dispatcher: Any) -> None:
     replace(dispatcher, "overloads", type(compiled)())
     replace(dispatcher._compiler, "pysig", pysignature(dispatcher.py_func))
     if not dispatcher._can_compile:
-        # For declared signatures it was compiled when it was decorated, from the globals of that moment.
+        # For declared signatures, it was compiled when it was decorated, with the globals of that moment.
         for args, result in compiled.items():
             if hasattr(result, "fndesc"):
                 dispatcher.compile_device(args, result.signature.return_type)

@@ -91,7 +91,9 @@ def _record_constant_attributes(reads: Takes) -> None:
 
     def infer_getattr(inference: Any, value: Any, expression: Any) -> Any:
         if isinstance(value, type) and isinstance(inspect.getattr_static(value, expression.attr, None), property):
-            return inference._fail(expression)  # what its objects have, as the x of cuda.threadIdx: not a constant
+            return inference._fail(
+                expression
+            )  # what its objects have, such as the x of cuda.threadIdx, is not a constant
         if isinstance(value, ModuleType | type) and hasattr(value, expression.attr):
             return reads.take_attribute(value, expression.attr)
         return original(inference, value, expression)

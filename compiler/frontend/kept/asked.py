@@ -1,7 +1,7 @@
 """asked: the questions that the front end asked while it compiled a callee, each with the answer that it got.
 
 A question can be asked again: `today` returns it with today's answer, if both answers lead to the same code.
-`record` has that answer count for the kernel at hand, as it would if the front end had asked.
+`record` makes that answer count for the kernel at hand, as if the front end had asked.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Question(Protocol):
         """Return the question with today's answer; None if that might lead to other code."""
 
     def record(self, asking: Asking) -> None:
-        """Have the answer count for the compile that asks."""
+        """Make the answer count for the compile that asks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -234,6 +234,11 @@ class Raised:
 
     def record(self, asking: Asking) -> None:
         asking.number(self.exception, self.arguments, self.location)
+
+
+def value_taken(event: object) -> object:
+    """Return the value that code took, by the question about it; None for all other events of a unit."""
+    return event.value if isinstance(event, Global | Free | ModuleAttribute) else None
 
 
 def offers_what_it_is_called_with(dispatcher: Any) -> bool:

@@ -1,6 +1,6 @@
 """callees: wherever numba-cuda compiles what a kernel calls, the callee comes from a unit or becomes a draft.
 
-Those are device functions, the implementations behind @overload, which are device functions made by numba-cuda, and the
+Callees are device functions, the implementations behind @overload, which numba-cuda makes device functions of, and the
 functions that its lowering compiles.
 """
 
@@ -19,13 +19,13 @@ from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain, mark_of
 # Where a dispatcher keeps its units: among what belongs to its compiles, so that nobody takes it for a value.
 _KEPT = "_gridjit_kept"
 _MOST_IMPLEMENTATIONS = 4096
-# The dispatchers that stand for numba-cuda's own implementations with the arguments they take, None for those they do
-# not take, by all that tells one from another.
+# The dispatchers of numba-cuda's own implementations, by all that tells these from each other; None for arguments that
+# an implementation does not take.
 _implementations: dict[object, tuple[Any, Any]] = {}
 
 
 class Callees:
-    """The callees of one compile that keeps none: each is compiled.
+    """The callees of a compile that keeps none: each is compiled.
 
     empty: has a dispatcher forget what other compiles left in it.
     """
@@ -35,7 +35,7 @@ class Callees:
         self._empty = empty
 
     def device_function(self, dispatcher: Any, arguments: Any, return_type: Any, compile_it: Callable[[], Any]) -> Any:
-        """Return what a device function is compiled to for arguments, which need not be compiled yet."""
+        """Return what a device function is compiled to for arguments; compile_it does so if need be."""
         self._empty(dispatcher)
         note_compiled()
         if (keeping := self._keeping) is None:
@@ -63,7 +63,7 @@ class Callees:
         return result
 
     def use(self, result: Any) -> None:
-        """Note that a callee was found which this compile had compiled before."""
+        """Note that a callee was found that this compile compiled before."""
         if self._keeping is not None:
             self._keeping.use(result)
 
@@ -92,7 +92,7 @@ class Callees:
 def _device_function(
     keeping: Keeping, dispatcher: Any, arguments: Any, return_type: Any, compile_it: Callable[[], Any]
 ) -> Any:
-    """Return what a device function is compiled to, if numba does not find it where it looks."""
+    """Return what a device function is compiled to that numba does not find where it looks."""
     table, function = _table_of(dispatcher), dispatcher.py_func
     place = InDispatcher(dispatcher=dispatcher, arguments=arguments)
     shelved = None if table is None else _shelved_device(keeping, dispatcher, arguments, return_type)
@@ -114,7 +114,7 @@ def _numbas_own(keeping: Keeping, place: SharedPlace, function: Any, compile_it:
 
 
 def _shelved_device(keeping: Keeping, dispatcher: Any, arguments: Any, return_type: Any) -> str | None:
-    """Return the key of a device function on the shelf, None if it has none."""
+    """Return the key of a device function on the shelf; None if it has none."""
     if keeping.shelving is None:
         return None
     function, options = dispatcher.py_func, repr(sorted(dispatcher.targetoptions.items()))
@@ -179,7 +179,7 @@ def _implementation_key(template: Any, arguments: Any, keywords: Any) -> object 
 
 
 def _cell_marks(function: Any) -> tuple[object, ...] | None:
-    """Return the marks of what a function's closure holds, None if one of them has none."""
+    """Return the marks of what a function's closure holds; None if something in it has no mark."""
     try:
         marks = tuple(mark_of(cell.cell_contents) for cell in function.__closure__ or ())
     except ValueError:  # a variable that has no value yet

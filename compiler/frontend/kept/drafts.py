@@ -1,6 +1,6 @@
 """Drafts: the callees that are being compiled, each within the one that calls it, and what each asked for.
 
-Where the front end asks for something, the innermost draft notes it, and the compile records it as ever.
+What the front end asks for is noted by the innermost draft, and recorded by the compile as always.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gridjit.compiler.recorded.reads import Reads
 
 
 class Draft:
-    """One callee while it is compiled: its events so far; spoiled: why no unit can be made of it."""
+    """A callee that is being compiled, and its events so far. spoiled: why it cannot become a unit."""
 
     def __init__(self, function: FunctionType) -> None:
         self.events: list[Question | Unit] = []
@@ -48,7 +48,7 @@ class Draft:
 
 
 class Drafts:
-    """The drafts of one compile, the innermost last. While that is None, nothing is noted.
+    """The drafts of one compile, the innermost last; while that one is None, nothing is noted.
 
     failed: the last one that did not compile.
     """
@@ -68,7 +68,7 @@ class Drafts:
             pass
 
     def fail(self, draft: Draft) -> None:
-        """Leave a draft that did not compile: whoever tried it depends on all that this depended on."""
+        """Leave a draft that did not compile: the draft that tried it depends on all that it depended on."""
         self.end(draft)
         self.depend_on(draft)
         self.failed = draft
@@ -100,12 +100,12 @@ class Drafts:
             self.note(called)
 
     def spoil(self, reason: str) -> None:
-        """Have no unit made of the innermost draft."""
+        """Keep the innermost draft from becoming a unit."""
         if (draft := self.innermost) is not None:
             draft.spoiled = draft.spoiled or reason
 
     def spoil_all(self, reason: str) -> None:
-        """Have no unit made of any draft that is open."""
+        """Keep all open drafts from becoming units."""
         for draft in self._drafts():
             draft.spoiled = draft.spoiled or reason
 
@@ -132,7 +132,7 @@ class Takes(Protocol):
 
 
 class NotedReads:
-    """Records in reads what the compiler takes, and has the innermost draft note it."""
+    """Records what the compiler takes in reads, and in the innermost draft."""
 
     def __init__(self, reads: Reads, drafts: Drafts) -> None:
         self._reads = reads

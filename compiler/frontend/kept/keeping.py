@@ -1,6 +1,6 @@
 """Keeping: one compile's use of units. A callee is taken from a unit that holds, or compiled and kept at the end.
 
-What a unit asked for is asked again before it is used, down to the last callee of a callee. In doubt, it is compiled.
+Before a unit is used, all its questions are asked again, down to the last callee's. In doubt, the callee is compiled.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from gridjit.interrupts import let_through
 # The units of a callee by what it was compiled for, the newest first.
 UnitTable: TypeAlias = "MutableMapping[object, tuple[Unit, ...]]"
 _MOST_OF_ONE = 1024
-# The units of numba-cuda's own functions: of those that its lowering compiles, and of what can be told in any process.
+# The units of numba-cuda's own functions: those that its lowering compiles, and those that have names in any process.
 NUMBAS_OWN: UnitTable = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Callee:
-    """A function for one list of argument types, as its units are looked for.
+    """A function and one list of argument types, for which units are looked up.
 
     place: where numba looks for its result. table: its units, by key; None: no unit is made of it. shelved: its key on
     the shelf, None if it has none. function: None for one of numba-cuda's own that another process's unit names.
@@ -47,7 +47,7 @@ class Callee:
 
 
 class Keeping:
-    """What of the callees of one kernel was reused, and what will be kept of the others."""
+    """Which callees of one kernel were reused, and what will be kept of the others."""
 
     def __init__(
         self,
@@ -65,9 +65,9 @@ class Keeping:
         self._drafts = drafts
         self._empty = empty
         self._made: list[tuple[UnitTable, object, Unit]] = []
-        # By the identity of a result of this compile, which is kept alive here: the unit that was made of it, if any.
+        # By the identity of a result of this compile, which stays alive here: the unit that was made of it, if any.
         self._units: dict[int, tuple[Any, Unit | None]] = {}
-        # By the identity of a unit, which is kept alive here: other threads' compiles take units out of their tables.
+        # By the identity of a unit, which stays alive here, even if another thread's compile takes it out of its table.
         self._answers: dict[int, tuple[Unit, tuple[Question | Unit, ...] | None]] = {}
         self._shelving: list[Shelving | None] = []
         self._demands = Demands(callee=self._callee, numbas=self._numbas)
@@ -81,7 +81,7 @@ class Keeping:
 
     @property
     def has_looked(self) -> bool:
-        """Whether the surroundings are known. What was made before they were is not kept."""
+        """Whether the surroundings are known. What was made before that is not kept."""
         return bool(self._around)
 
     @property
@@ -108,7 +108,7 @@ class Keeping:
     ) -> Any:
         """Return what the kernel's own code is compiled to: from disk, or by compile_it().
 
-        One that calls no function is compiled in less time than it takes to look for it.
+        If the kernel calls no function, compiling it takes less time than looking for it.
         """
         if self._drafts.suspended or not calls_others(function) or self.shelving is None:
             return compile_it()
@@ -156,7 +156,7 @@ class Keeping:
     @property
     def shelving(self) -> Shelving | None:
         """What other processes kept of callees; None if nothing is looked for there, or left there."""
-        if not self._shelving:  # a kernel that calls nothing does without
+        if not self._shelving:  # a kernel that calls nothing does not need it
             no_shelf = self._asking.recording.shelf is None
             self._shelving.append(None if no_shelf else _shelving(self._asking, self.surroundings))
         return self._shelving[0]
@@ -177,7 +177,7 @@ class Keeping:
         """Return the unit that another process kept under a key, if it holds."""
         if self.shelving is None:
             return None
-        # What is asked for is recorded by the questions themselves, and is not part of the unit that asks.
+        # The questions themselves record what they ask for; it is not part of the unit that asks.
         self._drafts.begin(None)
         self._looking += 1
         try:
@@ -194,7 +194,7 @@ class Keeping:
         return unit if self._fits(unit, set()) else None
 
     def _callee(self, dispatcher: Any, arguments: tuple[Any, ...]) -> Unit | None:
-        """Return the unit of a function that one on the shelf calls, which is compiled if need be."""
+        """Return the unit of a function that a unit on the shelf calls; the function is compiled if need be."""
         if not offers_what_it_is_called_with(dispatcher):
             return None
         return self._unit_of(dispatcher.compile_device(arguments))
@@ -244,7 +244,7 @@ class Keeping:
         return self._todays(unit) is not None and self._fits(unit, set())
 
     def _todays(self, unit: Unit) -> tuple[Question | Unit, ...] | None:
-        """Return the events of a unit with today's answers; None if one changed, or one of its callees'."""
+        """Return a unit's events with today's answers; None if one has changed, of the unit's or of its callees'."""
         if id(unit) not in self._answers:
             self._answers[id(unit)] = (unit, self._asked_again(unit))
         return self._answers[id(unit)][1]
@@ -274,7 +274,7 @@ class Keeping:
         return all(self._fits(event, seen) for event in unit.events if isinstance(event, Unit))
 
     def _adopt(self, unit: Unit) -> None:
-        """Have a unit count as what was compiled now, with all that its compile would have recorded, in that order."""
+        """Make a unit count as compiled now, and record all that its compile would have recorded, in that order."""
         if unit.place.found(self._empty) is unit.result:
             return
         self._drafts.begin(None)
@@ -300,13 +300,13 @@ def _shelving(asking: Asking, surroundings: Surroundings) -> Shelving | None:
 def _today(question: Question, asking: Asking) -> Question | None:
     try:
         return question.today(asking)
-    except Exception as error:  # an attribute may be worked out by code of the program's
+    except Exception as error:  # an attribute may be computed by the program's code
         let_through(error)
         return None
 
 
 def numbas_own(place: SharedPlace, function: FunctionType | None) -> Callee:
-    """Return a function of numba-cuda's own that has a name in any process, as its units are looked for."""
+    """Return a function of numba-cuda's own that has a name in any process, as its units are looked up."""
     return Callee(place=place, function=function, table=NUMBAS_OWN, key=place.key, shelved=place.key)
 
 
@@ -315,13 +315,13 @@ def _makes_a_unit(draft: Draft, place: ResultPlace, result: Any) -> bool:
     signature = result.signature
     if draft.spoiled or not all(map(is_plain, (*signature.args, signature.return_type))):
         return False
-    # A kernel's says what was read, too; that it was marked has spoiled its draft.
+    # A kernel's metadata also says what was read; a mark has spoiled its draft.
     is_marked = (result.metadata or {}).get("launch_config_sensitive") and not isinstance(place, OfKernel)
     return not is_marked and _is_told(result.library, draft)
 
 
 def _is_told(library: Any, draft: Draft) -> bool:
-    """Return whether a library is code alone, and links nothing but the libraries of the draft's units."""
+    """Return whether a library is only code, and links nothing but the libraries of the draft's units."""
     told = {id(event.result.library) for event in draft.events if isinstance(event, Unit)}
     return is_code_alone(library) and all(id(linked) in told for linked in library._linking_libraries)
 

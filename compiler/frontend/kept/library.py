@@ -1,4 +1,4 @@
-"""Library: a callee's code library that may be linked into many kernels: its module is printed once, and found once."""
+"""library: a callee's code library, which may be linked into many kernels: its module is printed and found once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gridjit.compiler.frontend.isolated.replacing import replace
 
 
 class PrintedModule:
-    """Stands for a complete module of LLVM IR, which is let go of once it is printed."""
+    """Stands for a complete module of LLVM IR, which is dropped once it has been printed."""
 
     def __init__(self, module: Any, text: str = "") -> None:
         self._module = module
@@ -42,19 +42,19 @@ def is_printed(library: Any) -> bool:
 
 
 def print_once(library: Any) -> None:
-    """Have the module of a complete library printed once, whoever it is linked to."""
+    """Have the module of a complete library printed once, whatever it is linked to."""
     if not isinstance(library._module, PrintedModule):
         library._module = PrintedModule(library._module)
 
 
 def let_go_of_the_way(result: Any) -> None:
-    """Let go of numba's form of the function, which made a result and is kept only for people to look at."""
+    """Drop numba's form of a result's function, which is kept only for people to look at."""
     result.fndesc.typemap = result.fndesc.calltypes = None
     vars(result.type_annotation).clear()
 
 
 def is_code_alone(library: Any) -> bool:
-    """Return whether a library brings nothing along but code: no files, no callbacks, no objects."""
+    """Return whether a library is only code: without files, callbacks or objects."""
     parts = ("_linking_files", "_setup_functions", "_teardown_functions", "referenced_objects")
     return getattr(library, "_module", None) is not None and not any(getattr(library, part, True) for part in parts)
 

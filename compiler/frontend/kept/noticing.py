@@ -10,14 +10,14 @@ from gridjit.compiler.frontend.isolated.replacing import on_undo, replace
 from gridjit.compiler.frontend.kept.callees import Callees
 from gridjit.compiler.frontend.kept.drafts import Drafts
 
-# The drafts of the compile that runs, and of those it runs inside.
+# The drafts of the compile under way, and of those around it.
 _running: list[Drafts] = []
 
 
 def suspend_others(drafts: Drafts) -> None:
     """Begin a compile with drafts of its own: until it ends, the drafts of a compile around it note nothing.
 
-    What that one is compiling may depend on this one, so no unit is made of it.
+    What a compile around it is compiling may depend on this one, so it does not become a unit.
     """
     global _running
     for one in _running:
@@ -34,7 +34,7 @@ def _run_again(drafts: list[Drafts]) -> None:
 
 
 def note_what_spoils(drafts: Drafts) -> None:
-    """Have drafts spoiled by recursion, whose ends numba-cuda knows only together, and by what is said to the user."""
+    """Have drafts spoiled by recursion, whose results numba-cuda only knows together, and by messages to the user."""
     from numba.cuda.typing.context import CallStack
 
     def findfirst(stack: Any, function: Any) -> Any:
@@ -52,7 +52,7 @@ def note_what_spoils(drafts: Drafts) -> None:
 
 
 def reuse_internal_functions(callees: Callees) -> None:
-    """Have the functions that numba-cuda's lowering compiles taken from units, until the changes are undone."""
+    """Take the functions that numba-cuda's lowering compiles from units, until the changes are undone."""
     from numba.cuda.core.base import BaseContext
     from numba.cuda.target import CUDATargetContext
 

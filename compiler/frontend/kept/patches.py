@@ -1,6 +1,6 @@
 """Patches: whether numba's code is what it was at the first look: programs change it in every way.
 
-It compares what the names of its modules and classes refer to, what is inside that, and which modules have numba's
+Compared are the values of its modules' and classes' names, what is inside these values, and which modules have numba's
 names.
 """
 
@@ -21,19 +21,18 @@ from gridjit.compiler.process.survey import FRONT_END, Survey, surveying, the_su
 from gridjit.compiler.process.watched import same_items
 from gridjit.forking import section
 
-# What Python remembers of a class that was copied and of a module that warned, and how numba counts its shared arrays,
-# variables and loops to give each a name.
+# What Python remembers of a class that was copied and of a module that warned, and the counters by which numba names
+# shared arrays, variables and loops.
 _MEMORIES = frozenset(
     ("__slotnames__", "__warningregistry__", "_unique_smem_id", "_unique_var_count", "aa_count", "id_counter")
 )
-# Where numba and llvmlite keep what they made before, who listens to it, and at which addresses C functions are in this
-# process.
+# Where numba and llvmlite keep what they made before, who listens, and this process's addresses of C functions.
 _MEMOS = frozenset(
     ("_typecache", "_struct_proxy_cache", "_instance_cache", "loc_info", "disabled_types", "_registered", "c_helpers")
 )
 # The modules of numba's settings, which are compared one by one elsewhere.
 SETTINGS = ("numba.core.config", "numba.cuda.core.config")
-# What Python puts into a module when it loads it: of places that differ, and of no code.
+# What Python puts into a module when it loads it: places, which differ, and no code.
 _OF_MODULES = frozenset(
     {"__file__", "__cached__", "__path__", "__doc__", "__builtins__", "__annotations__", "__spec__"}
 )
@@ -42,23 +41,23 @@ _NOT_TOLD_OF_MODULES = _NOT_TOLD | _OF_MODULES
 # gridjit gives the driver's module a GPU that the host stands in for; it is not part of what compiles callees.
 _DRIVER = "numba.cuda.cudadrv.driver"
 
-# What a compile replaced in numba's modules and classes and what that was, by their identity and by name.
+# What a compile replaced in numba's modules and classes: the former values, by identity and name.
 Originals: TypeAlias = "Mapping[int, Mapping[str, Any]]"
 NOTHING: Originals = MappingProxyType({})
 
 
 class _Group:
-    """Modules and classes that were found together, with all that their names stood for."""
+    """Modules and classes that were found together, with the values that their names had."""
 
     def __init__(self, survey: Survey) -> None:
         self._survey = survey
         # What the names of each owner stood for, by its index in the survey.
         self.then: dict[int, dict[str, Any]] = {}
-        # Those of which a text tells, with their names: all but settings.
+        # Those that are part of the text, with their names: all but settings.
         self._told: list[tuple[str, Mapping[str, object]]] = []
-        # What the names that are told of stood for, all the way down.
+        # The values of these names, all the way down.
         self._within = Within(survey)
-        # The text of all this, once it was asked for, by how many there were.
+        # The text of all this, once it has been asked for, by how many owners there were.
         self._text: dict[int, str | None] = {}
 
     def add(self, indices: Iterable[int], originals: Originals) -> None:
@@ -81,7 +80,7 @@ class _Group:
         return {name: value for name, value in found.items() if value is not MISSING}
 
     def same(self, index: int) -> bool:
-        """Return whether an owner's names stand for what they did, or for what changes nothing, which is noted."""
+        """Return whether an owner's names stand for what they did; changes that do not matter are noted."""
         if index not in self.then:
             return True
         itself, names = self._survey.owners[index]
@@ -91,11 +90,11 @@ class _Group:
         return True
 
     def hold(self) -> bool:
-        """Return whether all that the names stood for is what it was inside."""
+        """Return whether the insides of all that the names stood for are as they were."""
         return self._within.hold()
 
     def text(self) -> str | None:
-        """Return what tells all this in any process; None if a program's code is in it."""
+        """Return a text of all this that holds in any process; None if it contains a program's code."""
         from gridjit.compiler.frontend.kept.stored.around import numbas_text
 
         if (count := len(self.then)) not in self._text:
@@ -105,7 +104,7 @@ class _Group:
 
 
 class _Watch:
-    """All that was looked at. first: what was there at once; later: what was imported since, as compiles do."""
+    """All that is watched. first: what was there at the first look. later: what was imported since, as by compiles."""
 
     def __init__(self) -> None:
         with section(), surveying:
@@ -113,11 +112,11 @@ class _Watch:
         self.first, self.later = _Group(self.survey), _Group(self.survey)
         self._seen = 0
         self._changes, self._moved = len(self.survey.changed_owners), self.survey.moved
-        # Owners that were found changed and have to be compared until they are as they were.
+        # Owners that have changed, and are compared until they are as they were.
         self._other: dict[int, None] = {}
 
     def hold(self, originals: Originals = NOTHING) -> bool:
-        """Return whether all is what it was, having looked at what was imported since."""
+        """Look at what was imported since the last call, and return whether all is what it was."""
         with section(), surveying:
             survey = the_survey()
             survey.look(originals.values())
@@ -150,7 +149,7 @@ class _Watch:
 def patches(originals: Originals) -> int:
     """Return a number that changes when numba's code changes.
 
-    originals: what gridjit's own compile, now under way, replaced in numba; that counts as unchanged.
+    originals: what gridjit's own compile, now under way, replaced in numba; this counts as unchanged.
     """
     global _patched, _watch
     if not _watch.hold(originals):
@@ -172,7 +171,7 @@ def note_first_modules() -> bool:
 
 
 def numbas_own_text() -> str | None:
-    """Return what tells numba's code from other code in any process; None if a program's stands in its place.
+    """Return a text of numba's code that holds in any process; None if a program's code stands in its place.
 
     What compiles imported is looked at too, but is not part of the text, since each imports something else.
     """
@@ -196,18 +195,18 @@ def _values(names: Mapping[str, object]) -> Iterable[object]:
 
 
 def _names(names: Mapping[str, object]) -> Iterator[str]:
-    """Return the names that count, but for those of modules: which of these are there depends on imports."""
+    """Return the names that count, except those of modules: which modules there are depends on imports."""
     found = compress(names, map(operator.is_not, map(type, names.values()), repeat(ModuleType)))
     return filterfalse(skipped.__contains__, found) if (skipped := _skipped(names)) else found
 
 
 def _is_llvmlites(name: str, value: object) -> bool:
-    """Return whether a name is that of a memo, but stands for the one object of a class of llvmlite's."""
+    """Return whether a name is that of a memo, but stands for the only object of one of llvmlite's classes."""
     return name == "_instance_cache" and type(value) is not dict
 
 
 def _same(itself: Any, names: dict[str, Any], then: dict[str, Any]) -> bool:
-    """Return whether names stand for what they did then, or were added or changed so that it changes nothing."""
+    """Return whether names stand for what they did then, apart from additions and changes that do not matter."""
     if same_items(names, then):
         return True
     is_settings = type(itself) is ModuleType and itself.__name__ in SETTINGS

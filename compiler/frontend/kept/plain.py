@@ -17,7 +17,7 @@ from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.recorded.reads import taken_text
 from gridjit.interrupts import let_through
 
-# Equal for values of which the same code is made. It holds only as long as what it is of is alive.
+# Equal for values that lead to the same code. A mark is valid only while its value is alive.
 ValueMark: TypeAlias = "tuple[object, ...]"
 
 # numba's types that have nothing inside, that have one type inside under a name, and that are iterated over.
@@ -38,7 +38,7 @@ _CALLED = (
     ("gridjit.compiler.view.static", "StaticInt"),
     ("numpy", "ufunc"),
 )
-# What numba-cuda has functions in its vocabulary be that it implements itself.
+# Classes of the functions in numba-cuda's vocabulary that it implements itself.
 _INTRINSIC = ("numba.cuda.extending", "_Intrinsic")
 
 
@@ -66,7 +66,7 @@ def _looks() -> dict[type, Callable[[Any], bool]]:
 
 
 def is_of_plain_types(kind: type) -> bool:
-    """Return whether a class is one of plain types, or a base of one, even one that was only declared to be."""
+    """Return whether a class is one of plain types, or a base of one, even if it was only declared a base."""
     return any(issubclass(one, kind) for one in _looks())
 
 
@@ -78,7 +78,7 @@ def mark_of(value: object) -> ValueMark | None:
     """Return the mark of a value that code takes; None if no mark covers all that the compiler may see."""
     try:
         return _mark(value)
-    except Exception as error:  # looking at a value runs code of its class
+    except Exception as error:  # to look at a value may run code of its class
         let_through(error)
         return None
 
@@ -117,7 +117,7 @@ def _numpy_mark(value: Any) -> ValueMark | None:
 
 
 def _stays(value: Any) -> bool:
-    """Return whether a value is code of a library's, a module, or stands for a function that has a unit of its own."""
+    """Return whether a value is a library's code, a module, or stands for a function that has its own unit."""
     kind = type(value)
     if kind is ModuleType:
         return True

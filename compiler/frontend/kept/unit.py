@@ -1,7 +1,7 @@
 """Unit: what the front end made of one callee, with all that it asked for while it did so.
 
-It stands for a compile of today if each question has the same answer today. Then the answers are recorded for the
-kernel at hand as they would be by that compile.
+It can replace a compile if each question still has the same answer. Then the answers are recorded for the kernel at
+hand, as that compile would record them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class ResultPlace(Protocol):
 
     @property
     def told(self) -> str | None:
-        """What names a function of numba-cuda's own in any process; None if nothing does, and for any other."""
+        """The name of a function of numba-cuda's own in any process; None if it has none, and for other functions."""
 
     def found(self, empty: Callable[[Any], None]) -> Any:
-        """Return the result that is there in the compile that runs, None if there is none yet.
+        """Return the result that is there in the compile under way; None if there is none yet.
 
         empty: has a dispatcher forget what other compiles left in it.
         """

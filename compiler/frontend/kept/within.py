@@ -1,4 +1,4 @@
-"""Within: what values of numba's hold inside, in which a program can change numba without setting one of its names.
+"""Within: what is inside numba's values, where a program can change numba without setting one of its names.
 
 A function has its code, its defaults and what its closure holds; dictionaries, lists and sets have items.
 """
@@ -20,7 +20,7 @@ from gridjit.compiler.process.watched import Watched, same_items
 
 
 class Within:
-    """What was found inside values, all the way down, and what it was then.
+    """What was found inside values, all the way down, and its state then.
 
     met: all of these values, in that order. kinds: the same by their classes.
     """
@@ -40,7 +40,7 @@ class Within:
         self._seen: dict[int, object] = {}  # kept alive: by their identity
 
     def add(self, values: Iterable[Any]) -> None:
-        """Look into values, and watch what is there from now on."""
+        """Look into values, and watch what is in them from now on."""
         found: dict[type, list[Any]] = {kind: [] for kind in (FunctionType, CellType, dict, list, set)}
         self._walk([*values], found)
         self._survey.watch(found[FunctionType])
@@ -57,7 +57,7 @@ class Within:
         return self._functions_hold() and all(one.hold() for one in watched) and self._lists_hold()
 
     def _functions_hold(self) -> bool:
-        """Return whether no function has other code or defaults than before the survey's looks since."""
+        """Return whether no look of the survey since then found a function with other code or defaults."""
         changed = self._survey.changed_functions[self._changes :]
         self._changes += len(changed)
         return all(self._survey.functions[index] not in self._seen_functions for index in changed)
@@ -86,7 +86,7 @@ class Within:
                         found[as_what] += new
                     values += chain.from_iterable(map(_PARTS[as_what], new))
 
-    # Each once: the same function goes by several names.
+    # Each once: a function may have several names.
     def _new_functions(self, met: Iterable[FunctionType]) -> list[FunctionType]:
         seen = self._seen_functions
         new = [function for function in dict.fromkeys(met) if function not in seen]
@@ -107,7 +107,7 @@ def by_kind(values: Iterable[Any]) -> dict[type, list[Any]]:
     return found
 
 
-# What may hold something in a function, and what is there where it holds nothing.
+# Attributes of a function that may hold something, and their values if they hold nothing.
 _HOLDS = operator.attrgetter("__defaults__", "__kwdefaults__", "__closure__")
 _NOTHING = (None, None, None)
 
@@ -115,7 +115,7 @@ _NOTHING = (None, None, None)
 def _of_function(function: FunctionType, found: dict[type, list[Any]]) -> Iterator[Any]:
     if not (_is_front_ends(function.__globals__.get("__name__")) or _is_front_ends(function.__module__)):
         return
-    # In a default that can change, a function keeps what it made before.
+    # A function keeps what it made before in a mutable default.
     if function.__defaults__:
         yield from (one for one in function.__defaults__ if not isinstance(one, _CONTAINERS))
     if function.__kwdefaults__:
@@ -127,7 +127,7 @@ def _of_function(function: FunctionType, found: dict[type, list[Any]]) -> Iterat
 
 
 def _is_front_ends(module: Any) -> bool:
-    """Return whether a function of that module is numba's or llvmlite's, or what a decorator of others made of one."""
+    """Return whether a function of that module is numba's or llvmlite's, or made of one by a foreign decorator."""
     return isinstance(module, str) and _is_of_front_end(module)
 
 

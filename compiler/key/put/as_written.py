@@ -1,6 +1,6 @@
 """as_written: whether functions of numba's have the code and defaults that their module's file gives them.
 
-Most have: what Python itself notes of a function tells that. The file is looked at only for the others.
+Python's own version of a function tells that for most of them. The file is read only for the others.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from gridjit.interrupts import let_through
 
 
 def not_as_written(functions: Sequence[FunctionType]) -> list[FunctionType]:
-    """Return those of numba's functions with other code or defaults than in their file; none before Python 3.12."""
+    """Return those of numba's functions whose code or defaults differ from their file's; none before Python 3.12."""
     return [one for one in set_since_made(functions) or () if is_own_function(one) and not _is_as_written(one)]
 
 
 def _is_as_written(function: FunctionType) -> bool:
-    """Return whether a function is as its module's file, or a function of that which it is made by, says."""
+    """Return whether a function is as its module's file says, or as a function of that file makes it."""
     has_defaults = function.__defaults__ is not None or function.__kwdefaults__ is not None
     if not has_defaults and _is_made_by_another(function):
         return True
-    # A function that wraps something may be called as that is.
+    # A function that wraps another may have that one's name.
     if not function.__code__.co_freevars and function.__code__.co_qualname != function.__qualname__:
         return False
     name = function.__globals__.get("__name__")
     codes = _codes_of(name) if isinstance(name, str) else ()
-    # What has no file cannot be compared: what decorators wrote, for example.
+    # Code without a file, such as what decorators write, cannot be compared.
     return not codes or (function.__code__ in codes and _are_written(function, codes))
 
 
 def _is_made_by_another(function: FunctionType) -> bool:
-    """Return whether the very code of a function is a part of another's, as that of a decorator's wrapper is."""
+    """Return whether a function's very code is part of another function's, as a decorator's wrapper is."""
     others = [one for one in function.__globals__.values() if type(one) is FunctionType and one is not function]
     return any(function.__code__ is code for one in others for code in _within(one.__code__.co_consts))
 
 
 def _are_written(function: FunctionType, codes: Iterable[CodeType]) -> bool:
-    """Return whether the plain values among a function's defaults are in its module's code: together, if all are."""
+    """Return whether its module's code has the plain values of a function's defaults; together, if all are plain."""
     constants = [one for code in codes for one in code.co_consts]
     given: list[Any] = [*(function.__kwdefaults__ or {}).values()]
     defaults = function.__defaults__ or ()

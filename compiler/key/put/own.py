@@ -1,4 +1,4 @@
-"""own: which of the things that numba's names stand for are numba's, and which a program put there."""
+"""own: which values under numba's names are numba's own, and which a program put there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gridjit.compiler.key.source.objects import cell_value
 from gridjit.compiler.key.source.opaque import of_kind
 from gridjit.compiler.process.stamps import addresses
 
-# What holds a function, each with how to get at it.
+# Kinds of objects that hold functions, and how to get at those.
 _HOLDERS: Mapping[type, Callable[[Any], tuple[object, ...]]] = {
     staticmethod: lambda value: (value.__func__,),
     classmethod: lambda value: (value.__func__,),
@@ -52,7 +52,7 @@ def is_numbas_own(part: object) -> bool:
 
 
 def is_put(value: object, module: ModuleType) -> bool:
-    """Return whether something that is not a library's was put into a module of numba's, not imported by the module."""
+    """Return whether a value was put into a module of numba's: it is not a library's, and not imported there."""
     if not is_python_code(value):
         return False
     home = _home(value)
@@ -65,7 +65,7 @@ def is_own_function(function: FunctionType) -> bool:
 
 
 class Sorted(NamedTuple):
-    """Values told apart: numba's functions among, in and around them, and which of those may have other code.
+    """Values, sorted: numba's functions among, in and around them, and which of those may have other code.
 
     foreign: values that are not a library's, by their identity.
     """
@@ -76,9 +76,9 @@ class Sorted(NamedTuple):
 
 
 def sorted_out(values: Sequence[Any], kinds: Sequence[type], classes: Iterable[type]) -> Sorted:
-    """Return what values of these classes are; there are thousands, so they are told apart all at once.
+    """Return what the values are. There are thousands, so they are told apart all at once. kinds: their classes.
 
-    classes: those of the values that are classes of other modules than numba's.
+    classes: those of the values that are classes, of modules other than numba's.
     """
     functions = dict.fromkeys(compress(values, map(operator.is_, kinds, repeat(FunctionType))))
     holders = [*compress(values, map(_holders({*kinds}).__contains__, kinds))]
@@ -112,7 +112,7 @@ def _home(value: object) -> str:
 def _told_apart(functions: list[FunctionType]) -> tuple[list[FunctionType], ...]:
     """Return which of the functions are numba's, which of those may have other code, are foreign, and have a closure.
 
-    A function that has the very name of its code, and that of its file from others in its module, has its own code.
+    A function has its own code if that has the function's name, and the file that its module's other code has.
     """
     homes, closures, called, named, files = addresses(
         functions, "__globals__", "__closure__", "__name__", "__code__.co_name", "__code__.co_filename"
@@ -128,7 +128,7 @@ def _told_apart(functions: list[FunctionType]) -> tuple[list[FunctionType], ...]
 
 
 def _wrapped(holding: list[FunctionType], known: Container[FunctionType]) -> list[FunctionType]:
-    """Return the functions of numba's that are not known and that others have in their closures."""
+    """Return numba's functions that others hold in their closures and that are not known."""
     found: dict[FunctionType, None] = {}
     while holding:
         cells = chain.from_iterable(one.__closure__ or () for one in holding)
@@ -139,7 +139,7 @@ def _wrapped(holding: list[FunctionType], known: Container[FunctionType]) -> lis
 
 
 def with_other_code(functions: Iterable[FunctionType]) -> list[FunctionType]:
-    """Return those whose code is not of their module's file or, if they wrap nothing, of another name than theirs."""
+    """Return those whose code is not from their module's file, or is named otherwise although they wrap nothing."""
     return [one for one in functions if _has_other_code(one) and not _is_of_dataclass(one)]
 
 
@@ -153,7 +153,7 @@ def _has_other_code(function: FunctionType) -> bool:
 
 
 def _is_of_dataclass(function: FunctionType) -> bool:
-    """Return whether dataclasses wrote a function, as they do for some of numba's classes: such code has no file."""
+    """Return whether dataclasses wrote a function, as for some of numba's classes: such code has no file."""
     name = function.__code__.co_name
     return function.__code__.co_filename == "<string>" and any(
         name in vars(one) for one in function.__globals__.values() if of_kind(one, type) and is_dataclass(one)
@@ -161,14 +161,14 @@ def _is_of_dataclass(function: FunctionType) -> bool:
 
 
 def _is_pythons(home: str, value: object) -> bool:
-    """Return whether Python code defines it: what C defines, and what libraries make with exec, has no file."""
+    """Return whether Python code defines it. What C defines, or a library makes with exec, has no file."""
     names = value.__globals__ if isinstance(value, FunctionType) else getattr(sys.modules.get(home), "__dict__", {})
     return home == "__main__" or str(names.get("__file__", "")).endswith((".py", ".pyc"))
 
 
 @functools.cache
 def _imports(module: ModuleType, top: str) -> bool:
-    """Return whether one of numba's modules imports from a package by itself, as it does to colour its messages."""
+    """Return whether one of numba's modules itself imports from a package, as one does to colour messages."""
     try:
         text = Path(str(module.__file__)).read_text()
     except (OSError, ValueError):

@@ -11,11 +11,11 @@ API = ("PyEval_GetFrame", "PyFrame_GetLasti", "PyFrame_GetCode")
 
 
 class RepeatsRecord(ctypes.Structure):
-    """What there is once in a process, beside the environment.
+    """What a process has once, beside the environment.
 
-    launch: the launch function. python: the Python function (configured kernel, *arguments) that launches what is not
-    found. chosen: address of 32 bits that are 0 if no thread has chosen a stream. The types are those of the objects
-    that are read.
+    launch: the launch function. python: the Python function (configured kernel, *arguments) for launches that are not
+    repeats. chosen: the address of 32 bits that are 0 if no thread has chosen a stream. The types are those of the
+    objects that are read.
     """
 
     _fields_ = [

@@ -1,16 +1,15 @@
-"""The native function that looks whether a checked launch is a repeat, as LLVM IR text.
+"""The native function that finds out whether a checked launch is a repeat, as LLVM IR text.
 
     PyObject *repeat(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 
-It is called in the place of the launch function, for objects that are launched while hazards between streams are looked
-for. self is a configured kernel; its launcher has a Repeats, which knows launches that need neither a look nor a note.
-One of these is launched by the launch function. The place that it was made at is noted if it was made there before, and
-its stream's time, which is a later one where somebody looked at the stream's clock.
-Whatever is not found to be one is Python's.
+It is called in place of the launch function while streams are checked for hazards. self is a configured kernel; its
+launcher has a Repeats, which knows launches that need be neither checked nor noted. These are made by the launch
+function; all others are left to Python. For a repeat, the place in the program is noted if the launch was made there
+before, and so is the stream's time, which is later if somebody has looked at the stream's clock.
 
-It reads the slots of those objects, and what they hold is compared by identity: so machine code and Python look at one
-and the same state, and there is nothing to keep in step. A number that is the same object has not changed, as the
-other is held too. Nothing runs between the first of these reads and the launch function.
+The function reads the slots of those objects and compares what they hold by identity. So machine code and Python use
+the same state, and there is nothing to keep in step. If a number is the same object as before, it has not changed: the
+earlier one is still held. Nothing runs between the first of these reads and the launch function.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from gridjit.runtime.native.repeats.records import RepeatSlots, RepeatsRecord
 
 
 def _slot(name: str, of: str, field: str, if_unset: str = "") -> str:
-    """Return the lines that have %name be what %of holds in a slot."""
+    """Return the lines that make %name what %of holds in a slot."""
     lines = f"  %{name}.at = getelementptr i8, ptr %{of}, i64 {{Slot.{field}}}\n  %{name} = load ptr, ptr %{name}.at"
     if if_unset:
         lines += f"\n  %{name}.unset = icmp eq ptr %{name}, null\n"
@@ -31,7 +30,7 @@ def _slot(name: str, of: str, field: str, if_unset: str = "") -> str:
 
 
 def _word(name: str, record: str, field: str, kind: str = "ptr") -> str:
-    """Return the lines that have %name be a field of %record, of which the text has offsets as {Record.field}."""
+    """Return the lines that make %name a field of %record; texts have the fields' offsets as {Record.field}."""
     place = f"  %{name}.in = getelementptr i8, ptr %{record}, i64 {{{field}}}"
     return f"{place}\n  %{name} = load {kind}, ptr %{name}.in"
 

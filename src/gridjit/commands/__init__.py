@@ -1,7 +1,4 @@
-"""The command line: `words` declares the commands and their arguments; each command has a file that runs it.
-
-A command's file is imported only once all its arguments are valid.
-"""
+"""The command line: `words` declares the commands; a command's file is imported once all its arguments are valid."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_tiered_code_is_vector_code_too_and_fused_before_it_is_optimized(lowered
 
 def test_the_target_is_the_same_in_another_process_which_imports_no_numba():
     program = (
-        "import sys\nfrom gridjit.compiler.targets.host import host_target\nprint(host_target().fields)\n"
+        "import sys\nfrom gridjit.compiler.targets.host.processor import host_target\nprint(host_target().fields)\n"
         "from gridjit.compiler.targets.host.generate import generate\nassert 'numba' not in sys.modules\n"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
@@ -147,7 +147,7 @@ def test_the_bytes_do_not_depend_on_the_process(lowered, tmp_path):
 import hashlib
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Lowered
-from gridjit.compiler.targets.host import host_target
+from gridjit.compiler.targets.host.processor import host_target
 from gridjit.compiler.targets.host.generate import generate
 text = open({str(tmp_path / "kernel.ll")!r}).read()
 one = Lowered(modules=(text,), entry={base.entry!r}, exceptions={{}}, kernel="k")

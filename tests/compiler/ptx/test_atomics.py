@@ -65,7 +65,7 @@ def test_float_atomics_return_the_old_value_and_store_the_new(type_, verb, memor
     assert same(run(f"___numba_atomic_{type_}_{verb}", memory, value), (memory, after))
 
 
-def test_double_add():
+def test_the_atomic_add_of_doubles_returns_the_old_value_and_stores_the_sum():
     assert run("___numba_atomic_double_add", 1.5, 2.0) == (1.5, 3.5)
 
 

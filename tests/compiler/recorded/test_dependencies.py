@@ -92,7 +92,7 @@ def test_a_dependency_is_on_all_that_is_registered_for_a_function(extension: Mod
     ]
 
 
-def test_it_survives_json(extension: ModuleType) -> None:
+def test_a_dependency_is_the_same_after_json(extension: ModuleType) -> None:
     (dependency,) = depend(extension.register(extension.scale)).dependencies
     assert dependency.label == "extension.scale by extension.register.<locals>.implement"
     assert Dependency.from_dict(json.loads(json.dumps(dependency.as_dict()))) == dependency

@@ -124,3 +124,5 @@ def test_where_there_can_be_no_thread_the_driver_starts_all_the_same(
 def test_what_cannot_be_imported_is_told_to_who_needs_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gridjit.runtime.native.function", None)
     ahead._import()
+    with pytest.raises(ImportError):
+        import gridjit.runtime.native.function  # noqa: F401

@@ -139,7 +139,9 @@ ORDERS = [function for name, function in list(globals().items()) if name.startsw
 
 @pytest.mark.each_value_once
 @pytest.mark.parametrize("order", ORDERS, ids=lambda order: order.__name__)
-def test_work_is_ordered(order: Callable[[Any, Any], None], first: Any, second: Any) -> None:
+def test_each_way_to_order_two_streams_makes_their_work_legal(
+    order: Callable[[Any, Any], None], first: Any, second: Any
+) -> None:
     x, y = ones(), ones()
     scale[1, 64, first](x, 2.0)
     with pytest.raises(HazardError):

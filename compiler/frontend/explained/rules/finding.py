@@ -1,4 +1,7 @@
-"""Finding: what a rule says of a failure."""
+"""Finding: what a rule says of a failure.
+
+A rule is a function from a Failure to a Finding, or None if the failure is not of its kind.
+"""
 
 from __future__ import annotations
 

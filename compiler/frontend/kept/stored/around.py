@@ -23,17 +23,17 @@ from gridjit.digests import blake2b, utf8
 from gridjit.interrupts import let_through
 
 _PYTHONS = os.path.dirname(os.__file__) + os.sep
-# Their functions are looked at where they are looked into.
+# Classes of objects whose functions are looked at when the objects' contents are.
 _WRAPPERS = (staticmethod, classmethod, MethodType, functools.partial, functools.lru_cache(len).__class__)
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
-# Code that is generated has no file.
+# Generated code has no file.
 _GENERATED = "<string>"
-# How folders of installed packages are called.
+# The names of folders of installed packages.
 _PACKAGES = frozenset({"site-packages", "dist-packages"})
 # A flag of classes that Python made.
 _HEAP_TYPE = 1 << 9
 _HOMES = ("numba.", "llvmlite.")
-# Where gridjit has what it puts into numba's modules, none of which kernels see.
+# The homes of what gridjit puts into numba's modules; kernels see none of it.
 _BESIDE = "gridjit.runtime.installed"
 
 
@@ -43,7 +43,7 @@ def numbas_text(names: Iterable[str], within: Within) -> str | None:
     names: of all these, in an order that is the same in another process. within: what they stood for, all the way down.
     """
     files: set[str] = set()
-    # There are tens of thousands of names and of values, so they are looked at all at once.
+    # There are tens of thousands of names and values, so they are looked at all at once.
     texts = (*names, *_texts(within, files))
     at_home = all(map(_is_at_home, files))
     return blake2b(utf8("\n".join(texts)), digest_size=16).hexdigest() if at_home else None
@@ -64,12 +64,12 @@ def _texts(within: Within, files: set[str]) -> Iterator[str]:
         files.remove(_GENERATED)
         files.update(_generated(compress(functions, map(_GENERATED.__eq__, written))))
     yield _digest([*map(_line_of, codes)])
-    # One code in another's place may be of the same line.
+    # Code that replaces other code may be from the same line.
     constants = [*chain.from_iterable(map(_constants_of, codes))]
     yield _digest([*compress(constants, map(_PLAIN.__contains__, map(type, constants)))])
     called = {kind: f"{kind.__module__}.{kind.__qualname__}" for kind in kinds}
     told = {kind: name for kind, name in called.items() if _has_names(kind) or kind in _PLAIN or _has_a_text(kind)}
-    # Of these, two in each other's place are of one class, or change the order of the classes.
+    # If two of these change places, they are of one class, or the order of the classes changes.
     yield blake2b(utf8("\n".join(filter(None, map(told.get, map(type, within.met))))), digest_size=16).hexdigest()
     for kind in sorted(kinds, key=called.__getitem__):
         yield f"{called[kind]} {len(kinds[kind])}"
@@ -82,7 +82,7 @@ def _texts(within: Within, files: set[str]) -> Iterator[str]:
 
 
 def _own_texts(values: Sequence[Any]) -> Iterator[str]:
-    """Return the text of each value; most are there several times."""
+    """Return the text of each value; most values occur several times."""
     texts = {id(value): _text_of(value) for value in {id(value): value for value in values}.values()}
     return map(texts.__getitem__, map(id, values))
 
@@ -99,7 +99,7 @@ def _names(named: Sequence[Any], files: set[str]) -> Iterator[str]:
 
 def _digest(values: list[Any]) -> str:
     """Return the digest of plain values, types included."""
-    # Without references, which would tell how often a value is in use. A text of so many takes far longer.
+    # Without references, which would depend on how often a value is in use. A text of so many values takes far longer.
     return blake2b(marshal.dumps(values, 0), digest_size=16).hexdigest()
 
 
@@ -112,13 +112,13 @@ def _is_a_programs(value: Any) -> bool:
 
 @functools.cache
 def _is_installed(module: str) -> bool:
-    """Return whether a module is of an installed package: numba's modules import some that may be there."""
+    """Return whether a module is of an installed package: numba's modules import some that are optional."""
     file = getattr(sys.modules.get(module), "__file__", None)
     return file is not None and bool(_PACKAGES & {*file.split(os.sep)})
 
 
 def _has_names(kind: type) -> bool:
-    """Return whether objects of a class are told by their names: classes, and functions in C."""
+    """Return whether names identify the objects of a class: classes, and functions in C."""
     return issubclass(kind, type | BuiltinFunctionType)
 
 
@@ -178,7 +178,7 @@ def _is_at_home(file: str) -> bool:
 
 @functools.cache
 def _homes() -> tuple[str, ...]:
-    # Where colorama is installed, numba colors its errors by it. It takes names of no other such library.
+    # If colorama is installed, numba colours its errors by it; it takes names from no other such library.
     names = ("numba", "numba.cuda", "llvmlite", "numpy", "cuda.bindings", "gridjit.compiler", _BESIDE, "colorama")
     files = [getattr(sys.modules.get(name), "__file__", None) for name in names]
     return tuple(os.path.dirname(file) + os.sep for file in files if file)

@@ -19,7 +19,7 @@ StoredEvent: TypeAlias = "tuple[Any, ...]"
 
 _MAGIC = b"gjunits1"
 _TRAILER = struct.Struct("<Q8s")
-# How many are kept of a function for the same arguments: made for other launches, or from other values.
+# How many units are kept of a function for the same arguments: for other launches, or from other values.
 MOST_ALIKE = 4
 _MOST_EVENTS = 10_000
 

@@ -1,9 +1,9 @@
 """reviving: a stored unit as a unit of this process, if every question that it asked has the same answer here.
 
-Questions are asked in the order of the compile that they stand for, and each answer counts at once: whoever compiled
-the function today would ask the same until an answer is another. A function that it called is compiled, or revived,
-where that compile would have done so. It counts by what it returns and whether it is cooperative, not by its code: a
-callee may have changed.
+Questions are asked in the order of the compile that they stand for, and each answer counts at once: a compile of today
+would ask the same questions until one has another answer. A function that the unit calls is compiled, or revived, where
+that compile would have done so. What counts is its return type and whether it is cooperative, not its code: a callee
+may have changed.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from gridjit.compiler.frontend.kept.asked import (
     ModuleAttribute,
     Question,
     Raised,
+    value_taken,
 )
 from gridjit.compiler.frontend.kept.drafts import is_plain_owner
 from gridjit.compiler.frontend.kept.places import SharedPlace
@@ -86,7 +87,7 @@ def revived(
             _ask(asked, event)
         libraries = [event.result.library for event in asked.events if isinstance(event, Unit)]
         return result_of(unit.descriptor, unit.text, asked.symbols, libraries), tuple(asked.events)
-    except Exception as error:  # a value's class runs code of the program's; what is stored may be anything
+    except Exception as error:  # a value's class may run the program's code, and what is stored may be anything
         let_through(error)
         return None
 
@@ -97,7 +98,7 @@ def _ask(asked: _Asked, event: StoredEvent) -> None:
     if not isinstance(found, Unit):
         found.record(asked.asking)
     asked.events.append(found)
-    asked.values.append(getattr(found, "value", None))
+    asked.values.append(value_taken(found))
 
 
 def _code(asked: _Asked) -> Question:

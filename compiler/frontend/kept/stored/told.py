@@ -17,9 +17,9 @@ from gridjit.compiler.key.source.objects import cell_value, defaults_of
 from gridjit.compiler.recorded.value_path import follow
 from gridjit.digests import utf8
 
-# How the texts begin of values of which a question tells more: what a callee returns, what an array holds.
+# How texts begin whose values a question tells more of: what a callee returns, what an array holds.
 _ASKED_FURTHER = ("callee ", "array ")
-# Where the classes are defined of what stands for a function that kernels call.
+# The homes of classes whose objects stand for functions that kernels call.
 _CALLEES = ("gridjit.", "numba.")
 
 
@@ -86,7 +86,7 @@ def calls_others(function: FunctionType) -> bool:
 
 
 def _callee(value: Any) -> str | None:
-    """Return the text of what stands for a function with a unit of its own; its code is told where it is used."""
+    """Return the text of what stands for a function with its own unit; the use of that unit tells of its code."""
     dispatcher = dispatcher_of(value)
     if dispatcher is None or getattr(value, "py_func", None) is not dispatcher.py_func:
         return None

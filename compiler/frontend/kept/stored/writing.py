@@ -16,6 +16,7 @@ from gridjit.compiler.frontend.kept.asked import (
     ModuleAttribute,
     Question,
     Raised,
+    value_taken,
 )
 from gridjit.compiler.frontend.kept.places import InDispatcher, SharedPlace
 from gridjit.compiler.frontend.kept.plain import is_numbas
@@ -70,7 +71,7 @@ def _events(unit: Unit, function: FunctionType) -> tuple[StoredEvent, ...]:
         if row is not None:
             found.append(tuple(row))
             # The place of a value is that of its event.
-            values += [getattr(event, "value", None)] * (len(found) - len(values))
+            values += [value_taken(event)] * (len(found) - len(values))
     return tuple(found)
 
 
@@ -150,7 +151,7 @@ def _unit_row(unit: Unit, values: Sequence[object]) -> list[Any]:
     """Return the row of a use of another unit: of numba's own by its key, of another by its function and types."""
     result, place = unit.result, unit.place
     symbol, returns = result.fndesc.mangled_name, row_of(result.signature.return_type)
-    # numba-cuda has whoever calls a cooperative function be cooperative, too.
+    # numba-cuda makes callers of a cooperative function cooperative, too.
     cooperative = bool(result.library.use_cooperative)
     if isinstance(place, SharedPlace):
         return ["numbas", place.told, place.key, returns, symbol, cooperative]

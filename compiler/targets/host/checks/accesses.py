@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gridjit.compiler.targets.host.regions.body import NAME
 
 _TYPE = r"(?P<type>[^,]+?|\{[^}]*\}|\[[^\]]*\]|<[^>]*>)"
-# A constant address is an expression whose parts are expressions, too: what is within its parentheses, four deep.
+# A constant address is an expression of expressions: parentheses within parentheses, up to four deep.
 _WITHIN = r"[^()]*"
 for _ in range(3):
     _WITHIN = rf"(?:[^()]|\({_WITHIN}\))*"
@@ -25,7 +25,7 @@ _COPY = re.compile(
 _FILL = re.compile(rf"call void @llvm\.memset\.\S+\(ptr [^%@]*(?P<at>{NAME}|@[^\s,]+), i8 \S+, i\d+ (?P<size>\S+),")
 _ALIGN = re.compile(r", align (\d+)")
 _SCALAR = re.compile(r"\b(?:i\d+|half|bfloat|float|double|ptr)\b")
-# Types whose values are compared with what is there, and integers of their size.
+# Types whose written values are compared with what is there, and integers of their sizes.
 _BITS = {**{f"i{n}": f"i{n}" for n in (8, 16, 32, 64)}, "half": "i16", "float": "i32", "double": "i64"}
 _BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 # What locks are made of.
@@ -68,7 +68,7 @@ def accesses(plain: str) -> list[Access]:
 
 
 def synchronizes(plain: str) -> tuple[str, bool] | None:
-    """Return the address of an atomic operation, and whether locks are made of such; None for any other instruction."""
+    """Return the address of an atomic operation, and whether locks are made with it; None for any other instruction."""
     if (found := _RMW.search(plain) or _EXCHANGE.search(plain)) is None:
         return None
     return found["at"], "operation" not in found.groupdict() or found["operation"] in _LOCKS

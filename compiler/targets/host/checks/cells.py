@@ -1,7 +1,7 @@
 """SharedCells: how the shared memory of a block is divided into the cells in which checks remember accesses.
 
-Each array has cells of the size of its items, if it is known to which array each access goes. Else all have cells of
-one size, so that any address has one place.
+If it is known which array each access goes to, each array has cells of the size of its items. Otherwise all arrays have
+cells of one size, so that each address has one place.
 """
 
 from __future__ import annotations

@@ -25,13 +25,13 @@ from gridjit.compiler.targets.host.retarget import LOCAL
 
 # What checks are there, by the names that GRIDJIT_HOST_CHECKS has for them.
 ALL = ("bounds", "uninitialized", "races")
-# The types of those of the values that checks add that are the same in each kernel.
+# The types of values that checks add, for those that are the same in every kernel.
 _OWN = {name: ValueType(text="i64", size=8, align=8) for name in ("%gj.who", "%gj.block", "%gj.number")}
 _CLOCK = ValueType(text="i32", size=4, align=4)
 _NAMED = re.compile(r"^!llvm\.(?:dbg|module)[^\n]*\n", re.MULTILINE)
 _ATTACHED = re.compile(r",? !dbg !\d+")
 _LIBRARY = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
-# In recursive functions, which are not inlined, no thread is known: what they access is not looked at.
+# Recursive functions are not inlined and do not know their thread: their accesses are not checked.
 _TOLD = re.compile(
     rf"^ *(?:tail )?call void @(?:{re.escape(OUTSIDE)}|{re.escape(ITEM)}\d+|{re.escape(LOCAL)})\([^\n]*\n", re.MULTILINE
 )
@@ -70,8 +70,8 @@ def checks_ir(checks: Collection[str], text: str) -> str:
 
 
 def is_worth_again(text: str) -> bool:
-    """Return whether LLVM should optimize a kernel twice: with loops that read shared memory which is all written.
+    """Return whether LLVM should optimize a kernel twice: one with loops that read only written shared memory.
 
-    Only after the first time is such a loop small enough for LLVM to make another of it that does not ask each time.
+    Only after the first time is such a loop small enough for LLVM to make a version of it without a test in each turn.
     """
     return f"@{COUNT}(" in text

@@ -1,4 +1,4 @@
-"""BlockClocks: a thread's clock as a value of the kernel, where only barriers of the block move it on.
+"""BlockClocks: a thread's clock as a value of the kernel, if only barriers of the block advance it.
 
 It is the same for all threads then, and costs next to nothing.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gridjit.compiler.targets.host.checks.record import CLOCK_BITS
 from gridjit.compiler.targets.host.regions.body import Block, Body
 
-# A clock that is at its end stays there: nothing is looked at any more.
+# A clock that has reached its end stays there: nothing is checked any more.
 LAST = (1 << CLOCK_BITS) - 1
 
 
@@ -34,7 +34,7 @@ def is_clock(name: str) -> bool:
 
 
 def step(old: str, new: str) -> list[str]:
-    """Return the code that moves a clock on."""
+    """Return the code that advances a clock."""
     moved = f'{new[:-1]}.next"'
     return [f"{moved} = add i32 {old}, 1", f"{new} = call i32 @llvm.umin.i32(i32 {moved}, i32 {LAST})"]
 

@@ -1,7 +1,7 @@
 """Leaving: a kernel's blocks without the paths on which threads only end.
 
-Threads that have ended count as arrived at any barrier of the block, so the others are still together behind
-`if i >= n: return`: what they share, they share as if the branch were not there.
+Threads that have ended count as arrived at every barrier of the block. So the others are still together after
+`if i >= n: return`, and share what they would share without that branch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BRANCH = re.compile(rf"br i1 \S+, label ({NAME}), label ({NAME})")
 
 
 def without_leaving(blocks: Collection[Block]) -> tuple[Block, ...]:
-    """Return blocks whose branches do not lead to where a thread only ends, but those by which alone others end."""
+    """Return blocks without branches to where a thread only ends, except those that are others' only way to an end."""
     named = {block.label: block for block in blocks}
     ends = {label for label, block in named.items() if block.lines == ("ret i32 0",)}
     return tuple(_without(block, ends, named) for block in blocks)
@@ -31,7 +31,7 @@ def _without(block: Block, ends: Collection[str], blocks: Mapping[str, Block]) -
 
 
 def _ends(start: str, without: str, blocks: Mapping[str, Block]) -> bool:
-    """Return whether a way from start to a thread's end does not go through a block."""
+    """Return whether a path leads from start to a thread's end without a certain block."""
     seen, waiting = {start, without}, [start]
     while waiting:
         block = blocks[waiting.pop()]

@@ -8,7 +8,7 @@ from gridjit.compiler.targets.host.regions.body import Block, arms, defined, opc
 
 
 def live_in(blocks: Mapping[str, Block]) -> dict[str, frozenset[str]]:
-    """Return the values that each block needs from before it; what a phi takes counts for the predecessor it names."""
+    """Return the values that each block needs from before it. What a phi takes, the predecessor that it names needs."""
     reads = {label: _read_first(block) for label, block in blocks.items()}
     writes = {label: {name for line in block.lines if (name := defined(line))} for label, block in blocks.items()}
     sends = _sent_to_phis(blocks)

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 from gridjit.compiler.targets.host.regions.body import Block
 
-# Where all ways end: it stands behind the blocks that go nowhere.
+# Where all paths end: it comes after the blocks that lead nowhere.
 _END = ""
 
 
 def meetings(blocks: Mapping[str, Block]) -> dict[str, str | None]:
     """Return, for each block, the nearest other block that every path from it to the end goes through, or None.
 
-    Of a block from which no path leads to the end, threads never meet. This is the usual search for dominators (Cooper,
-    Harvey and Kennedy), from the end backwards.
+    Threads never meet behind a block from which no path leads to the end. This is the usual search for dominators
+    (Cooper, Harvey and Kennedy), from the end backwards.
     """
     after = {label: block.successors or (_END,) for label, block in blocks.items()}
     order = _from_the_end(after)
@@ -33,7 +33,7 @@ def meetings(blocks: Mapping[str, Block]) -> dict[str, str | None]:
 
 
 def _from_the_end(after: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
-    """Return the blocks that lead to the end, each before those that lead only through it, with their numbers."""
+    """Return the blocks that lead to the end, with their numbers; each comes before those that only lead through it."""
     before: dict[str, list[str]] = {}
     for label, successors in after.items():
         for successor in dict.fromkeys(successors):
@@ -62,7 +62,7 @@ def _common(one: str, other: str, nearest: Mapping[str, str], order: Mapping[str
 
 
 def between(blocks: Mapping[str, Block], branch: str, meeting: str | None) -> set[str]:
-    """Return the blocks that threads can be in once they parted at branch, up to and with the one where all meet."""
+    """Return the blocks that threads can be in once they have parted at branch, including the one where all meet."""
     seen: set[str] = set()
     waiting = list(blocks[branch].successors)
     while waiting:

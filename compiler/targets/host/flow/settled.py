@@ -1,7 +1,7 @@
 """settled: whether all threads of a block that run a region together end it at one place.
 
-Then the last thread's answer is that of all: nothing has to be kept for each thread, and nothing compared. In doubt
-they may end it at several places, which costs speed and nothing else.
+Then the last thread's state is the state of all: nothing has to be kept for each thread, and nothing compared. In doubt
+the answer is no, which costs speed and nothing else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """uniform: the values of a kernel that are the same for every thread of a block.
 
-A value is uniform if it is made of uniform values only, and no thread can have reached it on another path. Loads and
-calls count as divergent, except calls of LLVM's own operations on numbers. In doubt a value is divergent, which costs
+A value is uniform if it is made of uniform values only, and all threads reach it on the same path. Loads and calls
+count as divergent, except calls of LLVM's own operations on numbers. In doubt a value is divergent, which costs
 speed and nothing else.
 """
 
@@ -62,7 +62,7 @@ def parting_branches(body: Body, same: Collection[str]) -> list[str]:
 
 
 def lasting_values(body: Body, same: Collection[str]) -> frozenset[str]:
-    """Return those of the uniform values, same, that are the same at all times: no loop gives them a new value."""
+    """Return those of the uniform values, same, that never change: no loop gives them a new value."""
     lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line)) and name in same}
     changing = {name for name, line in lines.items() if opcode(line) == "phi"}
     while more := {name for name, line in lines.items() if _reads(line) & changing} - changing:

@@ -1,9 +1,9 @@
 """Uniform chains: whether LLVM's vectorizer would follow so many paths through a loop's values that it never ends.
 
-For a value that is the same in all turns of a loop, it asks which lanes its users need, and their users, along each
-path anew. In `m = x if x > m else m`, unrolled 32 times, there are 2**32 paths. Loops of that kind are found in what
-LLVM makes of a kernel without vectorizing, which is tried only if the kernel's code has something to make them of. In
-doubt the answer is yes, which costs speed and nothing else.
+For a value that is the same in all turns of a loop, the vectorizer asks which lanes its users need, and their users,
+and follows each path anew. `m = x if x > m else m`, unrolled 32 times, has 2**32 paths. Such loops are looked for in
+what LLVM makes of a kernel without vectorizing, and only if the kernel's code may lead to them. In doubt the answer is
+yes, which costs speed and nothing else.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gridjit.compiler.targets.host.flow.uniform_roots import may_have_chain
 _BLOCK = re.compile(r'^("[^"]+"|[-\w.$]+):', re.MULTILINE)
 _NAME = re.compile(r'%(?:"[^"]+"|[-\w.$]+)')
 _TARGET = re.compile(r'label %("[^"]+"|[-\w.$]+)')
-# Far more than in any program that LLVM finishes, and followed in a hundredth of a second.
+# Far more than any program has that LLVM finishes; a search up to here takes a hundredth of a second.
 _MOST = 2**17
 
 

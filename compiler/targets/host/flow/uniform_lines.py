@@ -1,4 +1,4 @@
-"""uniform_lines: instructions as values that say what the search for chains of uniform values asks of them."""
+"""uniform_lines: instructions as values, with what the search for chains of uniform values has to know of them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _LABEL = re.compile(r'label %("[^"]+"|[-\w.$]+)')
 _INSTRUCTION = re.compile(r"\s*(?:(%\S+) = )?(?:(?:tail|musttail|notail) )?(\w+)(.*)", re.DOTALL)
 _STORE = re.compile(r" (?:volatile |atomic )*(?P<type>.+) (?P<value>\S+), ptr (?P<at>[^,\s]+)")
 _LOAD = re.compile(r" (?:volatile |atomic )*(?P<type>.+?), ptr (?P<at>[^,\s]+)")
-# A comparison that, where it holds, tells what a value is: LLVM puts that in its place.
+# A comparison that tells what a value is where it holds: LLVM replaces the value there.
 _EQUAL = re.compile(r" (?:samesign |fast |[a-z]+ )*?(?:eq|ne|oeq|ueq|one|une) ")
 _WITH_NUMBER = re.compile(r", -?\d+$")
 _POINTER = re.compile(r", ptr ([^,\s]+)")
 _DIVISIONS = frozenset(("sdiv", "udiv", "srem", "urem"))
 _ROOTS = frozenset(("load", "call", "atomicrmw", "cmpxchg")) | _DIVISIONS
-# With 0 as one operand, they are 0 whatever the other is.
+# If one operand is 0, the result is 0.
 MAY_VANISH = frozenset(("mul", "and", "shl", "lshr", "ashr")) | _DIVISIONS
 # An instruction that copies memory.
 COPY = "copy"
@@ -30,7 +30,7 @@ BOX, CELL = "gj.box.", "gj.cell."
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """An instruction: its block, result, operation, what it reads, and of a load or store the memory that it means.
+    """An instruction: its block, result, operation, what it reads, and the memory that a load or store is of.
 
     chosen: what the result may be a copy of; None if it is computed. at: the pointer that is followed or moved. A
     constant is "". equal: whether it compares for equality; bound: whether it compares with a number.
@@ -113,7 +113,7 @@ def _origin(name: str, defined: Mapping[str, Instruction]) -> str:
 
 
 def _access(line: Instruction, found: re.Match[str] | None) -> Instruction:
-    """Return a load or store with the memory that it means: a box, a cell, or all that holds values of its type."""
+    """Return a load or store with the memory that it is of: a box, a cell, or all that holds values of its type."""
     if found is None:
         return line
     at, value = found["at"], _named(found.groupdict().get("value", ""))

@@ -1,10 +1,10 @@
 """uniform_roots: whether a kernel's code has what LLVM's vectorizer could take a chain of uniform values from.
 
-LLVM moves what is the same in all turns of a loop out of it, unless it is, or is made of, something that may change or
-must not run early: a load, a call, an atomic, a division. Without such a *root* there is no chain. What is made of a
-root is followed until it meets a value that varies from turn to turn, round loops and through memory as well. If it
-decides where to go, its further ways are not known. In doubt the answer is yes, which costs compile time and nothing
-else.
+LLVM moves values that are the same in all turns of a loop out of the loop, except *roots* and what is made of them. A
+root may change or must not run early: a load, a call, an atomic, a division. Without a root there is no chain. What is
+made of a root is followed, also round loops and through memory, until it meets a value that varies from turn to turn.
+If a branch depends on it, how it continues is not known. In doubt the answer is yes, which costs compile time and
+nothing else.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from gridjit.compiler.targets.host.flow.uniform_ways import is_memory, most_ways
 
 _OPAQUE = frozenset(("alloca", "extractvalue", "insertvalue", "freeze"))
 _DECIDES = frozenset(("br", "switch", "ret"))
-# The threads of one loop differ in these.
+# The threads that one loop runs differ in these.
 _THREAD = ("%gj.tid.x", "%gj.thread")
-# So do threads at the same place of each row.
+# And so do threads at the same place of different rows.
 _ROW = ("%gj.thread",)
 
 
 def may_have_chain(blocks: Sequence[tuple[str, list[str]]], most: int) -> bool:
-    """Return whether a chain with more than so many ways may begin in a region, or in one of its loops.
+    """Return whether a chain with more than `most` ways may begin in a region, or in one of its loops.
 
     blocks: the region's, by name, with their instructions.
     """
@@ -59,7 +59,7 @@ def may_have_chain(blocks: Sequence[tuple[str, list[str]]], most: int) -> bool:
 def _tells_which(
     lines: Sequence[Instruction], turns: Collection[str], after: Sequence[Sequence[int]], *, bounds: bool = False
 ) -> bool:
-    """Return whether a condition may leave one turn only: for it, what differs from turn to turn is one value.
+    """Return whether a condition may leave only one turn, in which what varies from turn to turn has one value.
 
     bounds: whether two numbers that a value lies between count.
     """
@@ -72,7 +72,7 @@ def _tells_which(
 
 
 def _loops(after: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
-    """Yield each loop: its first block, and all that lie between it and a way back to it."""
+    """Yield each loop: its first block, and all blocks on the ways back to it."""
     before: list[list[int]] = [[] for _ in after]
     for number, targets in enumerate(after):
         for target in targets:
@@ -108,7 +108,7 @@ def _in_doubt(
 
 
 def _from_one_place(line: Instruction, mine: Collection[str], same: Collection[str]) -> bool:
-    """Return whether a root is not a load from many places: what that has in common is what was stored there."""
+    """Return whether a root is not a load from many places, which has nothing in common but what was stored there."""
     return line.operation != "load" or line.at in same or line.at not in mine
 
 
@@ -118,7 +118,7 @@ def _maybe_same(lines: Sequence[Instruction], turns: Collection[str], after: Seq
     counted = _spread(users_of(lines), {line.name for line in lines if line.operation == "phi"}, mine)
     written = {line.memory for line in lines if line.operation == "store"}
     same: set[str] = set()
-    # The memories in which something that may be the same is stored, with each block that it may be read in.
+    # Memories in which something is stored that may be the same, with the blocks in which it may be read.
     stored: set[tuple[str, int]] = set()
     before = -1
     while before != len(same) + len(stored):
@@ -168,7 +168,7 @@ def _is_loaded_same(
 
 
 def _spread(users: Mapping[str, Iterable[str]], names: set[str], within: Collection[str]) -> set[str]:
-    """Return names and all of within that is made of them."""
+    """Return names, and all of `within` that is made of them."""
     found, waiting = set(names), list(names)
     while waiting:
         for user in users.get(waiting.pop(), ()):

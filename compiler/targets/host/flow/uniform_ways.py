@@ -1,7 +1,7 @@
 """uniform_ways: how many ways lead on from a value, through its users, theirs, and the loads of what is stored.
 
-LLVM unrolls loops, so what goes round one is used once more in each turn. If that is a plain ring, the ways are as
-many as turns. If the ring has a second way in it, they double in each turn, and there is no bound.
+LLVM unrolls loops, so a value that goes round a loop is used once more in each turn. In a plain ring, there are as many
+ways as turns. If a ring has a second way in it, each turn doubles the ways, and there is no bound.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from graphlib import CycleError, TopologicalSorter
 
 from gridjit.compiler.targets.host.flow.uniform_lines import BOX, CELL, Instruction, reached
 
-# More turns than LLVM makes of a loop when it unrolls all: it adds up to about 1,200 instructions.
+# More turns than LLVM unrolls of a loop: it adds up to about 1,200 instructions.
 _TURNS = 2**11
-# What is called may be inlined, and use what it is given more than once.
+# A called function may be inlined, and may use its arguments more than once.
 _USES_IN_CALL = 4
 _UNBOUNDED = 2**63
 # Before the names of memories, which no value's name begins with.
@@ -32,10 +32,10 @@ def users_of(lines: Sequence[Instruction]) -> dict[str, list[str]]:
 def with_memory(
     lines: Sequence[Instruction], origins: Mapping[str, str], after: Sequence[Sequence[int]]
 ) -> dict[str, list[str]]:
-    """Return those users, and those by way of memory: later loads of what a value may have been stored as.
+    """Return those users, and those through memory: later loads of a place where a value may have been stored.
 
-    LLVM knows what a load returns only if it is stored through a pointer with the same origin. after: where each block
-    leads.
+    LLVM knows what a load returns only if that was stored through a pointer with the same origin. after: where each
+    block leads.
     """
     users = users_of(lines)
     loads: dict[str, list[tuple[int, Instruction]]] = {}
@@ -58,7 +58,7 @@ def with_memory(
 
 
 def _by_block(loads: Iterable[tuple[int, Instruction]]) -> dict[int, list[tuple[int, str]]]:
-    """Return the places and names of some loads, by the block that they are in."""
+    """Return the positions and names of some loads, by the block that they are in."""
     found: dict[int, list[tuple[int, str]]] = {}
     for place, line in loads:
         found.setdefault(line.block, []).append((place, line.name))
@@ -86,7 +86,7 @@ def most_ways(users: Mapping[str, list[str]], among: Collection[str]) -> int:
 
 
 def _ring(graph: Mapping[str, list[str]]) -> frozenset[str]:
-    """Return values each of which is made of the one before, and the first of the last; empty if there are none."""
+    """Return values each of which is made of the one before, and the first of the last; none without such a ring."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

@@ -1,7 +1,8 @@
-"""unused: a kernel without what it computes for nothing once its loops were written anew.
+"""unused: a kernel without the values that nothing uses any more once its loops have been rewritten.
 
-A loop over a range counts its turns before the first of them, by a division. If all threads take their turns together,
-nothing asks for that number. LLVM would find out too, but after conditions and divisions of a row were written for it.
+A loop over a range computes the number of its turns beforehand, by a division. If all threads take their turns
+together, nothing uses that number. LLVM would find out too, but only after conditions and divisions of a row have been
+rewritten for its sake.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from gridjit.compiler.targets.host.orders.steps import BRANCH, GOTO
 from gridjit.compiler.targets.host.regions.body import Block, Body, arms, defined, opcode, used
 from gridjit.compiler.targets.host.regions.operations import EARLY
 
-# What does nothing but to make its value.
+# Instructions that do nothing but make their values.
 _SILENT = EARLY | {"phi", "udiv", "sdiv", "urem", "srem"}
 
 
@@ -26,7 +27,7 @@ def without_unused(body: Body) -> Body:
 
 
 def _with_used(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Return blocks without the values that nothing uses but others of these."""
+    """Return blocks without values that are used by nothing but such values."""
     lines = {name: line for block in blocks for line in block.lines if (name := defined(line))}
     needed = {line for block in blocks for line in block.lines if defined(line) is None or opcode(line) not in _SILENT}
     waiting, kept = list(needed), set[str]()
@@ -41,7 +42,7 @@ def _with_used(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def _without_side_step(blocks: tuple[Block, ...]) -> tuple[Block, ...] | None:
-    """Return blocks with one branch less, whose ways lead to one place through blocks that do nothing; or None."""
+    """Return blocks without one branch whose ways meet again after blocks that do nothing; None if there is none."""
     by_label = {block.label: block for block in blocks}
     before: dict[str, list[str]] = {}
     for block in blocks:
@@ -66,7 +67,7 @@ def _is_empty(block: Block) -> bool:
 
 
 def _joined(block: Block, source: str, gone: set[str]) -> Block | None:
-    """Return a block to which its source leads directly, no longer through others; None if its phis tell them apart."""
+    """Return a block to which `source` leads directly, not through `gone`; None if its phis tell these apart."""
     lines = list[str]()
     for line in block.lines:
         if opcode(line) == "phi":

@@ -1,7 +1,7 @@
 """Region order: the block function that goes from region to region, as the states of its threads require.
 
-While all threads of a block wait at one place, the operation there is done for all of them, and they continue in one
-loop. Otherwise, or if they disagree on which lanes take part, the block continues by warps (collectives/apart.py).
+If all threads of a block wait at one place, the operation there is done for all of them, and they continue in one
+loop. If they do not, or disagree on which lanes take part, the block continues warp by warp (collectives/apart.py).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _judge(plan: LoopPlan) -> list[str]:
         "  %raises = icmp slt i32 %low, 0",
         "  br i1 %raises, label %raised, label %calm",
         "calm:",
-        # Less than 0 if no thread was run.
+        # It is negative if no thread was run.
         "  %over = icmp sle i32 %high, 0",
         "  br i1 %over, label %end, label %wait",
         "wait:",

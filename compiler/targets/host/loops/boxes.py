@@ -1,8 +1,8 @@
-"""Boxes: the loop over the blocks of a chunk, which runs as many of them as one as the kernel allows.
+"""boxes: the loop over the blocks of a chunk. It runs as many blocks as the kernel allows as if they were one.
 
-Blocks that lie side by side along a flat axis are one row of threads: those up to the end of a row of the grid, and if
-the other axis is flat as well, all whole rows of the grid. Blocks are counted along the axis of a row of threads first,
-so that a chunk is long in that direction.
+Blocks that lie side by side along a flat axis are run as one row of threads, up to the end of a row of the grid. If the
+other axis is flat as well, all whole rows of the grid are run at once. Blocks are counted along the axis of a row of
+threads first, so that a chunk is long in that direction.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from gridjit.compiler.targets.host.loops.idle import idle_steps
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.orders.flat import Flat
 
-# So that the threads of a row can be counted in 32 bits, with sign and some to spare.
+# The threads of a row must be countable in 32 bits with a sign, with some to spare.
 _MOST_BLOCKS = 1 << 20
 
 

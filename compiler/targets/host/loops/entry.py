@@ -5,8 +5,8 @@
 params: the kernel's parameters, each at its natural alignment. launch: {i32 griddim[3]; i32 blockdim[3]; i32 dynamic
 shared bytes}. It runs blocks first to last-1 (x fastest) and returns 0, the first exception code (1 and up) or a
 reserved negative code; unless 0, status = {i32 code; i32 block[3]; i32 thread[3]} is filled. The memory that blocks
-need is allocated by the C library and freed before the return. Asked for blocks from a last one to before 0, it runs
-none and may tell where those that do anything lie (idle.py). Blocks that wait for other blocks are run by another
+need is allocated by the C library and freed before the return. If last is less than first, no block is run, and the
+entry may tell which blocks do anything (idle.py). Blocks that wait for other blocks are run by another
 entry (resident.py).
 """
 
@@ -75,7 +75,7 @@ def _waits(plan: LoopPlan) -> list[str]:
 
 
 def _unlike(plan: LoopPlan, numbers: Sequence[int]) -> list[int]:
-    """Return those of some regions before which threads do something that they do before none of the earlier ones."""
+    """Return the regions before which threads do something that they do not do before any earlier region."""
     return [number for number in numbers if plan.alike(number) == number]
 
 
@@ -110,7 +110,7 @@ def _take_memory(plan: LoopPlan) -> list[str]:
     """Return the code that allocates a block's memory - shared, slab, two banks, states - or returns NO_MEMORY."""
     return [
         *memory_size(plan),
-        # The system may promise more than it has, and end the process that uses it.
+        # The system may promise more memory than it has, and end the process that uses it.
         f"  %fits = icmp ule i64 %size, {MOST_MEMORY}",
         "  br i1 %fits, label %take, label %no.memory",
         "take:",

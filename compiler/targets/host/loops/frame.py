@@ -22,8 +22,8 @@ CONTEXT_VALUES = (
     "ptr %params, ptr %launch, i32 %ctaid.x, i32 %ctaid.y, i32 %ctaid.z, "
     "ptr %shared, ptr %slab, ptr %bank, ptr %states, ptr %status"
 )
-# What the block function of a kernel without barriers is given besides: how many threads are run along x and y, which
-# may be those of several blocks.
+# Further parameters of the block function of a kernel without barriers: how many threads are run along x and y. They
+# may be of several blocks.
 EXTENT = ", i32 range(i32 1, 1073741825) %width, i32 range(i32 1, 1073741825) %depth"
 _SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
 

@@ -1,8 +1,7 @@
-"""Idle ranges: which of a range of a grid's blocks do nothing, found by arithmetic on the kernel's first condition.
+"""idle: which of a range of a grid's blocks do nothing, found by arithmetic on the kernel's first condition.
 
-Blocks are counted as the entry counts them. A range is seen as the smallest box of blocks around it: a part of a row of
-the grid, whole rows of a plane, or whole planes. The larger the range, the larger the box, so ends can be searched by
-halving.
+Blocks are counted as the entry counts them. A range stands for the smallest box of blocks around it: a part of a row of
+the grid, whole rows of a plane, or whole planes. A larger range has a larger box, so a binary search finds its ends.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.loops.seldom import SELDOM
 from gridjit.compiler.targets.host.orders.idle import OUTSIDE
 
-# Fewer blocks are run rather than looked at.
+# Fewer blocks are run without being searched.
 _FEW = 32
-# How many blocks are run at most before it is looked again whether the next ones do nothing.
+# The most blocks that are run before the next ones are searched again.
 _LOOK = 64
 _RANGE = "ptr noalias %params, ptr noalias %launch, i64 %from, i64 %to"
 _NOWHERE = {
@@ -26,7 +25,7 @@ _NOWHERE = {
 
 
 def idle_functions(plan: LoopPlan) -> list[str]:
-    """Return the functions that search a range of blocks; none if nothing is known of blocks that do nothing."""
+    """Return the functions that search a range of blocks; none if it is not known which blocks do nothing."""
     return [_all_idle(plan), _search("after", _AFTER), _search("before", _BEFORE)] if plan.idle else []
 
 
@@ -56,7 +55,7 @@ def idle_ends(plan: LoopPlan) -> list[str]:
 def idle_steps(plan: LoopPlan) -> list[str]:
     """Return the start of the loop over blocks, which leaves in %b the next one that may do anything.
 
-    What was run without being looked at before is twice as much each time.
+    Each time, twice as many blocks are run without a search.
     """
     if not plan.idle:
         return ["block:", "  %b = phi i64 [ %first, %ready ], [ %b.next, %passed ]"]
@@ -139,7 +138,7 @@ def _sides(axis: str, within: str, place: str, most: str) -> list[str]:
     ]
 
 
-# Of a search between %near, up to where all are idle, and %far: where a half lies, the first block, and both ends.
+# A search between %near, up to which all blocks are idle, and %far: where the middle is, the first block, both ends.
 _AFTER = ("i64 %from, i64 %middle", "i64 %from, i64 %from.next", "%from", "%to")
 _BEFORE = ("i64 %middle, i64 %to", "i64 %to.last, i64 %to", "%to", "%from")
 

@@ -21,16 +21,16 @@ ACCESS_GROUP = f"!llvm.access.group !{_GROUP}"
 
 
 def access_group(text: str) -> str:
-    """Return a region's text with loads and stores in the group that the loops declare independent, but marked ones."""
+    """Return a region's text with its loads and stores, except marked ones, in the group declared independent."""
     return "\n".join(
         f"{line}, {ACCESS_GROUP}" if _is_access(line) and OWN not in line else line for line in text.split("\n")
     )
 
 
 def _is_access(line: str) -> bool:
-    """Return whether a line reads or writes memory as no other thread notices.
+    """Return whether a line is a plain load or store.
 
-    LLVM takes those of a group for plain ones, and fails where one is volatile or atomic.
+    LLVM takes all accesses of a group for plain ones, and fails if one is volatile or atomic.
     """
     if any(word in line for word in _NOTICED):
         return False

@@ -14,15 +14,15 @@ from gridjit.compiler.targets.host.regions.body import Parameter
 from gridjit.compiler.targets.host.regions.slots import Slot
 from gridjit.compiler.targets.host.rows.rare import Stop
 
-# Codes that no kernel returns. With the last three, the thread's place in the status is its number in the block, lanes
-# as bits, and the number of an operation's kind (collectives/kinds.py).
+# Codes that no kernel returns. With the last three, the status has other numbers where the thread's place would be: its
+# number in the block, lanes as bits, and the number of an operation's kind (collectives/kinds.py).
 DIVERGENT = -1
 NO_MEMORY = -2
 # Blocks wait for the grid, and others have ended.
 STRANDED = -3
-# No thread gets on; less the number of the cut that ends the turns of the one that is named.
+# No thread can continue; less the number of the cut that ends the loop's turns of the thread that is named.
 SPINS = -100_000
-# Lanes of a mask that did not come; a lane that is not in its own mask; a lane that takes no part, but is read from.
+# Lanes of a mask that did not come; a lane that is not in its own mask; a lane that is read but takes no part.
 MISSING = -11
 OUTSIDE = -12
 ABSENT = -13
@@ -32,27 +32,32 @@ ABSENT = -13
 class LoopPlan:
     """What the loops around a kernel's regions depend on.
 
-    regions: how many there are. guarded: whether it has a guard. idle: whether there is a function that tells of
-    blocks that they do nothing. bounded: whether there is a function that finds
-    where in a row it holds. quiet: whether threads that do not pass it only end. strided: whether the kernel is one
-    turn of a grid-stride loop. inner: the axis of a row. flat: the axes along which blocks may be run as one.
-    fails: whether a thread can return an exception code. parallel: whether the threads' accesses are independent
-    between barriers. shared, slab: static shared bytes of a block and slab bytes of a thread. bank: bytes of the
-    values that all threads share, uniforms; renewed: those of them that each region may change. settled: for each
-    region, whether all threads of a block end it in one state. dynamic: whether dynamic shared memory is used.
-    collectives: what threads do together before each region; None for the first. cells: offsets of what they give
-    and get, in the slab. loose: for each region, whether threads that wait for it may be in different turns of a
-    loop. checked: whether what CUDA leaves undefined is an error. align: of a block's memory, and of each thread's
-    arrays in it. widest: whether vectors of 512 bits are worth using. first_of_grid, first_turn: the first cut at
-    which the grid waits, and the first that ends a turn of a loop that waits. progress: where in the bank threads
-    note that they changed something in a turn. recursive: whether there are functions that look at
-    the stack, as they call themselves. plain: for each region, whether rows of threads are asked whether they are
-    plain (rows/plain.py). crossing: for each region, whether its rows are run in parts between the places where its
-    conditions change (rows/crossings.py). stops: for each region, the places along a row where threads are run by
-    themselves; none at all if there are none. late: for each region, whether they are run so after their row
-    (rows/postponed.py). cluster: the blocks that the waits for the grid are for, if not for all.
-    gathered: the arrays that a run of blocks adds to in a copy; others: the addresses and dimensions of those it uses
-    besides. divided: whether there are divisions that some threads of a row skip (rows/divisions.py).
+    regions: how many there are.
+    guarded: whether the kernel has a guard. bounded: whether there is a function that finds where in a row the guard
+    holds. quiet: whether threads that do not pass it only end.
+    idle: whether there is a function that tells which blocks do nothing.
+    strided: whether the kernel is one turn of a grid-stride loop. inner: the axis of a row. flat: the axes along which
+    blocks may be run as one.
+    fails: whether a thread can return an exception code. checked: whether what CUDA leaves undefined is an error.
+    parallel: whether the threads' accesses are independent between barriers.
+    shared, slab: static shared bytes of a block, and slab bytes of a thread. dynamic: whether dynamic shared memory is
+    used. align: of a block's memory, and of each thread's arrays in it.
+    bank: bytes of the values that all threads share. uniforms: these. renewed: those that each region may change.
+    settled: for each region, whether all threads of a block end it in one state.
+    collectives: what threads do together before each region; None for the first. cells: where in the slab is what they
+    give and get. loose: for each region, whether threads that wait for it may be in different turns of a loop.
+    first_of_grid: the first cut at which the grid waits. first_turn: the first that ends a turn of a loop that waits.
+    progress: where in the bank threads note that they changed something in a turn. cluster: the blocks that waits for
+    the grid are for, if not for all.
+    recursive: whether there are functions that call themselves, and so look at the stack.
+    widest: whether vectors of 512 bits are worth using.
+    plain: for each region, whether its rows are tested for being plain (rows/plain.py). crossing: whether its rows are
+    run in parts between the places where its conditions change (rows/crossings.py).
+    stops: for each region, the places along a row where threads are run by themselves; empty if no region has any.
+    late: for each region, whether these threads are run after their row (rows/postponed.py).
+    divided: whether there are divisions that some threads of a row skip (rows/divisions.py).
+    gathered: the arrays that a run of blocks adds to in a copy. others: the addresses and dimensions of the other
+    arrays that it uses.
     """
 
     entry: str

@@ -69,7 +69,7 @@ def _threads(plan: LoopPlan, loops: ThreadLoops, number: int) -> list[str]:
 
 
 def _either(plan: LoopPlan, loops: ThreadLoops, number: int, every: str, noted: list[str]) -> RowBody | Plainly:
-    """Return what is run for each thread of a row: a region's call, or one of two that asks of no index."""
+    """Return what is run for each thread of a row: a region's call, or in plain rows one that tests no index."""
     if not any(plan.plain[number : number + 1]):
         return _parted(plan, loops, number, every, noted)
     return Plainly(
@@ -82,7 +82,7 @@ def _either(plan: LoopPlan, loops: ThreadLoops, number: int, every: str, noted: 
 def _parted(
     plan: LoopPlan, loops: ThreadLoops, number: int, every: str, noted: list[str], *, asks: str = "true"
 ) -> RowBody:
-    """Return what is run for each thread of a row: in parts, by themselves for those that do what others do not."""
+    """Return what is run for a row's threads, in parts if need be: those that do what others do not, by themselves."""
     each = [call(plan, number, every, asks=asks), *noted]
     stops = plan.stops[number] if plan.stops else ()
     crosses = any(plan.crossing[number : number + 1])
@@ -99,7 +99,7 @@ def _parted(
 
 
 def _ask_row(plan: LoopPlan, loops: ThreadLoops, function: str, first: str, end: str) -> str:
-    """Return the call of a function that tells something of a row from its first thread to before another."""
+    """Return the call of a function that answers a question about a row's threads from `first` to before `end`."""
     places = {f"tid_{loops.inner}": first, "thread": "%row.start", **_turn(plan)}
     passed = arguments(plan.parameters, "false", **places) + _shared(plan)
     return f"call {function}(i32 {first}, i32 {end}, {passed})"
@@ -120,7 +120,7 @@ _ROW_ENDS = [*_ROW_AT, "  %from = load i32, ptr %row.at, align 4", "  %to = load
 
 
 def _narrowed(plan: LoopPlan, loops: ThreadLoops, number: int, noted: list[str]) -> list[str]:
-    """Return the loops of a run in which threads that did not pass the guard have no part; the first finds them."""
+    """Return the loops of a run over the threads that passed the guard; the first region's loops find them."""
     if number:
         return loops.narrowed("only", _either(plan, loops, number, "false", noted), _ROW_ENDS, "entry", "over")
     keep = (
@@ -153,7 +153,7 @@ def _turns(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
     ]
 
 
-# Notes that a thread took a turn, where no bounds were found.
+# Notes that a thread took a turn; for rows without known bounds.
 _TOOK = [
     "  %took = icmp ne i32 %state, 0",
     "  %took.before = load i8, ptr %went",
@@ -183,7 +183,7 @@ def _bounded(
 ) -> list[str]:
     """Return loops that find where in each row the guard holds; skip: whether other threads have nothing to do.
 
-    keep: what is done with that.
+    keep: lines that use %first and %end, where it holds.
     """
     inside = _either(plan, loops, 0, "true", note)
     outside = [call(plan, 0, "false", inline=False), *note, *(_TOOK if plan.strided else [])]
@@ -245,8 +245,8 @@ def call(
 ) -> str:
     """Return the call of a region; one that is not inlined keeps a rarely used loop small.
 
-    at: the thread of the row that conditions are asked of; the thread itself if it is not given. apart: what keeps the
-    thread's divisions its own. name: of the function, if it is not the region's own.
+    at: the thread for which conditions are evaluated; the thread itself if it is not given. apart: what keeps the
+    thread's divisions its own. name: the function's, if it is not the region's own.
     """
     how = "alwaysinline" if inline else "noinline"
     at = at or f"%tid.{plan.inner}"
@@ -272,7 +272,7 @@ def note(*, settled: bool = False) -> list[str]:
 
 
 def summary_start() -> list[str]:
-    """Return the code that makes place for a summary."""
+    """Return the code that makes room for a summary."""
     return [
         *(f"  %{word} = alloca i32" for word in START),
         *(f"  store i32 {value}, ptr %{word}" for word, value in START.items()),

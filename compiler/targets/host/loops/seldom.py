@@ -1,6 +1,6 @@
-"""Seldom: functions that are run once for many blocks. They are taken out of a module's text: LLVM need not hurry them.
+"""seldom: functions that are run once for many blocks are taken out of a module's text, to be optimized less.
 
-An attribute marks them. What one part uses of the other is declared there, so each is a module by itself.
+An attribute marks them. Each part declares what it uses of the other, so that both are complete modules.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ def parted(text: str) -> SplitModule:
 
 
 def _lines(pattern: re.Pattern[str], text: str) -> dict[str, str]:
-    """Return the lines of a text that a pattern matches, by what they are of."""
+    """Return the lines of a text that a pattern matches, by the name that is its group."""
     return {found[1]: found.group() for found in pattern.finditer(text)}
 
 
 def _meeting(
     text: str, shared: frozenset[str], functions: Mapping[str, re.Match[str]], elsewhere: Collection[str]
 ) -> str:
-    """Return a part's text with the functions that are shared seen by the other part, or declared."""
+    """Return a part's text in which shared functions are visible to the other part, or declared if that has them."""
     for name in sorted(shared):
         if name in elsewhere:
             text += _declaration(functions[name])

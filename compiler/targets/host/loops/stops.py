@@ -1,4 +1,4 @@
-"""Stops: finds the next thread of a row that is run by itself, or which of them are in a part of the row.
+"""stops: finds the next thread of a row that is run by itself, or the threads of that kind in a part of the row.
 
 The code finds where the part of a row begins in %part.
 """
@@ -28,7 +28,7 @@ def next_stop(stops: Sequence[Stop], axis: str, end: str) -> list[str]:
 def stop_within(stop: Stop, number: int, axis: str, ends: tuple[str, str]) -> list[str]:
     """Return the code that finds %stop.<number>, and in %stop.<number>.any whether it is within ends.
 
-    It is not where the place is that of a stop with a lower number.
+    A place counts once, even if several stops name it: for the stop with the lowest number.
     """
     at, (first, end) = f"%stop.{number}", ends
     lines = [

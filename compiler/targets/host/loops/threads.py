@@ -55,7 +55,7 @@ class Parted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Afterwards:
-    """What is run for a row as a whole, or in parts that end at no stop, and what its threads at stops do after it."""
+    """What is run for a row as a whole, or in parts that do not end at stops, and what threads at stops do after it."""
 
     stops: tuple[Stop, ...]
     usual: list[str] | Parted
@@ -105,7 +105,7 @@ class ThreadLoops:
         return self._rows(name, [f"  br label %{name}.{self.inner}", *row], before, after)
 
     def narrowed(self, name: str, body: RowBody | Plainly, ends: list[str], before: str, after: str) -> list[str]:
-        """Return such loops over a part of each row: from %from to before %to, which the code `ends` finds."""
+        """Return such loops over a part of each row, from %from to before %to; `ends` is the code that finds these."""
         lines = [
             *ends,
             "  %any = icmp ult i32 %from, %to",
@@ -243,7 +243,7 @@ class ThreadLoops:
         return _prefixed(lines, label)
 
     def _together(self) -> list[str]:
-        """Return the code for a thread that is not in a loop with others of its row."""
+        """Return the code for a thread that is run outside the loop over the others of its row."""
         return [f"  %apart = add i32 {_ROW_APART}, 0"] if self.divided else []
 
     def _thread(self) -> list[str]:
@@ -284,7 +284,7 @@ class ThreadLoops:
         return _prefixed(lines, label)
 
     def _between(self, label: str, body: Parted, ends: tuple[str, str], before: str, after: str) -> list[str]:
-        """Return the loop over a row's threads but the first and the last, which are run by themselves if they stop."""
+        """Return the loop over a row's threads; the first and the last are run by themselves if they are stops."""
         end, begin = ends[1], f"{label}.usual.begin"
         others = ("%others", end)
         lines = [f"{label}:", *self._lead(label, body, ends, begin, after)]
@@ -296,7 +296,7 @@ class ThreadLoops:
         return _prefixed(lines, label)
 
     def _lead(self, label: str, body: Parted, ends: tuple[str, str], begin: str, after: str) -> list[str]:
-        """Return what runs a row's first thread, if it stops, and finds %others, which come after it."""
+        """Return what runs a row's first thread if it is a stop, and finds %others, which come after it."""
         first, end = ends
         if FIRST not in body.stops:
             return [f"  br label %{begin}", f"{begin}:", f"  %others = add i32 {first}, 0"]
@@ -351,7 +351,7 @@ class ThreadLoops:
 
     def _afterwards(self, label: str, body: Afterwards, ends: tuple[str, str], after: str) -> list[str]:
         """Return the loop over a row's threads, and behind it what runs those of them that are at stops, each once."""
-        # In the order of a row's threads, unless it is very short.
+        # In the order of the row's threads, unless the row is very short.
         stops = sorted(body.stops, key=lambda stop: (stop.from_end, stop.place))
         found = [line for number, stop in enumerate(stops) for line in stop_within(stop, number, self.inner, ends)]
         usual = self._one(f"{label}.usual", body.usual, ends, label, f"{label}.late", vectorize=True)
@@ -369,7 +369,7 @@ class ThreadLoops:
 
 
 def _end(label: str, axis: str, count: str, after: str, number: int) -> list[str]:
-    """Return the end of the loop over an axis, which goes round or on to after."""
+    """Return the end of the loop over an axis, which leads to its next turn or to `after`."""
     return [
         f"{label}.end:",
         f"  %{axis}.next = add nuw nsw i32 %tid.{axis}, 1",

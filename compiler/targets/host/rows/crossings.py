@@ -1,9 +1,9 @@
 """Crossings: the places of a row where conditions change (`j < columns`, `t < half`), between which all threads agree.
 
-If both values of a comparison are a multiple of the place along the row plus something that does not depend on it, the
-comparison changes at one place of the row, or two if it asks for equality. A loop that runs the threads between two
-such places asks once, at the first of them (`%gj.at`): LLVM sees a condition that does not change in the loop, and
-needs no masks for it. Where a value is so large that it may wrap around, a thread is a part of its own.
+If each side of a comparison is a multiple of the place along the row plus something that does not depend on it, the
+comparison changes at one place of the row, or at two if it tests equality. A loop runs the threads between two such
+places and evaluates the condition once, at the first of them (`%gj.at`). LLVM sees a condition that does not change in
+the loop, and needs no masks. Where a value is so large that it may wrap around, each thread is run by itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BRANCH = re.compile(rf"br i1 ({NAME}), ")
 _JOINED = frozenset(("and", "or", "xor", "select"))
 _RARE = "gj.met."
 _EFFECTS = frozenset(("store", "call", "atomicrmw", "cmpxchg"))
-# More conditions than this make more code than they save, and so does a region of more lines.
+# More conditions make more code than they save, and so does a region of more lines.
 _MOST, _LONG = 4, 150
 # No product of this and a place along a row, added to a value that is not far, wraps around.
 _WIDEST = 1 << 16
@@ -35,7 +35,7 @@ Pair = tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crossed:
-    """A body in which some comparisons are asked at `%gj.at`. axis: that of a row.
+    """A body in which some comparisons are evaluated at `%gj.at`. axis: that of a row.
 
     pairs: by the comparisons' numbers, the values between which they change.
     """
@@ -46,7 +46,7 @@ class Crossed:
 
 
 def crossed(body: Body, axis: str) -> Crossed:
-    """Return body with that done for what it branches on. axis: that of a row, x or y."""
+    """Return body with the comparisons that it branches on evaluated at `%gj.at`. axis: that of a row, x or y."""
     lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
     # Whether they are the same along a row is asked where a region begins.
     row = Row(lines, axis, [name for name, line in lines.items() if opcode(line) == "phi"])
@@ -71,9 +71,9 @@ def crossed(body: Body, axis: str) -> Crossed:
 
 
 def _asked(blocks: Sequence[Block], lines: Mapping[str, str]) -> dict[str, bool]:
-    """Return the comparisons that branches ask, and whether one of these decides on a store or the like.
+    """Return the comparisons that branches depend on, and whether one of these branches decides on a store or the like.
 
-    The guard's do not count, nor do those that only rare threads ask.
+    Comparisons of the guard do not count, nor do those that only rare threads make.
     """
     ways = {block.label: block for block in blocks}
     found: dict[str, bool] = {}
@@ -99,7 +99,7 @@ def _joined(condition: str, lines: Mapping[str, str]) -> set[str]:
 
 
 def _decides(block: Block, ways: Mapping[str, Block]) -> bool:
-    """Return whether a branch decides on what has effects, as masked code for it takes long."""
+    """Return whether a branch decides on anything with effects, since masked code for it is slow."""
     sides = [_reached(label, ways) for label in block.successors]
     apart = set().union(*sides) - set(sides[0]).intersection(*sides)
     return any(opcode(line) in _EFFECTS and "@llvm." not in line for label in apart for line in ways[label].lines)
@@ -130,7 +130,7 @@ class _Comparison:
     pairs: tuple[Pair, ...]
 
     def moves(self, lines: Mapping[str, str]) -> bool:
-        """Return whether it changes at another place in each block: in most, at none."""
+        """Return whether the place where it changes depends on the block; in most blocks there is then none."""
         seen = set[str]()
         waiting = [part.rpartition(" ")[2] for value in (self.first, self.second) for part in value]
         while waiting:
@@ -151,7 +151,7 @@ def _at(number: int) -> str:
 
 
 def _sum(value: Linear, number: int, side: int, made: list[str]) -> str:
-    """Return a linear value at the place that is asked; made gets the instructions that compute it."""
+    """Return a linear value at `%gj.at`; the instructions that compute it are added to `made`."""
     total, fresh = str(value.get(ONE, 0)), 0
     for part, times in value.items():
         if part == ONE:
@@ -171,7 +171,7 @@ def _sum(value: Linear, number: int, side: int, made: list[str]) -> str:
 
 
 def _comparison(line: str, row: Row) -> _Comparison | None:
-    """Return an instruction's comparison if it is one of linear values, of which at least one differs along the row."""
+    """Return an instruction's comparison if it compares linear values, at least one of which varies along the row."""
     if (found := _COMPARE.match(line)) is None:
         return None
     predicate, kind = found[2], found[3]
@@ -187,7 +187,7 @@ def _comparison(line: str, row: Row) -> _Comparison | None:
 
 
 def _pairs(predicate: str, kind: str, a: Linear, b: Linear) -> Iterator[Pair]:
-    """Yield the pairs between which a comparison changes. Values that were widened without sign are not negative."""
+    """Yield the pairs between which a comparison changes. Values that were zero-extended are not negative."""
     if predicate in ("eq", "ne", "sgt", "sle", "ugt", "ule"):
         yield _frozen(b), _frozen(a)
     if predicate in ("eq", "ne", "slt", "sge", "ult", "uge"):
@@ -222,9 +222,9 @@ def parted(
     *,
     alone: bool,
 ) -> PartedRegion:
-    """Return a region in which what cannot be said of a row before it is run is asked of each thread.
+    """Return a region in which each thread evaluates the conditions whose changes are not known before a row is run.
 
-    text: the region's. parameters: its own. alone: whether it does not go on elsewhere.
+    text: the region's. parameters: its own. alone: whether it does not continue in another region.
     """
     mine = [one for one in range(len(crossed.pairs)) if f"{_at(one)} = " in text]
     writer, nearest, known = RowWriter(region, parameters), "%gj.end", set[int]()
@@ -244,7 +244,7 @@ def parted(
 
 
 def _ends(writer: RowWriter, pairs: Sequence[Pair]) -> list[str] | None:
-    """Write what finds, for each pair, where behind %gj.from it changes, or %gj.end; None if that is not known."""
+    """Write what finds where each pair changes after the part's first place, or %gj.end; None if nothing tells."""
     starts = []
     for pair in pairs:
         values = [writer.total(dict(value), "0") for value in pair]
@@ -255,7 +255,7 @@ def _ends(writer: RowWriter, pairs: Sequence[Pair]) -> list[str] | None:
 
 
 def _end(writer: RowWriter, pair: Pair, first: str, second: str) -> str:
-    """Write what finds where `first + a * place < second + b * place` changes; both values are of the place 0."""
+    """Write what finds where `first + a * place < second + b * place` changes; first, second: values at place 0."""
     slopes = [dict(value).get(PLACE, 0) for value in pair]
     for start, slope in zip((first, second), slopes, strict=True):
         if slope:
@@ -264,7 +264,7 @@ def _end(writer: RowWriter, pair: Pair, first: str, second: str) -> str:
     way = slopes[0] - slopes[1]
     if not way:
         return "%gj.end"
-    # It holds where way * place is less than the gap: to before the place gap / way, or from behind it on.
+    # It holds where way * place is less than the gap: before the place gap / way, or after it.
     low, high = (first, second) if way > 0 else (second, first)
     gap = writer.new(f"call i64 @llvm.ssub.sat.i64(i64 {high}, i64 {low})")
     before = writer.new(f"call i64 @llvm.ssub.sat.i64(i64 {gap}, i64 1)") if way > 0 else gap

@@ -1,7 +1,8 @@
 """Distances: how far a rare thread's places in shared memory are from those of all threads of its row.
 
-A place is a multiple of the thread's place along the row plus bytes that are the same along it. Of two places whose
-difference is known but for the row's length, each is compared at the row's ends, in the shortest and in the longest.
+An address in shared memory is a multiple of the thread's place along the row plus an offset that is the same for the
+whole row. If the difference of two addresses depends on the row's length alone, it is compared at both ends of the
+shortest row and of the longest.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ _LENGTH = "length"
 
 
 class Distances:
-    """The places in shared memory of a kernel, whose instructions are lines; rare threads are at stops of its rows."""
+    """Where a kernel's accesses are in shared memory. lines: its instructions. stops: rare threads' places in a row."""
 
     def __init__(self, lines: Mapping[str, str], axis: str, stops: Sequence[Stop]) -> None:
         self.row = Row(lines, axis, ())
         self.stops = stops
 
     def are_apart(self, rare: Access, other: Access) -> bool:
-        """Return whether no thread of a row accesses with other what its rare threads access with rare."""
+        """Return whether no thread's access `other` touches what the row's rare threads access with `rare`."""
         mine, its = self._bytes(rare.at), self._bytes(other.at)
         if mine is None or its is None or not rare.scalar or not other.scalar:
             return False
         return all(self._clear(self._at(mine, stop), its, rare.scalar, other.scalar) for stop in self.stops)
 
     def _bytes(self, pointer: str) -> Linear | None:
-        """Return how many bytes from the beginning of shared memory an address is."""
+        """Return how many bytes an address is from the beginning of shared memory."""
         if pointer == _SHARED:
             return {}
         if (found := _ELEMENT.match(self.row.lines.get(pointer, ""))) is None:
@@ -49,7 +50,7 @@ class Distances:
         return None if before is None or by is None else plus(before, self._measured(by), _SIZES[found[1]])
 
     def _measured(self, value: Linear) -> Linear:
-        """Return a value in which a row's length is one part, however it is made."""
+        """Return a value with the row's length as one part, however that was computed."""
         made: Linear = {}
         for part, count in value.items():
             more = None if part in (PLACE, ONE) else beyond_size(part, self.row)
@@ -57,13 +58,13 @@ class Distances:
         return made
 
     def _at(self, value: Linear, stop: Stop) -> Linear:
-        """Return a value as it is for the thread at a stop."""
+        """Return what a value is for the thread at a stop."""
         rest = {part: count for part, count in value.items() if part != PLACE}
         place = {ONE: stop.place, **({_LENGTH: 1} if stop.from_end else {})}
         return plus(rest, place, value.get(PLACE, 0))
 
     def _clear(self, mine: Linear, its: Linear, size: int, other: int) -> bool:
-        """Return whether so many bytes at one place are beside so many at another, in all threads of all rows."""
+        """Return whether `size` bytes at one place never overlap `other` bytes at another, in any thread of any row."""
         gap = plus(its, mine, -1)
         if gap.keys() - {PLACE, ONE, _LENGTH}:
             return False

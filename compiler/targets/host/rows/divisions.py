@@ -1,10 +1,9 @@
-"""divisions: integer divisions that some threads of a row skip are each thread's own.
+"""divisions: each thread makes its own integer divisions, if some threads of a row skip them.
 
 If a loop does not change the operands of a division, LLVM's vectorizer makes the division once for all lanes, even
-where it is behind a condition: it is made if the condition holds for the first lane, and the other lanes get garbage
-(LLVM 22; `if t == 1: x = tile[(t + 1) % blockDim.x]`, in which it knows t). So what the loops over a row hand to each
-thread is added to such dividends: `%gj.apart`, which is 0, but LLVM cannot know that, nor take it for the same in all
-threads.
+behind a condition: only if the condition holds for the first lane, so that the other lanes get garbage (LLVM 22;
+`if t == 1: x = tile[(t + 1) % blockDim.x]`, in which it knows t). So `%gj.apart`, which the loops over a row hand to
+each thread, is added to such dividends. It is 0, but LLVM can neither know that nor assume that all threads share it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from gridjit.compiler.targets.host.flow.uniform import parted_blocks, uniform_va
 from gridjit.compiler.targets.host.regions.body import NAME, Body
 
 APART = "%gj.apart"
-# No pass looks into what an assembler makes.
+# No pass looks into inline assembly.
 NOTHING = '  %nothing = call i32 asm "", "=r,0"(i32 0)'
 _DIVISION = re.compile(rf"({NAME}) = ([su](?:div|rem)) (exact )?i(\d+) (\S+), ({NAME})(.*)", re.DOTALL)
 
@@ -37,10 +36,10 @@ def with_own_divisions(body: Body) -> Body:
 
 
 def handed(before: str, end: str, name: str = "%apart") -> list[str]:
-    """Return the start of a loop that hands each thread %apart: it follows one block, and goes round from another.
+    """Return the start of a loop that hands each thread %apart: entered from `before`, repeated from `end`.
 
-    name: what a loop over rows hands each row, for a thread that is run beside the loop over the row's others. If that
-    loop does nothing, the loop over rows is the one that is vectorized.
+    name: what a loop over rows hands each row, for a thread that is run outside the loop over the row's others. If that
+    inner loop is empty, LLVM vectorizes the loop over rows.
     """
     return [
         f"  {name} = phi i32 [ 0, %{before} ], [ {name}.next, %{end} ]",
@@ -54,7 +53,7 @@ def has_own_divisions(body: Body) -> bool:
 
 
 def _own(line: str) -> Iterator[str]:
-    """Yield an instruction, with its dividend made anew if it is a division."""
+    """Yield an instruction; of a division, with %gj.apart added to its dividend."""
     if found := _DIVISION.match(line):
         name, operation, exact, bits, dividend, divisor, rest = found.groups(default="")
         added = APART

@@ -1,4 +1,4 @@
-"""Known: what is known of a region's values before a row of its threads is run, as instructions that compute them."""
+"""known: what is known of a region's values before a row of its threads is run, as instructions that compute it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gridjit.compiler.targets.host.rows.linear import ONE, PLACE, Linear
 _FLAGS = re.compile(r" (?:nuw|nsw|nneg|samesign|exact|disjoint|inbounds)(?= )")
 # No sum of an index of a row's first thread below this and a way along the row wraps around.
 FAR = 1 << 61
-# The types of values that are copied; a truth value is kept as another type.
+# The types of values that are copied; a boolean is kept as another type.
 _INTEGERS = frozenset(("i16", "i32", "i64"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionValues:
-    """What a region has: its blocks, what it computes again, what it was left, and of that what all threads share.
+    """A region's blocks, what it computes again, and what earlier regions left it; of that, what all threads share.
 
     shared: parameters with their types, by the name of the value.
     """
@@ -40,7 +40,7 @@ class RowWriter:
         self.made, self.region, self.given = {**region.again, **own}, region, given
         self.text = ["%gj.place = zext i32 %gj.from to i64", "%gj.end = zext i32 %gj.to to i64"]
         self.text.append("%gj.last = sub i64 %gj.end, 1")
-        # Whether what was written is another value in another turn of a loop.
+        # Whether a value that was written may differ in another turn of a loop.
         self.changes: dict[str, bool] = dict.fromkeys((one.name for one in given), False)
         self._unknown = set[str]()
         self.all, self._fresh = "true", 0
@@ -77,8 +77,8 @@ class RowWriter:
     def function(self, name: str, result: str, value: str) -> str:
         """Return the function of all that was written, which returns a value.
 
-        LLVM would copy the loops over parts, rows and planes for each outcome of each test that is the same in them,
-        and spend most of its time on that. It copies no loop with a call that may not be there twice.
+        LLVM would copy the loops over parts, rows and planes for each outcome of each test that is constant in them,
+        and would spend most of its time on that. It copies no loop that contains a call marked `noduplicate`.
         """
         declared = ", ".join(f"{one.type} {one.name}" for one in self.given)
         head = f"define internal {result} @{name}(i32 %gj.from, i32 %gj.to, {declared}) alwaysinline nounwind {{"
@@ -109,7 +109,7 @@ class RowWriter:
             return False
         self.changes[name] = any(self.changes.get(part, False) for part in parts)
         self.text.append(_FLAGS.sub("", line))
-        # A value that was left, and that the region makes anew, is two.
+        # Where a region makes a value anew that it was left, the name stands for two values.
         if self.changes[name] and name in self.region.live:
             self._unknown.add(name)
         return name not in self._unknown

@@ -1,7 +1,7 @@
 """Linear values: 64-bit values as a multiple of the place along a row plus what is the same along it.
 
-All is meant modulo 2**64, where sums and products are exact. A value of 32 bits counts only if LLVM says that it does
-not wrap around; where it does after all, no thread may use it.
+All arithmetic is modulo 2**64, where sums and products are exact. A value of 32 bits counts only if the IR says that it
+does not wrap around: if it does wrap, no thread may use it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from gridjit.compiler.targets.host.flow.terms import plus
 from gridjit.compiler.targets.host.regions.body import NAME, opcode, used
 
-# A value is a dictionary: how often each part counts. These are the place along the row, and the constant.
+# A value is a dictionary: how often each part counts. Two parts have names: the place along the row, the constant.
 PLACE, ONE = "place", "1"
 Linear = dict[str, int]
 
@@ -37,11 +37,11 @@ class Row:
         self._varies: dict[str, bool | None] = {self.place: True, "%gj.thread": True, **dict.fromkeys(given, False)}
 
     def varies(self, name: str) -> bool | None:
-        """Return whether a value differs along the row, or None if that is not known before the row is run."""
+        """Return whether a value varies along the row; None if that is not known before the row is run."""
         if not name.startswith("%"):
             return False
         if name not in self._varies:
-            self._varies[name] = None  # what goes round a loop
+            self._varies[name] = None  # until it is known: a loop leads back to the value
             self._varies[name] = self._made(self.lines[name]) if name in self.lines else False
         return self._varies[name]
 

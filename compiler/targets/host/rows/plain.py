@@ -1,9 +1,9 @@
 """Plain rows: rows of threads in which no index counts from an array's end, and items lie side by side.
 
-Python's `x[i]` asks each index whether it is negative, and an array whose layout is only known at launch has strides.
-Either keeps LLVM from seeing that neighbouring threads touch neighbouring items. Both are asked once for a row: if all
-indices of the row are known not to be negative, and strides are the sizes of items, the row is run by a loop that knows
-it (`%gj.asks` is false there), else by one that asks, as if nothing had been done.
+Python's `x[i]` tests whether the index is negative, and an array whose layout is only known at launch has strides.
+Either keeps LLVM from seeing that neighbouring threads touch neighbouring items. So both are tested once for each row.
+If none of the row's indices is negative, and each stride is the size of an item, the row is run by a loop that takes
+this for granted (`%gj.asks` is false there). Otherwise it is run by a loop with all the tests.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gridjit.compiler.targets.host.rows.linear import ONE, PLACE, Linear, Row
 
 ASKS = "%gj.asks"
 _KNOWN = re.compile(rf"({NAME}) = icmp sge i64 ({NAME}), 0$")
-# LLVM asks of `i - 3` whether `i` is less than 3.
+# LLVM tests `i < 3` to learn whether `i - 3` is negative.
 _LESS = re.compile(rf"{NAME} = icmp (?:samesign )?(slt|ult) i64 ({NAME}), (-?\d+)$")
 _FROM_END = re.compile(rf"{NAME} = select i1 ({NAME}), i64 \S+, i64 0$")
 _PRODUCT = re.compile(rf"({NAME}) = mul (?:nuw |nsw )*i64 ({NAME}), ({NAME})$")
@@ -27,18 +27,18 @@ _ADDRESS = re.compile(rf"({NAME}) = inttoptr i64 ({NAME}) to ptr$")
 _WORD = re.compile(rf"{NAME} = ptrtoint ptr ({NAME}) to i64$")
 _ACCESS = re.compile(rf"(?:{NAME} = load|store) (i8|i16|i32|i64|float|double)(?: \S+)?, ptr ({NAME})(?:, |$)")
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
-# Bytes between neighbours that are worth to be loaded together; more are gathered either way.
+# The most bytes between neighbouring items that are worth loading together; others are gathered either way.
 _CLOSE = 64
-# More takes longer to ask than a row saves.
+# More tests take longer than a row saves.
 _MOST = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plain:
-    """A body in which some instructions ask only if `%gj.asks` is set.
+    """A body in which some instructions test only if `%gj.asks` is set.
 
-    indices: what they ask of whether it is negative. strides: the parameters that they take to be a size. Both by the
-    name of the value that tells.
+    indices: values that are tested for being negative. strides: parameters that are taken to be the size of an item.
+    Both by the name of the value that says so.
     """
 
     body: Body
@@ -47,9 +47,9 @@ class Plain:
 
 
 def plain(body: Body, axis: str, given: Collection[str] = ()) -> Plain:
-    """Return body with that done where it brings the items of neighbouring threads together.
+    """Return body with such tests where these let LLVM see that neighbouring threads touch neighbouring items.
 
-    axis: that of a row, x or y. given: values that all threads of a row share when they come to use them.
+    axis: that of a row, x or y. given: values that all threads of a row share when they use them.
     """
     lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
     row = Row(lines, axis, given)
@@ -74,9 +74,9 @@ def plain(body: Body, axis: str, given: Collection[str] = ()) -> Plain:
 
 
 def _index(line: str, row: Row, known: Collection[str]) -> Linear | None:
-    """Return by how much a value is not less than a number, as a linear value, where an instruction compares them.
+    """Return a value less the number that an instruction compares it with, as a linear value.
 
-    known: values of which LLVM knows that they are not negative.
+    known: values that LLVM knows not to be negative.
     """
     found = _LESS.match(line)
     value = row.value(found[2]) if found and not (found[2] in known and found[3] == "0") else None
@@ -95,7 +95,7 @@ def _is_close(value: Linear | None, size: int = 1) -> bool:
 
 
 def _sizes(body: Body, row: Row, indices: Collection[str]) -> dict[str, int]:
-    """Return the parameters that may be strides of neighbouring threads' items, with the size of these items."""
+    """Return the parameters that may be strides between neighbouring threads' items, with the items' sizes."""
     parameters = {one.name for one in body.parameters if one.type == "i64"}
     found: dict[str, set[int]] = {}
     for block in body.blocks:
@@ -115,7 +115,7 @@ def _parts(name: str, lines: Mapping[str, str]) -> list[str]:
 
 
 def _stride(name: str, row: Row, indices: Collection[str], parameters: Collection[str], size: int) -> str | None:
-    """Return the parameter by which a product takes an index that differs along the row."""
+    """Return the parameter that a product multiplies an index by that varies along the row."""
     if (found := _PRODUCT.match(row.lines.get(name, ""))) is None:
         return None
     for stride, index in ((found[2], found[3]), (found[3], found[2])):
@@ -125,7 +125,7 @@ def _stride(name: str, row: Row, indices: Collection[str], parameters: Collectio
 
 
 def _place(name: str, row: Row, indices: Collection[str]) -> Linear | None:
-    """Return an index as a linear value; what is added to one that is negative does not count."""
+    """Return an index as a linear value, without what is added to it where it is negative."""
     if (value := row.value(name)) is not None:
         return value
     for part, other in _both(_SUM.match(row.lines.get(name, ""))):
@@ -140,7 +140,7 @@ def _both(found: re.Match[str] | None) -> list[tuple[str, str]]:
 
 
 class _Rewriting:
-    """Rewrites the instructions that ask, and makes addresses of words, which LLVM does not see through."""
+    """Rewrites the instructions that test, and addresses computed as integers, which LLVM does not see through."""
 
     def __init__(self, lines: Mapping[str, str], indices: Collection[str], sizes: Mapping[str, int]) -> None:
         self.lines, self.indices, self.sizes = lines, indices, sizes
@@ -176,14 +176,14 @@ class _Rewriting:
 
 
 def plain_name(number: int) -> str:
-    """Return the name of the function that says whether a row of a region is plain."""
+    """Return the name of the function that tells whether a row of a region is plain."""
     return f"gridjit.plain.{number}"
 
 
 def row_text(asked: Plain, number: int, region: RegionValues, parameters: Sequence[Parameter]) -> str:
-    """Return the function that says whether the row of threads %gj.from to %gj.to - 1 of a region is plain.
+    """Return the function that tells whether the row of a region's threads from %gj.from to %gj.to - 1 is plain.
 
-    "" if that cannot be said before the row is run, or the region does not ask. parameters: the region's.
+    "" if that is not known before the row is run, or the region has no such tests. parameters: the region's.
     """
     made = {name: line for block in region.blocks.values() for line in block.lines if (name := defined(line))}
     values = {tuple(sorted(asked.indices[name].items())) for name in asked.indices if name in made}

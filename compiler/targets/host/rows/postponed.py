@@ -1,10 +1,10 @@
 """Postponed: what rare threads do by themselves (`if tx == 0`), done after their row rather than in the midst of it.
 
-A loop over a row that leaves out its first and its last thread does not fill whole vectors: of 32 threads it runs 30.
-So it runs all of them as if none were rare, and another function, of the same blocks, then does for each rare thread
-only what was left out, with what that needs computed again. That is the same where nobody can tell: such a thread
-rejoins the others, hands them no value, and only loads and stores memory that is not used from there to the next
-barrier. What is computed again comes only from memory to which the region does not store.
+A loop over a row that leaves out the first and the last thread does not fill whole vectors: of 32 threads it runs 30.
+So the loop runs all threads as if none were rare. Another function, made of the same blocks, then does for each rare
+thread what was left out, and computes again what that needs. This is allowed where no thread can tell the difference:
+a rare thread rejoins the others, hands them no value, and only loads and stores memory that no thread uses from there
+to the next barrier. Values are computed again only from memory to which the region does not store.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BRANCH = re.compile(rf"br i1 ({NAME}), label ({NAME}), label ({NAME})")
 _TRUTH = rf"({NAME}|true|false)"
 _JOINT = re.compile(rf"{NAME} = (?:and|or|xor|select) i1 {_TRUTH}, (?:i1 )?{_TRUTH}(?:, i1 {_TRUTH})?")
 _ASSUMES = "call void @llvm.assume("
-# Without effects, but it must not be done where a thread would not have come to it.
+# They have no effects, but must not be executed where the thread would not have come to them.
 _DIVIDES = frozenset(("sdiv", "udiv", "srem", "urem"))
 _COMPUTES = EARLY | _DIVIDES | {"frem", "extractvalue", "insertvalue", "extractelement", "insertelement", "phi"}
 _ENDS_BLOCKS = frozenset(("br", "switch", "ret"))
@@ -47,11 +47,11 @@ def postponed(
     changing: Collection[str],
     distances: Distances,
 ) -> dict[str, Block] | None:
-    """Return the blocks of the region that begins at start without all that its threads do together.
+    """Return a region reduced to what its rare threads do by themselves; start: the block that it begins with.
 
-    None if what rare threads do by themselves may not be done after their row, or there is nothing of that kind.
-    again: the values that it computes again. kept: those that regions hand on. changing: those of a thread that it was
-    left, and hands on changed. distances: what is known of places in shared memory.
+    None if these may not be executed after the row, or there are none. again: the values that the region computes
+    again. kept: those that regions hand on. changing: those that the region was left by an earlier one, and hands on
+    changed. distances: what is known of places in shared memory.
     """
     found = _Postponed({label: _ended(block) for label, block in blocks.items()}, start, again, distances)
     if not found.alone or not found.rejoins(kept) or not found.is_unseen():
@@ -67,7 +67,7 @@ def _ended(block: Block) -> Block:
 
 
 class _Postponed:
-    """A region, whose rare threads also come to the blocks alone, and what is known of it."""
+    """A region and what is known of it. alone: the blocks that only rare threads come to."""
 
     def __init__(
         self,
@@ -95,14 +95,14 @@ class _Postponed:
         return found
 
     def _usually(self, label: str) -> tuple[str, ...]:
-        """Return the blocks to which threads that are not rare go on from a block."""
+        """Return the blocks to which a block leads threads that are not rare."""
         branch = _BRANCH.match(self.blocks[label].lines[-1])
         if branch is None or (holds := self._holds(branch[1])) is None:
             return self.blocks[label].successors
         return (branch[2] if holds else branch[3],)
 
     def _holds(self, condition: str) -> bool | None:
-        """Return what a condition is for threads that are not rare; None if it may be both."""
+        """Return whether a condition holds for threads that are not rare; None if it may hold or not."""
         if condition in (RARE, "true", "false"):
             return condition == "true"
         line = self.lines.get(condition, "")
@@ -111,7 +111,7 @@ class _Postponed:
         return _joined(opcode(line), [self._holds(part) for part in joint.groups() if part])
 
     def rejoins(self, kept: Collection[str]) -> bool:
-        """Return whether rare threads go on as the others where they are done, and what they then use is the same."""
+        """Return whether rare threads then go on as the others do, with the same values."""
         meet = meetings(self.blocks)
         branches = [label for label in self.usual if _reads(self.blocks[label].lines[-1]) & self.rare]
         told = set(self.rare)
@@ -127,17 +127,17 @@ class _Postponed:
         )
 
     def _is_idle(self, block: Block) -> bool:
-        """Return whether a thread may be sent through a block to which it would not have come."""
+        """Return whether a thread may execute a block to which it would not have come."""
         return all(opcode(line) in EARLY | {"phi", "br"} for line in block.lines)
 
     def _parting(self, label: str, before: Collection[str]) -> Iterator[str]:
-        """Yield the values that depend on where threads come from, of these blocks."""
+        """Yield the values in a block that depend on which of these blocks a thread came from."""
         for phi in self.blocks[label].phis:
             if len({value for value, predecessor in arms(phi) if predecessor in before}) > 1:
                 yield defined(phi) or ""
 
     def _tells_nothing(self, line: str, told: Collection[str]) -> bool:
-        """Return whether nobody learns from an instruction what values are that differ for rare threads."""
+        """Return whether an instruction lets nothing outside see values that differ for rare threads."""
         if not _reads(line).intersection(told):
             return True
         if branch := _BRANCH.match(line):
@@ -145,7 +145,7 @@ class _Postponed:
         return opcode(line) in EARLY | {"phi"}
 
     def is_unseen(self) -> bool:
-        """Return whether rare threads only load and store what no thread uses from where they rejoin the others."""
+        """Return whether rare threads only load and store memory that no thread uses after they rejoin the others."""
         for label in self.alone:
             block = self.blocks[label]
             if not all(map(self._is_plain, block.lines)):
@@ -157,7 +157,7 @@ class _Postponed:
         return True
 
     def _is_met(self, mine: Access, other: Access) -> bool:
-        """Return whether a thread may use what a rare thread accesses."""
+        """Return whether another access of a thread may conflict with a rare thread's."""
         return self._meet(mine, other) and not self.distances.are_apart(mine, other)
 
     def _is_plain(self, line: str) -> bool:
@@ -169,14 +169,14 @@ class _Postponed:
         return kind != "ret" and not _is_noticed(line)
 
     def _meet(self, one: Access, other: Access) -> bool:
-        """Return whether two accesses may be of the same memory, and not both read it."""
+        """Return whether two accesses may touch the same memory, and at least one of them writes."""
         if one.kind == other.kind == "read":
             return False
         mine, its = self._memory(one), self._memory(other)
         return mine is None or its is None or bool(mine & its)
 
     def _memory(self, access: Access) -> frozenset[str] | None:
-        """Return the kinds of memory that an access may be of; None if they are not known. Arrays may overlap."""
+        """Return the kinds of memory that an access may touch; None if they are not known. Arrays may overlap."""
         roots = self.roots.of(access.at)
         return frozenset(map(_kind, roots)) if roots and all(map(_kind, roots)) else None
 
@@ -204,7 +204,7 @@ class _Postponed:
         return seen
 
     def _is_same_again(self, line: str, stores: Collection[Access]) -> bool:
-        """Return whether an instruction gives what it gave when it is executed again after the row."""
+        """Return whether an instruction gives the same result when it is executed again after the row."""
         if opcode(line) == "load":
             return self._is_plain(line) and not any(
                 self._meet(one, other) for one in _accesses(line) for other in stores
@@ -212,7 +212,7 @@ class _Postponed:
         return _computes(line)
 
     def written(self, needed: Collection[str]) -> dict[str, Block]:
-        """Return the blocks; those that do not lead to a rare thread's end."""
+        """Return the blocks of rare threads, and of the others what leads to these, with the values that they need."""
         made: dict[str, Block] = {}
         for label, block in self.blocks.items():
             if label in self.alone:
@@ -226,7 +226,7 @@ class _Postponed:
 
 
 def _joined(operation: str, parts: list[bool | None]) -> bool | None:
-    """Return what an operation gives for conditions of which some are known."""
+    """Return the result of `and`, `or` or the like for conditions of which only some are known."""
     if operation == "select":
         chosen, first, second = parts
         if chosen is not None:
@@ -241,27 +241,27 @@ def _joined(operation: str, parts: list[bool | None]) -> bool | None:
 
 
 def _kind(root: Root) -> str:
-    """Return which kind of memory a root is of; "" if that is not known, or it is a thread's own."""
+    """Return the kind of memory that a root points to; "" if it is not known, or is a thread's own."""
     if isinstance(root, Argument):
         return "argument"
     return root if root in (BLOCK, CONSTANT) else ""
 
 
 def _accesses(line: str) -> list[Access]:
-    """Return the accesses of an instruction; of one of which that is not known, a write of any memory."""
+    """Return an instruction's accesses; a write of any memory, if they are not known."""
     found = accesses(line)
     return found if found or _computes(line) or opcode(line) in _ENDS_BLOCKS else [Access(kind="write", at="", size="")]
 
 
 def _is_noticed(line: str) -> bool:
-    """Return whether an instruction may do more than compute, and load or store as no other thread waits for."""
+    """Return whether an instruction may do more than compute, or load or store what other threads may wait for."""
     if opcode(line) in ("load", "store"):
         return not accesses(line) or " volatile " in line or " atomic " in line
     return not _computes(line) and opcode(line) not in _ENDS_BLOCKS
 
 
 def _computes(line: str) -> bool:
-    """Return whether an instruction only computes a value, or tells what is so."""
+    """Return whether an instruction only computes a value, or tells LLVM a fact."""
     is_call = opcode(line) == "call"
     return opcode(line) in _COMPUTES or line.startswith(_ASSUMES) or (is_call and is_operation(line))
 

@@ -1,8 +1,9 @@
 """Rare threads: those at one place of a row (`if tx == 0`, `if tx == blockDim.x - 1`), which are run by themselves.
 
 Where a region does something for such a thread only, LLVM makes masked stores of it, which all threads pay for. Here
-the condition asks only if `%gj.rare` is set. Loops over threads leave it unset between those places, where it is known
-not to hold. Threads are run in the same order, unless what is rare may be done after the row (postponed.py).
+the condition is evaluated only if `%gj.rare` is set. Loops over threads leave it unset between those places, where the
+condition is known not to hold. Threads run in the same order, unless the rare part may come after the row
+(postponed.py).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _EQUAL = re.compile(rf"({NAME}) = icmp (?:samesign )?(eq|ne) (i32|i64) ({NAME}),
 _COPY = re.compile(rf"{NAME} = (?:zext|sext) (?:nneg )?i32 ({NAME}) to i64$")
 _MOVED = re.compile(rf"{NAME} = add (?:nuw |nsw )*i(?:32|64) ({NAME}), (-?\d+)$")
 _MADE = re.compile(r"gj\.met\.(\d+)\.")
-# More places than this would cost more than they save, and so would a region of more lines.
+# More places would cost more than they save, and so would a region of more lines.
 _MOST, _LONG = 4, 150
 # The most threads that a row has.
 LARGEST_BLOCK = 1024
@@ -27,7 +28,7 @@ LARGEST_BLOCK = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Stop:
-    """A place along a row: so many threads from its beginning, or from its end."""
+    """A place along a row, counted in threads from its beginning or from its end."""
 
     place: int
     from_end: bool = False
@@ -39,7 +40,7 @@ FIRST, LAST = Stop(place=0), Stop(place=-1, from_end=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rarely:
-    """A body in which conditions on one place along a row ask only if `%gj.rare` is set, and these places.
+    """A body in which conditions for one place along a row are evaluated only if `%gj.rare` is set; and these places.
 
     axis: that of a row.
     """
@@ -49,13 +50,13 @@ class Rarely:
     stops: tuple[Stop, ...] = ()
 
     def of(self, region: str) -> tuple[Stop, ...]:
-        """Return the places that a region's text asks for."""
+        """Return the places that conditions in a region's text are about."""
         met = {int(number) for number in _MADE.findall(region)}
         return tuple(self.stops[number] for number in sorted(met)) if region.count("\n") <= _LONG else ()
 
 
 def rarely(body: Body, axis: str) -> Rarely:
-    """Return body with that done. axis: that of a row, x or y."""
+    """Return body with such conditions evaluated only if `%gj.rare` is set. axis: that of a row, x or y."""
     lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
     row = Row(lines, axis, ())
     found = {name: stop for name, line in lines.items() if (stop := _stop(line, row)) is not None}
@@ -70,7 +71,7 @@ def rarely(body: Body, axis: str) -> Rarely:
 
 
 def _stop(line: str, row: Row) -> Stop | None:
-    """Return the place where an instruction's comparison holds, or the only one where it does not."""
+    """Return the one place where an instruction's comparison holds, or the one where it does not."""
     if (found := _EQUAL.match(line)) is None:
         return None
     values = [row.value(one) if found[3] == "i64" else row.widened(one, "zext") for one in (found[4], found[5])]
@@ -98,7 +99,7 @@ def _place(apart: Linear, row: Row) -> Stop | None:
 
 
 def beyond_size(part: str, row: Row) -> int | None:
-    """Return how much more a value is than the length of a block's row; None if it is not made of that."""
+    """Return by how much a value exceeds the length of a block's row; None if it is not made of that length."""
     name, more = part.rpartition(" ")[2], 0
     while name != f"%gj.n{row.place.removeprefix('%gj.')}":
         line = row.lines.get(name, "")

@@ -1,7 +1,7 @@
 """PlainApi: the driver's functions that a start needs, called through ctypes; all others are those of cuda.bindings.
 
-To import cuda.bindings takes longer than all else up to the first array. It has the same functions, types and numbers
-as far as both go, and is imported when one is asked for that is not here.
+Importing cuda.bindings takes longer than everything else up to the first array. What is here has the same names, types
+and numbers as there; cuda.bindings is imported when something is asked for that is not here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KINDS: dict[str, Any] = {
     "Q": ctypes.c_ulonglong,
     "s": ctypes.c_char_p,
 }
-# By which cuda.bindings is told to use other versions of the driver's functions.
+# If it is set, cuda.bindings uses other versions of the driver's functions.
 _PER_THREAD = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM"
 
 
@@ -99,7 +99,7 @@ class PlainApi:
             try:
                 return _called(getattr(self._library, symbol), kinds)
             except AttributeError:
-                pass  # an old driver; what cuda.bindings says of that is as good as anything
+                pass  # an old driver, of which cuda.bindings tells
         return getattr(self.whole, name)
 
     # -- functions whose arguments are not only numbers ----------------------------------------------------------------
@@ -159,7 +159,7 @@ def _with_one(function: Any, kind: Any, *, first: bool) -> Callable[..., tuple[A
 
 
 def plain_api(whole_api: Callable[[], Any]) -> Any:
-    """Return the driver's functions, as much of them as can be without cuda.bindings."""
+    """Return the driver's functions, without cuda.bindings where that is possible."""
     if not sys.platform.startswith("linux") or os.environ.get(_PER_THREAD, "0") != "0":
         return whole_api()
     try:

@@ -1,4 +1,4 @@
-"""told: what tells one change of numba's code from another, in any process, and why that is not all of it."""
+"""change_texts: texts that tell one change of numba's code from another in any process, and what they leave out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Told = tuple[str, tuple[str, ...]]
 
 
 def put_text(label: str, value: object, called: tuple[str, ...]) -> Told:
-    """Return what tells what a name stands for. called: the names under which numba itself has what is its own."""
+    """Return the text of what a name stands for. called: numba's own names for that; none if it is not numba's."""
     if value is MISSING:
         return "deleted", ()
     if called:
@@ -33,14 +33,14 @@ def put_text(label: str, value: object, called: tuple[str, ...]) -> Told:
 
 
 def function_text(label: str, function: FunctionType) -> Told:
-    """Return what tells a function of numba's that has other code or defaults than numba gave it."""
+    """Return the text of one of numba's functions whose code or defaults are not those that numba gave it."""
     given = {"defaults": function.__defaults__, "by keyword": function.__kwdefaults__, **closure_of(function)}
     held = fingerprint_values([(f"{label}, {name}", value) for name, value in given.items()], running=True)
     return f"{plan_of(function.__code__).digest} {held.digest}", held.opaque
 
 
 def _holder_text(label: str, holder: object, parts: tuple[object, ...]) -> Told:
-    """Return what tells a property, a partial or the like that holds libraries' functions."""
+    """Return the text of a property, a partial or the like that holds libraries' functions."""
     texts: list[str] = [type(holder).__qualname__]
     hidden: list[str] = []
     for part in parts:
