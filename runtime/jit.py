@@ -65,6 +65,7 @@ def jit(
     device: bool | None,
     **options: Unpack[FunctionOptions],
 ) -> EitherDecorator: ...
+@for_users
 def jit(
     func_or_sig: Any = None,
     *,
@@ -110,7 +111,7 @@ def jit(
     }
     _check(chosen, kept)
 
-    @for_users
+    @for_users  # it may also be called when jit has returned
     def decorate(function: Callable[..., Any], signatures: list[Any]) -> Any:
         function = _plain(function)
         if chosen.device:

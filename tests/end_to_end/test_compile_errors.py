@@ -130,6 +130,65 @@ def test_a_traceback_shows_the_users_frames_and_no_others(way: Callable[[], None
     assert len(printed.splitlines()) < SCREEN
 
 
+@gridjit.jit(device=True)
+def doubled(value: float) -> float:
+    return 2 * value
+
+
+class Unwilling:
+    """What raises an error of its own when it is asked for its array."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        raise RuntimeError("not now")
+
+
+def while_handling() -> None:
+    try:
+        {}["missing"]
+    except KeyError:
+        misspelled.forall(-1)
+
+
+REFUSED: dict[str, Callable[[], Any]] = {
+    "option": lambda: gridjit.jit(devcie=True),  # type: ignore[call-overload]
+    "target": lambda: gridjit.jit(target="hots"),  # type: ignore[call-overload]
+    "decorated": lambda: gridjit.jit(len),
+    "no configuration": lambda: misspelled(np.zeros(1)),
+    "tasks": lambda: misspelled.forall(-1),
+    "inspected": lambda: misspelled.inspect_asm("void(int8)"),
+    "registers": lambda: misspelled.get_regs_per_thread("void(int8)"),
+    "architecture": lambda: misspelled.compile("void(float32[::1])", target="sm_9000"),
+    "device function": lambda: doubled(2.0),
+    "launched device function": lambda: doubled[1, 1](2.0),  # type: ignore[index]
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_refused_shows_the_users_frames_and_no_others(what: str, on_the_host: None) -> None:
+    with pytest.raises(gridjit.GridjitError) as caught:
+        REFUSED[what]()
+    assert set(frames_of(caught.value)) == {__file__}
+    assert traceback.format_exception(caught.value)[0].startswith("Traceback")
+    assert "".join(traceback.format_exception(caught.value)).count("Traceback") == 1
+
+
+def test_what_the_program_raised_itself_stays_with_its_own_frames(on_the_host: None) -> None:
+    with pytest.raises(gridjit.ArgumentError) as caught:
+        misspelled[1, 1](Unwilling())
+    cause = caught.value.__cause__
+    assert isinstance(cause, RuntimeError)
+    assert set(frames_of(cause)) == {__file__}
+    assert "".join(traceback.format_exception(caught.value)).count("Traceback") == 2
+
+
+def test_what_the_program_was_handling_stays(on_the_host: None) -> None:
+    with pytest.raises(gridjit.ConfigError) as caught:
+        while_handling()
+    assert isinstance(caught.value.__context__, KeyError)
+    assert "During handling of the above" in "".join(traceback.format_exception(caught.value))
+
+
 @pytest.fixture
 def on_the_host(restart: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRIDJIT_TARGET", "host")
