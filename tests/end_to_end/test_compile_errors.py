@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import traceback
+from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -85,6 +86,80 @@ def shuffled(out: Any) -> None:
 def test_a_float_for_a_lane_is_told_of_with_the_kernel_and_its_place(on_the_host: None) -> None:
     with pytest.raises(CompileError, match=r"shuffled \(.*test_compile_errors\.py:\d+\) .* is given a float64"):
         shuffled[1, 32](np.zeros(1))
+
+
+class Access(enum.Flag):
+    """Values that programs join with &."""
+
+    READ = 1
+    WRITE = 2
+
+
+Weather = namedtuple("Weather", "wind temperature")
+
+
+@gridjit.jit
+def changed(items: Any) -> None:
+    items[0] += 1
+
+
+@gridjit.jit
+def may_write(out: Any, access: Any) -> None:
+    if access & Access.WRITE:
+        out[0] = 1
+
+
+@gridjit.jit
+def wind_of(out: Any, weather: Any) -> None:
+    out[0] = weather.temprature
+
+
+@gridjit.jit
+def of_a_misspelt_dtype(out: Any) -> None:
+    tile = cuda.shared.array(32, "flaot32")
+    out[0] = tile[0]
+
+
+ARGUMENTS = [
+    (changed, (np.array([b"a", b"bc"]),), "changed(|S2[:]) for host", "|S2 += 1 is not", "compare and assign strings"),
+    (changed, (np.array(["a", "bc"]),), "changed(<U2[:]) for host", "<U2 += 1 is not", "compare and assign strings"),
+    (changed, (np.zeros(2, "M8[s]"),), "", "datetime64[s] += 1 is not", "STEP = np.timedelta64(1, 's')."),
+    (
+        may_write,
+        (np.zeros(1), Access.READ),
+        "(float64[:], enum Access) for",
+        "enum Access & enum Access",
+        "write .value",
+    ),
+    (wind_of, (np.zeros(1), Weather(1, 2)), "", "does not have an attribute 'temprature'", "mean 'temperature'?"),
+    (of_a_misspelt_dtype, (np.zeros(1),), "", "is given 'flaot32', which is not a dtype", "Did you mean 'float32'?"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "arguments", "whole", "sentence", "advice"), ARGUMENTS)
+def test_a_mistake_with_arguments_of_other_kinds_than_numbers_is_told_with_the_way_on(
+    kernel: gridjit.Kernel, arguments: tuple[Any, ...], whole: str, sentence: str, advice: str, on_the_host: None
+) -> None:
+    with pytest.raises(CompileError) as caught:
+        kernel[1, 1](*arguments)
+    first, *_, last = str(caught.value).splitlines()
+    assert whole in first
+    assert sentence in first
+    assert advice in last
+    assert INTERNALS.search(first) is None
+
+
+def test_a_kernel_that_assigns_a_variable_around_it_is_refused_before_it_loses_what_it_assigns() -> None:
+    count = 0
+    with pytest.raises(gridjit.ConfigError, match=r"counting assigns 'count' of the function around it \(nonlocal\)"):
+
+        @gridjit.jit
+        def counting(out: Any) -> None:
+            nonlocal count
+            count += 1
+            out[0] = count
+
+    assert count == 0
 
 
 @gridjit.jit
