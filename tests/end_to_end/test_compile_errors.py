@@ -220,7 +220,7 @@ class Unwilling:
 
 def while_handling() -> None:
     try:
-        {}["missing"]
+        vars()["missing"]
     except KeyError:
         misspelled.forall(-1)
 

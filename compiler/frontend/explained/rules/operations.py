@@ -287,12 +287,14 @@ def calls(failure: Failure) -> Finding | None:
 
 def _misspelt(failure: Failure, node: ast.Call | None) -> Finding | None:
     """Return what is wrong with a call that names a parameter which the function does not have."""
+    if node is None:
+        return None
     try:
-        taken = inspect.signature(failure.value(node.func) if node is not None else None).parameters
+        taken = inspect.signature(failure.value(node.func)).parameters
     except (TypeError, ValueError):
         return None
-    unknown = next((one.arg for one in (node.keywords if node else ()) if one.arg and one.arg not in taken), None)
-    if node is None or unknown is None:
+    unknown = next((one.arg for one in node.keywords if one.arg and one.arg not in taken), None)
+    if unknown is None:
         return None
     meant, name = near(unknown, taken), text_of(node.func)
     return Finding(
