@@ -57,6 +57,10 @@ class Artifact:
     assembly: str = field(default="", repr=False)
     private: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        size = f"{len(self.image):,} bytes"
+        return f"<artifact {self.kernel}{self.signature} for {self.target}, {size}, depends on {self.footprint}>"
+
     @property
     def launch_config_sensitive(self) -> bool:
         """Whether another launch configuration may need another artifact."""

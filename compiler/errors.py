@@ -165,12 +165,9 @@ class ConfigWarning(SharedError, UserWarning):
 
 
 # Tracebacks show, and pickles find, these under the names that users have for them.
-for _public in (
-    *(ArgumentError, CheckError, CompileDisabledError, CompileError, ConfigError, ConfigWarning, CopyNeededError),
-    *(DeviceError, GridjitError, HazardError, LaunchError, LayoutError, RaceError, UninitializedError),
-    UnsupportedError,
-):
-    _public.__module__ = "gridjit"
+for _public in [known for known in vars().values() if isinstance(known, type) and issubclass(known, SharedError)]:
+    if not _public.__name__.startswith("_") and _public is not SharedError:
+        _public.__module__ = "gridjit"
 
 
 def switch(name: str, value: object) -> bool:

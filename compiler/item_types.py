@@ -25,6 +25,8 @@ __all__ = [
     "small_float",
 ]
 
+# NumPy's kinds of floats, some of which are wider than kernels have them, with the widest that kernels have.
+_WIDE = {"f": "float64", "c": "complex128"}
 TOO_SMALL = f"of floats of fewer than 16 bits, kernels support {', '.join(SMALL_FLOATS)}; view others as integers"
 
 
@@ -69,6 +71,10 @@ def _item_type(dtype: np.dtype[Any], _: Hashable) -> ItemType:
     if dtype.kind not in "mMSU" and name not in SCALAR_CODES and not is_added(dtype.type):
         if dtype.type.__module__ == "ml_dtypes":
             raise ArgumentError(f"items of {dtype} cannot be passed to a kernel; {TOO_SMALL}")
+        if dtype.kind in _WIDE:
+            raise ArgumentError(
+                f"items of {dtype} have no type on a GPU; convert them with astype('{_WIDE[dtype.kind]}')"
+            )
         raise ArgumentError(
             f"items of {dtype} cannot be passed to a kernel; pass numbers, strings, datetime64, timedelta64 or records"
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from gridjit.compiler.errors import ConfigError, not_called
 from gridjit.compiler.options import Options
 from gridjit.forking import cached_property
+from gridjit.runtime.tracebacks import for_users
 
 if TYPE_CHECKING:
     from gridjit.runtime.numba_names.pickling import Reduced
@@ -41,6 +42,7 @@ class DeviceFunction(Generic[Parameters, Result]):
         # Part of the key of every kernel that calls it.
         self.targetoptions: dict[str, Any] = {**options.changed(), "signatures": tuple(map(str, signatures))}
 
+    @for_users
     def __call__(self, *args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
         """Raise an error that says where it can be called: in kernels, which call it as Python if stepped through."""
         if (block := sys.modules.get("gridjit.runtime.stepping.block")) is not None and block.is_stepping():
@@ -52,6 +54,7 @@ class DeviceFunction(Generic[Parameters, Result]):
 
     if not TYPE_CHECKING:  # type checkers are to find launches, and attributes that are not there
 
+        @for_users
         def __getitem__(self, launch):
             """Raise an error that says what is launched instead."""
             raise ConfigError(

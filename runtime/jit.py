@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
@@ -65,6 +66,7 @@ def jit(
     device: bool | None,
     **options: Unpack[FunctionOptions],
 ) -> EitherDecorator: ...
+@for_users
 def jit(
     func_or_sig: Any = None,
     *,
@@ -110,7 +112,7 @@ def jit(
     }
     _check(chosen, kept)
 
-    @for_users
+    @for_users  # it may also be called when jit has returned
     def decorate(function: Callable[..., Any], signatures: list[Any]) -> Any:
         function = _plain(function)
         if chosen.device:
@@ -159,7 +161,21 @@ def _plain(function: Any) -> FunctionType:
         function = function.py_func
     if not isinstance(function, FunctionType) or function.__code__.co_flags & _ASYNCHRONOUS:
         raise ConfigError(not_a_function(function))
+    if (name := _assigned_around(function)) is not None:
+        raise ConfigError(
+            f"jit(): {function.__qualname__} assigns {name!r} of the function around it (nonlocal), which a kernel "
+            "cannot: write results to an array that is an argument"
+        )
     return function
+
+
+def _assigned_around(function: FunctionType) -> str | None:
+    """Return a variable of the function around this one that it assigns; the compiler would take it for its own."""
+    around = function.__code__.co_freevars
+    if not around:
+        return None
+    stored = (one.argval for one in dis.get_instructions(function) if one.opname in ("STORE_DEREF", "DELETE_DEREF"))
+    return next((name for name in stored if name in around), None)
 
 
 def not_a_function(given: object) -> str:

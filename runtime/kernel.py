@@ -138,6 +138,7 @@ class Kernel(Compilation, Inspection, Indexable):
             warn_of_few_blocks(self.name, config)
         return self._configured(config, stream)
 
+    @for_users
     def forall(self, ntasks: int, tpb: int = 0, stream: StreamLike = 0, sharedmem: int = 0) -> ForAll:
         """Return a callable that launches at least ntasks threads, tpb in a block (0: what suits the device).
 
@@ -149,6 +150,7 @@ class Kernel(Compilation, Inspection, Indexable):
 
         return ForAll(self, ntasks, tpb, stream, sharedmem)
 
+    @for_users
     def __call__(self, *args: Any) -> Any:
         """Raise an error that says how to launch: a kernel needs a configuration first."""
         raise ConfigError(f"{self.name}'s launch configuration was not specified: {self.name}[griddim, blockdim](...)")

@@ -50,20 +50,43 @@ def note_as_kernels(error: BaseException) -> None:
 
 
 def trim(error: Exception) -> None:
-    """Leave the user's frames of an error that is about to be raised again, and nothing of what it was raised from.
+    """Leave the user's frames of an error that is about to be raised again, and of what it was raised from.
 
-    Called where it was caught, before a bare `raise`: that adds no frame (from Python 3.11 on; before, the caller's own
-    stays). Where all is asked for, the error says all, too.
+    What has no frame of theirs is left out whole: the message says what it meant. Called where the error was caught,
+    before a bare `raise`: that adds no frame (from Python 3.11 on; before, the caller's own stays). Where all is asked
+    for, the error says all, too.
     """
     if _is_full():
         _say_all(error)
         return
     if isinstance(error, CompileError) and error.original is not None and error.__cause__ is error.original:
         error.__cause__ = None  # which also hides the context
+    _trim_origin(error)
     top = error.__traceback__
     if top is not None:
         top.tb_next = _users(top.tb_next)
         error.__traceback__ = top.tb_next
+
+
+def _trim_origin(error: BaseException) -> None:
+    """Leave of what an error was raised from, or while, what the user's program raised."""
+    cause = error.__cause__
+    if cause is None:
+        error.__context__ = _users_context(error)
+        return
+    cause.__traceback__ = _users(cause.__traceback__)
+    if cause.__traceback__ is None:
+        error.__cause__ = None
+    else:
+        _trim_origin(cause)
+
+
+def _users_context(error: BaseException) -> BaseException | None:
+    """Return what the user's program was handling when an error was raised; None if it was handling nothing."""
+    context = error.__context__
+    while context is not None and (context.__traceback__ is None or _is_ours(context.__traceback__)):
+        context = context.__context__
+    return context
 
 
 def _is_full() -> bool:

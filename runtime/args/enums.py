@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Hashable
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, a_class
 from gridjit.compiler.signature import ArgType, EnumType, ScalarType, TupleType
-from gridjit.runtime.args.handler import Parameters, Place, handler_of, register
+from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, handler_of, register
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.native.operation import Operation
 
@@ -16,11 +16,11 @@ class EnumMember:
     """A member of an Enum or IntEnum whose values are numbers of one type, or tuples of them."""
 
     def kind(self, value: enum.Enum) -> Hashable:
-        return (type(value), handler_of(value.value).kind(value.value))
+        return (type(value), _handler(value).kind(value.value))
 
     def type_of(self, value: enum.Enum, place: Place) -> EnumType:
         python = type(value)
-        kinds = {handler_of(member.value).type_of(member.value, place) for member in python}
+        kinds = {_handler(member).type_of(member.value, place) for member in python}
         dtype = kinds.pop()
         if kinds or not isinstance(dtype, ScalarType | TupleType):
             raise ArgumentError(
@@ -29,10 +29,20 @@ class EnumMember:
         return EnumType.of(python, dtype)
 
     def parameters(self, value: enum.Enum, transfer: Transfer) -> Parameters:
-        return handler_of(value.value).parameters(value.value, transfer)
+        return _handler(value).parameters(value.value, transfer)
 
     def operation(self, value: enum.Enum, place: Place, declared: ArgType) -> Operation | None:
         return None
+
+
+def _handler(member: enum.Enum) -> ArgumentHandler:
+    """Return the handler of a member's value; raises ArgumentError for values that kernels do not have."""
+    if isinstance(member.value, str | bytes):
+        raise ArgumentError(
+            f"the values of the enum {type(member).__qualname__} are not numbers, as that of {member.name} is "
+            f"{a_class(type(member.value))}; pass a number for the member, or give the enum numbers"
+        )
+    return handler_of(member.value)
 
 
 register(enum.Enum, EnumMember())

@@ -5,15 +5,17 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, NoReturn
 
 import numpy as np
 
+from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.item_types import copy_of, identity
 from gridjit.compiler.signature import array_codes, array_struct, layout_letter
 from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.space import Memory, Space
+from gridjit.runtime.tracebacks import for_users
 
 # (dtype, ndim, layout, writable, aligned, device, what else tells the dtype from others): equal kinds are one object,
 # so that identity tells them apart.
@@ -76,6 +78,36 @@ for _name in dir(np.ndarray):
         setattr(_WithNumPysNames, _name, _NumPysOwn(_name))
 for _name in ("asnumpy", "cpu", "get", "numpy", "to_host"):
     setattr(_WithNumPysNames, _name, _OfOthers(_name))
+
+
+# Python's operators of two values, with the names of their methods; and those of one.
+_OF_TWO = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul"}
+_OF_TWO |= {"&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift", "divmod": "divmod"}
+_ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+_OF_ONE = {"-": "neg", "+": "pos", "~": "invert", "abs": "abs"}
+# What does not know arrays on the device; all else may have operators for them, as NumPy's arrays have.
+_PYTHONS_NUMBERS = (bool, int, float, complex)
+
+
+def _refusing(sign: str) -> Callable[..., Any]:
+    """Return the method of an operator: it says how to compute with an array on the device."""
+
+    @for_users
+    def operate(array: object, *others: object) -> Any:
+        if all(type(other) in _PYTHONS_NUMBERS or isinstance(other, _WithNumPysNames) for other in others):
+            raise ArgumentError(
+                f"an array on the device has no operator {sign}: compute its items in a kernel, or with NumPy from "
+                "copy_to_host(); on a GPU, cupy.asarray(array) has NumPy's operators, without a copy"
+            )
+        return NotImplemented
+
+    return operate
+
+
+for _sign, _name in (*_OF_TWO.items(), *_ORDER.items(), *_OF_ONE.items()):
+    setattr(_WithNumPysNames, f"__{_name}__", _refusing(_sign))
+for _sign, _name in _OF_TWO.items():
+    setattr(_WithNumPysNames, f"__r{_name}__", _refusing(_sign))
 
 
 class ArrayFacts(_WithNumPysNames):

@@ -109,6 +109,7 @@ class Inspection:
 
         return [numba_signature(signature) for signature in self.signatures]
 
+    @for_users
     def get_overload(self, sig: CodeLike, **which: Unpack[WhichCode]) -> Overload:
         """Return the specialization of a signature, as an Overload; raises ConfigError if it is not compiled.
 
@@ -117,6 +118,7 @@ class Inspection:
         """
         return cast("Overload", self._by_signature(sig, lambda found: found, **which))
 
+    @for_users
     def get_compile_result(self, sig: SignatureLike) -> Overload:
         """Return the specialization of a signature that launches here use, compiled if need be."""
         cast("Kernel", self).compile(sig)
@@ -172,6 +174,7 @@ class Inspection:
     def inspect_llvm(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[str]: ...
     @overload
     def inspect_llvm(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
+    @for_users
     def inspect_llvm(self, signature: Any = None, **which: Any) -> Any:
         """Return the LLVM IR of the kernel and of what it calls, made again from its source.
 
@@ -183,6 +186,7 @@ class Inspection:
     def inspect_asm(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[str]: ...
     @overload
     def inspect_asm(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
+    @for_users
     def inspect_asm(self, signature: Any = None, **which: Any) -> Any:
         """Return the assembly text: PTX, or the host's.
 
@@ -194,6 +198,7 @@ class Inspection:
     def inspect_lto_ptx(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[str]: ...
     @overload
     def inspect_lto_ptx(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
+    @for_users
     def inspect_lto_ptx(self, signature: Any = None, **which: Any) -> Any:
         """Return the PTX after link-time optimization with the linked files.
 
@@ -205,6 +210,7 @@ class Inspection:
     def inspect_sass(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[str]: ...
     @overload
     def inspect_sass(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
+    @for_users
     def inspect_sass(self, signature: Any = None, **which: Any) -> Any:
         """Return the GPU's machine code as text; needs nvdisasm.
 
@@ -216,6 +222,7 @@ class Inspection:
     def inspect_sass_cfg(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[str]: ...
     @overload
     def inspect_sass_cfg(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
+    @for_users
     def inspect_sass_cfg(self, signature: Any = None, **which: Any) -> Any:
         """Return the control-flow graph of the machine code, in DOT; needs nvdisasm.
 
@@ -223,6 +230,7 @@ class Inspection:
         """
         return self._by_signature(signature, lambda found: found.inspect_sass_cfg(), of_gpus=True, **which)
 
+    @for_users
     def inspect_types(self, file: TextIO | None = None, **which: Unpack[WhichCode]) -> None:
         """Write the source with numba's IR and inferred types to file (default: standard output).
 
@@ -235,6 +243,7 @@ class Inspection:
     def get_metadata(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[dict[str, Any]]: ...
     @overload
     def get_metadata(self, signature: CodeLike, **which: Unpack[WhichCode]) -> dict[str, Any]: ...
+    @for_users
     def get_metadata(self, signature: Any = None, **which: Any) -> Any:
         """Return the compile's metadata: whether it is launch-config sensitive, how long it took.
 
@@ -246,6 +255,7 @@ class Inspection:
     def get_regs_per_thread(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[int] | Any: ...
     @overload
     def get_regs_per_thread(self, signature: CodeLike, **which: Unpack[WhichCode]) -> int: ...
+    @for_users
     def get_regs_per_thread(self, signature: Any = None, **which: Any) -> Any:
         """Return the registers that a thread uses.
 
@@ -259,6 +269,7 @@ class Inspection:
     ) -> BySignature[int] | Any: ...
     @overload
     def get_shared_mem_per_block(self, signature: CodeLike, **which: Unpack[WhichCode]) -> int: ...
+    @for_users
     def get_shared_mem_per_block(self, signature: Any = None, **which: Any) -> Any:
         """Return the static shared memory of a block, in bytes.
 
@@ -272,6 +283,7 @@ class Inspection:
     ) -> BySignature[int] | Any: ...
     @overload
     def get_local_mem_per_thread(self, signature: CodeLike, **which: Unpack[WhichCode]) -> int: ...
+    @for_users
     def get_local_mem_per_thread(self, signature: Any = None, **which: Any) -> Any:
         """Return the local memory of a thread, in bytes.
 
@@ -283,6 +295,7 @@ class Inspection:
     def get_const_mem_size(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[int] | Any: ...
     @overload
     def get_const_mem_size(self, signature: CodeLike, **which: Unpack[WhichCode]) -> int: ...
+    @for_users
     def get_const_mem_size(self, signature: Any = None, **which: Any) -> Any:
         """Return the constant memory of the kernel, in bytes.
 
@@ -296,6 +309,7 @@ class Inspection:
     ) -> BySignature[int] | Any: ...
     @overload
     def get_max_threads_per_block(self, signature: CodeLike, **which: Unpack[WhichCode]) -> int: ...
+    @for_users
     def get_max_threads_per_block(self, signature: Any = None, **which: Any) -> Any:
         """Return how many threads a block of the kernel may have.
 

@@ -302,9 +302,15 @@ class HostTimeline:
         return made
 
     def _check(self, stream: int) -> None:
-        """Raise DeviceError for a stream that was destroyed."""
-        if _FIRST <= stream <= self._last and stream not in self._streams:
+        """Raise DeviceError for a stream that was destroyed, or never made."""
+        if stream <= _PER_THREAD or stream in self._streams:
+            return
+        if _FIRST <= stream <= self._last:
             raise DeviceError(f"stream 0x{stream:x} was destroyed; make another with create_stream()")
+        raise DeviceError(
+            f"stream {stream} was never made: give what create_stream() returns; of a launch's [griddim, blockdim, "
+            "stream, sharedmem], the bytes of shared memory come last"
+        )
 
     def _blocking(self, queues: Queues) -> list[Queue]:
         return [queue for queue in [*queues.busy] if queue.blocking]

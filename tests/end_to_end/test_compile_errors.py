@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import traceback
+from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -87,6 +88,80 @@ def test_a_float_for_a_lane_is_told_of_with_the_kernel_and_its_place(on_the_host
         shuffled[1, 32](np.zeros(1))
 
 
+class Access(enum.Flag):
+    """Values that programs join with &."""
+
+    READ = 1
+    WRITE = 2
+
+
+Weather = namedtuple("Weather", "wind temperature")
+
+
+@gridjit.jit
+def changed(items: Any) -> None:
+    items[0] += 1
+
+
+@gridjit.jit
+def may_write(out: Any, access: Any) -> None:
+    if access & Access.WRITE:
+        out[0] = 1
+
+
+@gridjit.jit
+def wind_of(out: Any, weather: Any) -> None:
+    out[0] = weather.temprature
+
+
+@gridjit.jit
+def of_a_misspelt_dtype(out: Any) -> None:
+    tile = cuda.shared.array(32, "flaot32")
+    out[0] = tile[0]
+
+
+ARGUMENTS = [
+    (changed, (np.array([b"a", b"bc"]),), "changed(|S2[:]) for host", "|S2 += 1 is not", "compare and assign strings"),
+    (changed, (np.array(["a", "bc"]),), "changed(<U2[:]) for host", "<U2 += 1 is not", "compare and assign strings"),
+    (changed, (np.zeros(2, "M8[s]"),), "", "datetime64[s] += 1 is not", "STEP = np.timedelta64(1, 's')."),
+    (
+        may_write,
+        (np.zeros(1), Access.READ),
+        "(float64[:], enum Access) for",
+        "enum Access & enum Access",
+        "write .value",
+    ),
+    (wind_of, (np.zeros(1), Weather(1, 2)), "", "does not have an attribute 'temprature'", "mean 'temperature'?"),
+    (of_a_misspelt_dtype, (np.zeros(1),), "", "is given 'flaot32', which is not a dtype", "Did you mean 'float32'?"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "arguments", "whole", "sentence", "advice"), ARGUMENTS)
+def test_a_mistake_with_arguments_of_other_kinds_than_numbers_is_told_with_the_way_on(
+    kernel: gridjit.Kernel, arguments: tuple[Any, ...], whole: str, sentence: str, advice: str, on_the_host: None
+) -> None:
+    with pytest.raises(CompileError) as caught:
+        kernel[1, 1](*arguments)
+    first, *_, last = str(caught.value).splitlines()
+    assert whole in first
+    assert sentence in first
+    assert advice in last
+    assert INTERNALS.search(first) is None
+
+
+def test_a_kernel_that_assigns_a_variable_around_it_is_refused_before_it_loses_what_it_assigns() -> None:
+    count = 0
+    with pytest.raises(gridjit.ConfigError, match=r"counting assigns 'count' of the function around it \(nonlocal\)"):
+
+        @gridjit.jit
+        def counting(out: Any) -> None:
+            nonlocal count
+            count += 1
+            out[0] = count
+
+    assert count == 0
+
+
 @gridjit.jit
 def misspelled(out: Any) -> None:
     out[0] = thresold  # type: ignore[name-defined]  # noqa: F821
@@ -128,6 +203,65 @@ def test_a_traceback_shows_the_users_frames_and_no_others(way: Callable[[], None
     assert caught.value.__suppress_context__
     printed = "".join(traceback.format_exception(caught.value))
     assert len(printed.splitlines()) < SCREEN
+
+
+@gridjit.jit(device=True)
+def doubled(value: float) -> float:
+    return 2 * value
+
+
+class Unwilling:
+    """What raises an error of its own when it is asked for its array."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        raise RuntimeError("not now")
+
+
+def while_handling() -> None:
+    try:
+        vars()["missing"]
+    except KeyError:
+        misspelled.forall(-1)
+
+
+REFUSED: dict[str, Callable[[], Any]] = {
+    "option": lambda: gridjit.jit(devcie=True),  # type: ignore[call-overload]
+    "target": lambda: gridjit.jit(target="hots"),  # type: ignore[call-overload]
+    "decorated": lambda: gridjit.jit(len),
+    "no configuration": lambda: misspelled(np.zeros(1)),
+    "tasks": lambda: misspelled.forall(-1),
+    "inspected": lambda: misspelled.inspect_asm("void(int8)"),
+    "registers": lambda: misspelled.get_regs_per_thread("void(int8)"),
+    "architecture": lambda: misspelled.compile("void(float32[::1])", target="sm_9000"),
+    "device function": lambda: doubled(2.0),
+    "launched device function": lambda: doubled[1, 1](2.0),  # type: ignore[index]
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_refused_shows_the_users_frames_and_no_others(what: str, on_the_host: None) -> None:
+    with pytest.raises(gridjit.GridjitError) as caught:
+        REFUSED[what]()
+    assert set(frames_of(caught.value)) == {__file__}
+    assert traceback.format_exception(caught.value)[0].startswith("Traceback")
+    assert "".join(traceback.format_exception(caught.value)).count("Traceback") == 1
+
+
+def test_what_the_program_raised_itself_stays_with_its_own_frames(on_the_host: None) -> None:
+    with pytest.raises(gridjit.ArgumentError) as caught:
+        misspelled[1, 1](Unwilling())
+    cause = caught.value.__cause__
+    assert isinstance(cause, RuntimeError)
+    assert set(frames_of(cause)) == {__file__}
+    assert "".join(traceback.format_exception(caught.value)).count("Traceback") == 2
+
+
+def test_what_the_program_was_handling_stays(on_the_host: None) -> None:
+    with pytest.raises(gridjit.ConfigError) as caught:
+        while_handling()
+    assert isinstance(caught.value.__context__, KeyError)
+    assert "During handling of the above" in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.fixture

@@ -25,6 +25,21 @@ def add(values: Any, amount: int) -> None:
         values[i] += amount
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda values: add[1, 4, 1024](values, 1),  # the bytes of shared memory, where the stream is expected
+        lambda values: add[1, 4, gridjit.external_stream(99)](values, 1),
+        lambda values: cuda.to_device(values, stream=12345),
+    ],
+)
+def test_a_stream_that_was_never_made_is_refused_on_the_host(use: Any, target: str) -> None:
+    if target != "host":
+        pytest.skip("a driver takes any address for a stream's")
+    with pytest.raises(gridjit.DeviceError, match=r"stream \d+ was never made: give what create_stream\(\) returns"):
+        use(np.zeros(4))
+
+
 @pytest.mark.parametrize("raised", ["RuntimeError('of the callback')", "KeyboardInterrupt", "SystemExit(3)"])
 def test_what_a_callback_raises_is_shown_as_python_shows_it_and_reaches_nobody_else(raised: str) -> None:
     program = f"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import re
 import sys
 import traceback
@@ -250,6 +251,37 @@ def test_a_wrong_use_is_told_with_what_was_given_and_the_way_on(use: str) -> Non
     call, kind, words = USES[use]
     with pytest.raises(kind, match=re.escape(words)):
         call()
+
+
+@pytest.mark.parametrize(
+    ("use", "sign"),
+    [
+        (lambda array: array + 1, "+"),
+        (lambda array: 2.5 * array, "*"),
+        (lambda array: array - array, "-"),
+        (lambda array: -array, "-"),
+        (lambda array: array > 0, ">"),
+        (lambda array: array @ array, "@"),
+        (lambda array: operator.iadd(array, 1), "+"),
+    ],
+)
+def test_an_operator_on_an_array_of_the_device_says_how_to_compute(use: Callable[[Any], Any], sign: str) -> None:
+    with pytest.raises(
+        TypeError, match=re.escape(f"an array on the device has no operator {sign}: compute its")
+    ) as told:
+        use(array())
+    assert {frame.filename for frame in traceback.extract_tb(told.value.__traceback__)} == {__file__}
+
+
+def test_operators_of_others_still_take_arrays_of_the_device() -> None:
+    class Other:
+        def __radd__(self, array: object) -> str:
+            return "theirs"
+
+    assert (array() + np.ones((3, 4)))[0].tolist() == [1, 2, 3, 4]
+    assert operator.mul(np.float32(2), array())[0].tolist() == [0, 2, 4, 6]
+    assert array() + Other() == "theirs"
+    assert "__add__" not in dir(array())
 
 
 def test_a_read_only_array_is_not_taken_for_a_global_of_the_same_name() -> None:

@@ -74,3 +74,17 @@ def test_a_function_in_the_reference_says_what_it_returns_and_what_each_paramete
 def test_a_class_in_the_reference_says_what_it_is(name: str) -> None:
     said = vars(named(name)).get("__doc__")
     assert said and said.strip()
+
+
+def every_error() -> list[type[Exception]]:
+    """Return gridjit's errors: what a program may meet, and may want to catch."""
+    known = vars(importlib.import_module("gridjit.compiler.errors")).values()
+    errors = (one for one in known if isinstance(one, type) and issubclass(one, gridjit.GridjitError))
+    return [one for one in errors if not one.__name__.startswith("_")]
+
+
+@pytest.mark.parametrize("error", every_error())
+def test_an_error_can_be_caught_by_the_name_that_its_traceback_shows(error: type[Exception]) -> None:
+    module = importlib.import_module(error.__module__)
+    assert getattr(module, error.__name__) is error
+    assert module is gridjit

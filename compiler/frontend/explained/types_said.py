@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from gridjit.compiler.signature import ArgType, ArrayType, RecordType, Signature, TupleType
+from gridjit.compiler.signature import ArgType, ArrayType, EnumType, RecordType, Signature, TupleType
 
 _DIMENSIONS: Final = re.compile(r"\[[:, ]*\]$")
 _FLAGS: Final = r"(?:(?:unaligned|readonly|nonconst) )*"
@@ -24,6 +24,8 @@ def typed(argument: ArgType) -> str:
         return "(" + ", ".join(map(typed, argument.items)) + ("," if len(argument.items) == 1 else "") + ")"
     if isinstance(argument, TupleType) and argument.named is not None:
         return argument.named.qualname
+    if isinstance(argument, EnumType):
+        return f"enum {argument.enum.qualname.rpartition('.')[2]}"
     return str(argument)
 
 
@@ -74,7 +76,8 @@ _WRITTEN: Final[tuple[tuple[str, Written], ...]] = (
     (r"\w*Dispatcher\(<function ([\w.<>]+) at 0x[0-9a-f]+>\)", r"the function \1"),
     (r"Module\(<module '([\w.]+)'[^>]*>\)", r"module \1"),
     (r"\b(?:Int)?Enum<\w+>\((\w+)\)", r"enum \1"),
-    (r"\[(?:unichr|char) x (\d+)\]", r"<U\1"),
+    (r"\[unichr x (\d+)\]", r"<U\1"),
+    (r"\[char x (\d+)\]", r"|S\1"),
     (r"Module\(([\w.]+)\)", r"module \1"),
     (r"\b(\w+)\(\w+ x \d+\)", r"\1"),
     (r"typeref\[([^\[\]]*)\]", r"\1"),

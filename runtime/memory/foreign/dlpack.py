@@ -1,11 +1,12 @@
 """dlpack: what a DLPack capsule describes, of version 0 or 1, and how an object is asked for one.
 
-A capsule is not consumed: it keeps the memory as long as it is kept, and its own destructor calls the producer's
-deleter. Protocol: https://dmlc.github.io/dlpack/latest/python_spec.html
+What only a launch reads is not consumed: its capsule keeps the memory as long as it is kept, and its own destructor
+calls the producer's deleter. What a view stays over is consumed. Protocol: https://dmlc.github.io/dlpack/latest/python_spec.html
 """
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError, a_class
 from gridjit.compiler.item_types import TOO_SMALL, bfloat16, small_float
 from gridjit.interrupts import let_through
-from gridjit.runtime.memory.dlpack_structures import CODES, READ_ONLY, ManagedVersioned, Tensor, pointer_in
+from gridjit.runtime.memory.dlpack_structures import CODES, READ_ONLY, Managed, ManagedVersioned, Tensor, pointer_in
 from gridjit.runtime.memory.foreign_array import ForeignArray, refuse_nowhere
 
 # DLPack's numbers of devices. Memory of the last two is the host's and the GPUs'.
@@ -22,6 +23,13 @@ CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 NO_ORDER = -1
 _KINDS = {code: kind for kind, code in CODES.items()}
 _BFLOAT = 4
+# A producer's deleter, called with the GIL held: it may need it, and may take it again.
+_Deleter = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+_NO_DELETER = _Deleter()
+# What a capsule is called when it was consumed. It keeps only the pointer to its name.
+_USED = {name: ctypes.create_string_buffer(b"used_" + name) for name in (b"dltensor", b"dltensor_versioned")}
+# A prototype of our own: the argument types of ctypes.pythonapi's functions are shared by all who use them.
+_rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(("PyCapsule_SetName", ctypes.pythonapi))
 # DLPack's number of each float of one byte.
 _SMALL_FLOATS = {
     7: "float8_e3m4",
@@ -79,6 +87,25 @@ def array_in_capsule(capsule: Any) -> ForeignArray:
     if any(pointer_in(id(capsule), name) for name in (b"used_dltensor_versioned", b"used_dltensor")):
         raise ArgumentError(f"{capsule!r} was consumed before, and a capsule is used once; export the array again")
     raise ArgumentError(f"{capsule!r} is not a DLPack capsule")
+
+
+class Consumed:
+    """The memory of a capsule, which nobody else can consume any more: it goes with this object."""
+
+    __slots__ = ("_address", "_delete")
+
+    def __init__(self, capsule: Any) -> None:
+        self._address, self._delete = 0, _NO_DELETER
+        for name, used in _USED.items():
+            if address := pointer_in(id(capsule), name):
+                _rename(capsule, used)
+                kind = ManagedVersioned if name == b"dltensor_versioned" else Managed
+                self._delete = ctypes.cast(kind.from_address(address).deleter, _Deleter)
+                self._address = address
+
+    def __del__(self) -> None:
+        if self._delete:
+            self._delete(self._address)
 
 
 def array_in(tensor: Tensor, writable: bool = True) -> ForeignArray:

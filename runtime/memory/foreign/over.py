@@ -16,7 +16,16 @@ from gridjit.runtime.current import space_of
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.device_array import DeviceArray
-from gridjit.runtime.memory.foreign.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, NO_ORDER, device_of, exported
+from gridjit.runtime.memory.foreign.dlpack import (
+    CPU,
+    CUDA,
+    CUDA_HOST,
+    CUDA_MANAGED,
+    NO_ORDER,
+    Consumed,
+    device_of,
+    exported,
+)
 from gridjit.runtime.memory.foreign.host_objects import host_array
 from gridjit.runtime.memory.foreign_array import ForeignArray, read_interface
 from gridjit.runtime.memory.layout import StridedLayout
@@ -97,7 +106,7 @@ def _seen_by_dlpack(obj: Any, here: Space, stream: Any) -> Seen:
     device_type, device_id = device_of(obj)
     space = _space(obj, device_type, device_id, here)
     array, capsule = exported(obj, NO_ORDER if _without_order(stream) else stream_handle(stream))
-    return _seen(array, space, capsule, stream)
+    return _seen(array, space, Consumed(capsule), stream)
 
 
 def over_numpy(array: np.ndarray[Any, Any], owner: Any) -> DeviceArray:

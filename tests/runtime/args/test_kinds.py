@@ -247,6 +247,8 @@ class Column:
         (np.dtype("M8"), "datetime64 without a unit"),
         (np.zeros(2, ">f4"), r"foreign byte order; convert them with astype\('float32'\)"),
         (np.longdouble(1), "a NumPy longdouble|a NumPy float128"),
+        (np.zeros(2, np.longdouble), r"have no type on a GPU; convert them with astype\('float64'\)"),
+        (np.zeros(2, np.clongdouble), r"have no type on a GPU; convert them with astype\('complex128'\)"),
         ((1, "a"), "a str cannot be passed"),
         (In(In(BUFFER)), "takes an array, not another In"),
         (np.void(b"abc"), "has no fields"),
@@ -271,6 +273,25 @@ def test_an_enum_with_values_of_several_types_is_refused() -> None:
 
     with pytest.raises(ArgumentError, match="values of several types"):
         StandInKernel(arity=1).configured()(Mixed.A)
+
+
+class Unit(str, enum.Enum):
+    """An enum of texts."""
+
+    METRE = "m"
+
+
+class Shape(enum.Enum):
+    """An enum of texts and numbers."""
+
+    POINT = 1
+    LINE = "line"
+
+
+@pytest.mark.parametrize(("member", "which"), [(Unit.METRE, "Unit"), (Shape.POINT, "Shape"), (Shape.LINE, "Shape")])
+def test_an_enum_of_texts_is_named_and_not_called_a_text(member: enum.Enum, which: str) -> None:
+    with pytest.raises(ArgumentError, match=rf"the values of the enum {which} are not numbers, .* is a str; pass a"):
+        StandInKernel(arity=1).configured()(member)
 
 
 class OnDevice:

@@ -204,3 +204,13 @@ def test_no_object_that_users_hold_is_shown_by_its_address(kernel: Any) -> None:
 
 def added(a: Any, b: Any) -> Any:
     return a + b
+
+
+def test_what_compile_returns_is_shown_in_a_line() -> None:
+    def fill(x: Any) -> None:
+        x[0] = 1
+
+    shown = repr(gridjit.jit(fill).compile("void(float32[::1])", target="host"))
+    assert shown.startswith("<artifact tests.runtime.display.test_display.")
+    assert "fill(float32[1d C]) for host, " in shown
+    assert shown.endswith(" bytes, depends on nothing>")

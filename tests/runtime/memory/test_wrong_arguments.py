@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import re
+import weakref
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +20,7 @@ from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.memory.space import HOST_SPACE
 
 ITEMS = np.arange(24, dtype=np.float32).reshape(4, 6)
+NUMPY_2 = int(np.__version__.partition(".")[0]) >= 2
 LAYOUT = StridedLayout.dense((3,), 4)
 
 
@@ -178,6 +181,31 @@ def test_a_capsule_that_was_consumed_is_refused_and_said_to_be() -> None:
     assert np.from_dlpack(producer).tolist() == [1, 1, 1]
     with pytest.raises(ArgumentError, match="was consumed before, and a capsule is used once"):
         StridedMemoryView(producer)
+
+
+class Watched(np.ndarray[Any, Any]):
+    """An array that can be watched while others hold its memory."""
+
+
+@pytest.mark.parametrize("options", [{}, {"max_version": (1, 0)}])
+def test_a_view_consumes_its_capsule_so_that_no_other_library_frees_the_memory_under_it(
+    options: dict[str, Any],
+) -> None:
+    memory = np.arange(3.0).view(Watched)
+    watched = weakref.ref(memory)
+    capsules = [memory.__dlpack__(**options) if NUMPY_2 or not options else memory.__dlpack__()]
+    producer = Producer(lambda **_: capsules[0])
+    view = StridedMemoryView(producer)
+    del memory
+    with pytest.raises(ValueError, match="incorrect name"):
+        np.from_dlpack(producer)
+    capsules.clear()
+    gc.collect()
+    assert watched() is not None
+    assert np.asarray(view).tolist() == [0, 1, 2]
+    del view
+    gc.collect()
+    assert watched() is None
 
 
 def test_a_view_of_a_masked_array_is_refused_as_its_mask_would_be_lost() -> None:

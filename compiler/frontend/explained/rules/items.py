@@ -19,7 +19,7 @@ _STORED: Final = re.compile(r"cannot store (?:double|float) to i\d+\*")
 _DIMENSIONS: Final = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 # Functions of Python's that make a text of a value.
 _TEXTS_OF: Final = (str, repr, format, hex, bin, oct, chr)
-_TEXTS: Final = re.compile(r"<U\d+")
+_TEXTS: Final = re.compile(r"(?:<U|\|S)\d+")
 
 
 def items(failure: Failure) -> Finding | None:
@@ -70,6 +70,11 @@ def _not_indexed(name: str, owner: str) -> tuple[str, str] | None:
         return f"{name!r} is a list, which kernels do not have", ways_round(owner)
     if owner == "None":
         return f"{name!r} is None", "Assign it before the kernel is compiled, or pass it as an argument."
+    if owner == "record":
+        return (
+            f"{name!r} is a record, whose fields are named by constants, and it is indexed with a value",
+            f"Write {name}['field'] or {name}.field; to choose between fields, use if and elif.",
+        )
     if owner == "Dim3":
         return f"{name!r} has x, y and z, and no items", f"Write {name}.x, {name}.y or {name}.z."
     if not (is_array(owner) or owner.startswith("(") or owner.endswith(("list", "str")) or "tuple" in owner):
@@ -132,7 +137,16 @@ def _read_only(name: str, owner: str, failure: Failure) -> tuple[str, str] | Non
         return None
     if name in failure.names and name not in failure.source.local_names:
         return f"{name!r} is a global array, which is a constant in kernels", "To write to it, pass it as an argument."
+    if _is_constant_memory(name, failure):
+        return f"{name!r} is constant memory, which kernels only read", "Write to an array that is an argument."
     return f"{name!r} is a read-only array, and an item of it is assigned", "Pass an array that can be written."
+
+
+def _is_constant_memory(name: str, failure: Failure) -> bool:
+    """Return whether a variable is assigned what cuda.const.array_like returns."""
+    made = (node for node in ast.walk(failure.source.function or ast.Module([], [])) if isinstance(node, ast.Assign))
+    calls = (node.value for node in made if name in map(text_of, node.targets) and isinstance(node.value, ast.Call))
+    return any(text_of(call.func).endswith("const.array_like") for call in calls)
 
 
 def _not_called(failure: Failure) -> tuple[str, str] | None:
@@ -167,6 +181,11 @@ def _wrong_value(owner: str, value: str) -> tuple[str, str]:
         return f"a {value} cannot be stored as {item}", "Take its .real or .imag, or abs(...) of it."
     if value.startswith("enum "):
         return f"{value} cannot be stored as {item}", "Write its number, with .value behind its name."
+    if item == "record":
+        return (
+            f"{value} cannot be stored as a record",
+            "Assign its fields one by one, as in x[i].field = value, or a record of the same dtype.",
+        )
     kind = "string" if _TEXTS.match(owner) else "number"
     return f"{value} cannot be stored as {item}", f"Assign a {kind}: an item of {owner} is one {item}."
 
@@ -176,9 +195,21 @@ def whole_array(failure: Failure) -> Finding | None:
     if not isinstance(failure.error, KeyError):
         return None
     node = next(failure.source.of(ast.AugAssign), None)
-    if node is None or not isinstance(node.target, ast.Name):
+    if node is None or isinstance(node.target, ast.Attribute):
         return None
+    if isinstance(node.target, ast.Subscript):
+        return _whole_row(node, node.target)
     return Finding(sentence=f"{text_of(node)} would change a whole array", advice=ITEM, node=node)
+
+
+def _whole_row(node: ast.AugAssign, target: ast.Subscript) -> Finding:
+    """Return what is wrong with changing what an index with too few dimensions, or a slice, stands for."""
+    index = f"Index each dimension of {text_of(target.value)!r} with a number"
+    return Finding(
+        sentence=f"{text_of(target)} is an array of several items here, and {text_of(node)} would change it as a whole",
+        advice=f"{index}, as in x[i] or x[i, j], and change one item.",
+        node=node,
+    )
 
 
 def dimensions_of_index(failure: Failure) -> Finding | None:
@@ -203,11 +234,24 @@ def item_for_array(failure: Failure) -> Finding | None:
         return None
     name, item, *rest = text_of(node.func), *node.args
     if not isinstance(item, ast.Subscript):
-        return None
+        return _number_for_array(failure, name, item)
     given = f"{text_of(item.value)}, {text_of(item.slice)}"
     values = "".join(f", {text_of(one)}" for one in rest[-1:])
     sentence = f"{name} takes an array and an index, and {text_of(item)} is one item"
     return Finding(sentence=sentence, advice=f"Write {name}({given}{values}).", node=item)
+
+
+def _number_for_array(failure: Failure, name: str, given: ast.expr) -> Finding | None:
+    """Return what is wrong where an atomic operation is to change a number, which each thread has for itself."""
+    if not failure.words.endswith("has no attribute 'dtype'"):
+        return None
+    kind = failure.argument(given.id) if isinstance(given, ast.Name) else None
+    what = f"one {kind}" if kind is not None else "a single value"
+    return Finding(
+        sentence=f"{name} takes an array and an index, and {text_of(given)!r} is {what}",
+        advice=f"Pass an array, of one item if need be: {name}(array, 0, value).",
+        node=given,
+    )
 
 
 def unaligned(failure: Failure) -> Finding | None:

@@ -18,7 +18,7 @@ from gridjit.compiler.frontend.explained.places import empty_cells, unassigned_n
 from gridjit.compiler.frontend.explained.rules.finding import UNNAMED, Finding, near
 from gridjit.compiler.frontend.explained.source import text_of
 from gridjit.compiler.frontend.explained.types_said import is_array
-from gridjit.compiler.signature import RecordType
+from gridjit.compiler.signature import RecordType, TupleType
 
 _UNTYPED = re.compile(r"^Untyped (?:global|freevar)? ?(?:name )?'(?P<name>[^']+)'")
 _ATTRIBUTE = re.compile(r"^Unknown attribute '(?P<name>[^']+)' of type (?P<type>.+?)$")
@@ -205,7 +205,16 @@ def attribute(failure: Failure) -> Finding | None:
         return Finding(sentence=sentence, advice=f"Did you mean {meant}?" if meant else _listed(known), node=node)
     whose = f"{owner!r}, of type {kind}," if owner and owner != kind else kind
     sentence = f"{whose} does not have an attribute {name!r}"
+    if (known := _parts_of_tuple(failure, node)) != ():
+        meant = near(name, known)
+        return Finding(sentence=sentence, advice=f"Did you mean {meant!r}?" if meant else _listed(known), node=node)
     return Finding(sentence=sentence, advice=_attribute_of(kind, name, node), node=node)
+
+
+def _parts_of_tuple(failure: Failure, node: ast.Attribute | None) -> tuple[str, ...]:
+    """Return the names of a named tuple's items, where it is an argument of the kernel."""
+    known = failure.argument(node.value.id) if node is not None and isinstance(node.value, ast.Name) else None
+    return known.names if isinstance(known, TupleType) else ()
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -9,10 +9,12 @@ import re
 from types import ModuleType
 from typing import Any, Final
 
+import numpy as np
+
 from gridjit.compiler.frontend.explained.failure import FailedOperation, Failure
 from gridjit.compiler.frontend.explained.plain import shows_insides
 from gridjit.compiler.frontend.explained.rules.cases import atomics_text, cases_text, not_called
-from gridjit.compiler.frontend.explained.rules.finding import ITEM, Finding, ways_round
+from gridjit.compiler.frontend.explained.rules.finding import ITEM, Finding, near, ways_round
 from gridjit.compiler.frontend.explained.rules.items import masked
 from gridjit.compiler.frontend.explained.rules.names import INSTEAD
 from gridjit.compiler.frontend.explained.source import text_of
@@ -52,6 +54,8 @@ _RETURNED = "Only accept returning of array"
 _ARRAYS = "Use cuda.local.array(shape, dtype) or cuda.shared.array(shape, dtype), or write a loop."
 # Functions of NumPy that make arrays even of numbers, with what to write for numbers.
 _OF_NUMBERS: Final = {"where": "a if condition else b", "clip": "min(max(x, low), high)"}
+_DTYPE: Final = re.compile(r"invalid NumPy dtype specified: '(?P<name>.*)'$")
+_DTYPES: Final = tuple(dict.fromkeys(np.dtype(code).name for code in "?bhilqBHILQefdFD"))
 _IS_NONE = "One of them is None: a function without a return statement, or a global that is not assigned yet."
 _TYPES = "Look at the types of its arguments: each must be one that the function takes."
 _ENABLE = "Kernels may allocate with NUMBA_CUDA_ENABLE_NRT=1, or numba.cuda.config.CUDA_ENABLE_NRT = True"
@@ -238,6 +242,12 @@ def _for_types(sign: str, arguments: tuple[str, ...]) -> str:
         return _IS_NONE
     if any(one == "str" or one[:1] in "'\"" for one in arguments):
         return "Strings are for print(...) in kernels: give it several values instead."
+    if any(one.startswith("enum ") for one in arguments):
+        return "Kernels compare members of an enum: for their numbers, write .value behind each that is of the enum."
+    if any(one.startswith(("<U", "|S")) for one in arguments):
+        return "Kernels compare and assign strings: do everything else before the launch."
+    if any(one.startswith(("datetime64", "timedelta64")) for one in arguments):
+        return "Give the other as a timedelta64: an argument, or a global such as STEP = np.timedelta64(1, 's')."
     if any(one.startswith("float") for one in arguments) and sign in ("&", "|", "^", "<<", ">>", "~"):
         return "Bits are those of whole numbers: write int(x)."
     if any(one.startswith("complex") for one in arguments) and sign in ("<", "<=", ">", ">="):
@@ -258,13 +268,40 @@ def calls(failure: Failure) -> Finding | None:
     reason = _reason(failure)
     if _NUMBER_OF_ARGUMENTS.match(reason):
         if "cuda." in name:
-            sentence = f"{name}({_written(node)}): {reason}"
-            return Finding(sentence=sentence, advice=f"help({name}) says what it takes.", node=node)
+            return _misspelt(failure, node) or Finding(
+                sentence=f"{name}({_written(node)}): {reason}", advice=f"help({name}) says what it takes.", node=node
+            )
         reason = reason if node is not None and _cannot_be_called_so(failure, node) else ""
+    if (dtype := _DTYPE.match(reason)) is not None:
+        meant = near(dtype["name"], _DTYPES)
+        return Finding(
+            sentence=f"{name} is given {dtype['name']!r}, which is not a dtype",
+            advice=f"Did you mean {meant!r}?" if meant else "Give one like np.float32, or its name, 'float32'.",
+            node=node,
+        )
     if reason:
         return Finding(sentence=f"{given}: {reason}", advice="", node=node)
     sentence = f"{given} is not available in kernels"
     return Finding(sentence=sentence, advice=_instead(name, operation, failure), node=node)
+
+
+def _misspelt(failure: Failure, node: ast.Call | None) -> Finding | None:
+    """Return what is wrong with a call that names a parameter which the function does not have."""
+    if node is None:
+        return None
+    try:
+        taken = inspect.signature(failure.value(node.func)).parameters
+    except (TypeError, ValueError):
+        return None
+    unknown = next((one.arg for one in node.keywords if one.arg and one.arg not in taken), None)
+    if unknown is None:
+        return None
+    meant, name = near(unknown, taken), text_of(node.func)
+    return Finding(
+        sentence=f"{name} does not have a parameter {unknown!r}",
+        advice=f"Did you mean {meant}=?" if meant else f"It takes {', '.join(taken)}.",
+        node=node,
+    )
 
 
 def _cannot_be_called_so(failure: Failure, node: ast.Call) -> bool:

@@ -6,6 +6,9 @@ import ast
 import re
 from typing import Final
 
+import numpy as np
+
+from gridjit.compiler.errors import a_class
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.rules.finding import Finding
 from gridjit.compiler.frontend.explained.source import text_of
@@ -89,6 +92,11 @@ def _what(failure: Failure, given: ast.AST | None) -> str:
             return f"{text_of(node)} differs between launches"
         if isinstance(node, ast.Name) and node.id in failure.source.parameters:
             return f"{node.id!r} is an argument"
+        value = failure.value(node) if isinstance(node, ast.Name) else None
+        if isinstance(value, np.integer):
+            return f"{text_of(node)!r} is {a_class(type(value))}: write int(...) where it is assigned"
+        if isinstance(value, float | np.floating):
+            return f"{text_of(node)!r} is {value}, not a whole number: divide with //, or write int(...)"
     return f"{text_of(given)!r} is computed while it runs"
 
 
