@@ -38,6 +38,7 @@ from gridjit.compiler.targets.host.regions.body import Body
 from gridjit.compiler.targets.host.regions.coordinates import place
 from gridjit.compiler.targets.host.regions.cut import Regions, cut
 from gridjit.compiler.targets.host.regions.guard import Guarded
+from gridjit.compiler.targets.host.regions.heads import with_barriers_at_heads
 from gridjit.compiler.targets.host.regions.shared import SharedLayout, local_arrays, value_types
 from gridjit.compiler.targets.host.regions.slots import ValueType
 from gridjit.compiler.targets.host.rows.crossings import Crossed, crossed
@@ -121,6 +122,8 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
     gathering = _gathering(bare(body) if lines else body, lowered, shared, options)
     body = gathering.body
     guarded, order = ordered(place(body, shared.offsets), options)
+    if order.free:
+        guarded = replace(guarded, body=with_barriers_at_heads(guarded.body))
     asked = plain(guarded.body, order.inner, order.turns) if order.free else None
     parted = rarely(asked.body, order.inner) if asked else Rarely(body=guarded.body)
     across = crossed(parted.body, order.inner) if asked else None

@@ -14,7 +14,7 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
 from gridjit.compiler.target import Lowered, ObjectCode
-from gridjit.compiler.targets.host.generate import generate
+from gridjit.compiler.targets.host.generate import assembly, generate
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.compiler.view.config import ConfigView
 from gridjit.runtime.devices.host.launch import Status, launch
@@ -56,6 +56,16 @@ def code_for(function: Callable[..., Any], values: tuple[Any, ...], options: Opt
 def compiled() -> Callable[..., ObjectCode]:
     """Return a function that compiles a kernel for the types of example arguments."""
     return code_for
+
+
+@pytest.fixture
+def shown() -> Callable[..., str]:
+    """Return a function that returns the assembly text of a kernel for the types of example arguments."""
+
+    def of(function: Callable[..., Any], values: tuple[Any, ...]) -> str:
+        return assembly(lower_for(function, values, Options())[0], host_target(), Options())
+
+    return of
 
 
 @pytest.fixture

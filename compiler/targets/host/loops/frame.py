@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gridjit.compiler.targets.host.gathered.arrays import ALONE
 from gridjit.compiler.targets.host.library.intrinsics import COORDINATES
-from gridjit.compiler.targets.host.loops.metadata import DYNAMIC_RANGE, INVARIANT, LAUNCH, launch_range
+from gridjit.compiler.targets.host.loops.metadata import COUNTER_RANGE, DYNAMIC_RANGE, INVARIANT, LAUNCH, launch_range
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.regions.body import Parameter
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
@@ -101,9 +101,10 @@ def parameter_loads(parameters: Sequence[Parameter]) -> list[str]:
 def _bank_loads(plan: LoopPlan) -> list[str]:
     lines = [f"  %bank.out = getelementptr inbounds i8, ptr %bank, i64 {plan.bank_bytes}"]
     for slot in plan.uniforms:
+        limits = f", {COUNTER_RANGE}" if slot.counts else ""
         lines += [
             f"  %uniform.at.{slot.number} = getelementptr inbounds i8, ptr %bank, i64 {slot.offset}",
-            f"  %uniform.{slot.number} = load {slot.stored}, ptr %uniform.at.{slot.number}",
+            f"  %uniform.{slot.number} = load {slot.stored}, ptr %uniform.at.{slot.number}{limits}",
         ]
     return lines
 

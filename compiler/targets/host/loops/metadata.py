@@ -13,8 +13,9 @@ LAUNCH = ("nctaid.x", "nctaid.y", "nctaid.z", "ntid.x", "ntid.y", "ntid.z")
 # Numbers far above those of any kernel.
 _GROUP, _RANGES, _UNROLLING, _LOOPS = 900000, 900010, 900090, 900100
 _DYNAMIC, _PARALLEL, _PLAIN, _NOTHING = (_RANGES + offset for offset in (6, 7, 8, 9))
-_SINGLY, _LANES = 900080, 950000
+_SINGLY, _COUNTER, _LANES = 900080, 900081, 950000
 DYNAMIC_RANGE = f"!range !{_DYNAMIC}"
+COUNTER_RANGE = f"!range !{_COUNTER}"
 INVARIANT = f"!invariant.load !{_NOTHING}"
 _NOTICED = (" load volatile ", " load atomic ", " store volatile ", " store atomic ")
 ACCESS_GROUP = f"!llvm.access.group !{_GROUP}"
@@ -77,6 +78,7 @@ def _ranges() -> list[str]:
     for index, name in enumerate(LAUNCH):
         low, high = COORDINATES[name]
         lines.append(f"!{_RANGES + index} = !{{i32 {low}, i32 {high if high < 2**31 else high - 2**32}}}")
+    lines.append(f"!{_COUNTER} = !{{i64 0, i64 {-(2**63)}}}")
     return [*lines, f"!{_DYNAMIC} = !{{i32 0, i32 2147483647}}"]
 
 

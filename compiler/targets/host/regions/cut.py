@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import Collective, cells
 from gridjit.compiler.targets.host.collectives.steps import loose_regions
+from gridjit.compiler.targets.host.flow.counters import counters
 from gridjit.compiler.targets.host.flow.leaving import without_leaving
 from gridjit.compiler.targets.host.flow.meetings import meetings
 from gridjit.compiler.targets.host.flow.settled import settled
@@ -109,7 +110,7 @@ def cut(
     apart = replace(parts, blocks={block.label: block for block in _staying(pieces, parts)})
     loose = loose_regions(stays, apart, same)
     changing = set().union(*(live[start] for start, alone in zip(parts.starts, loose, strict=True) if alone)) - lasting
-    places = _places({name: types[name] for name in kept}, arrays if many else {}, same - changing)
+    places = _places({name: types[name] for name in kept}, arrays if many else {}, same - changing, counters(body))
     in_turn, bank = lay_out({} if many or _fit_stack(arrays) else arrays)
     whole = _cut(body, parts, used, again, places, in_turn)
     writers = [RegionWriter(whole=whole, number=number) for number in range(len(whole.starts))]
@@ -193,12 +194,17 @@ class _Places:
     bank: int
 
 
-def _places(kept: Mapping[str, ValueType], arrays: Mapping[str, ValueType], same: frozenset[str]) -> _Places:
+def _places(
+    kept: Mapping[str, ValueType], arrays: Mapping[str, ValueType], same: frozenset[str], counting: frozenset[str]
+) -> _Places:
     """Return the slots of kept values and arrays: in the bank what all threads share (same), in the slab the rest."""
     apart = {name: kind for name, kind in kept.items() if name not in same}
     slots, slab = lay_out({**apart, **arrays})
     shared, bank = lay_out({name: kind for name, kind in kept.items() if name in same})
-    slots |= {name: replace(slot, number=number) for number, (name, slot) in enumerate(shared.items())}
+    slots |= {
+        name: replace(slot, number=number, counts=name in counting)
+        for number, (name, slot) in enumerate(shared.items())
+    }
     return _Places(
         slots={name: slots[name] for name in kept},
         arrays={name: slots[name] for name in arrays},

@@ -24,13 +24,15 @@ class ValueType:
 class Slot:
     """Where a value is kept: in the slab at offset times the number of threads, or in the bank at offset.
 
-    A uniform value comes to a region as a parameter (number is its place among them) and goes into the bank.
+    A uniform value comes to a region as a parameter (number is its place among them) and goes into the bank. counts:
+    whether it is a counter (flow/counters.py).
     """
 
     name: str
     type: ValueType
     offset: int
     number: int = -1
+    counts: bool = False
 
     @property
     def uniform(self) -> bool:
