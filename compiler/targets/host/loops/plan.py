@@ -48,11 +48,12 @@ class LoopPlan:
     note that they changed something in a turn. recursive: whether there are functions that look at
     the stack, as they call themselves. plain: for each region, whether rows of threads are asked whether they are
     plain (rows/plain.py). crossing: for each region, whether its rows are run in parts between the places where its
-    conditions change (rows/crossings.py). stops: for each region, the places along a row where threads are run by
-    themselves; none at all if there are none. late: for each region, whether they are run so after their row
-    (rows/postponed.py). cluster: the blocks that the waits for the grid are for, if not for all.
-    gathered: the arrays that a run of blocks adds to in a copy; others: the addresses and dimensions of those it uses
-    besides. divided: whether there are divisions that some threads of a row skip (rows/divisions.py).
+    conditions change (rows/crossings.py); straight: whether these are the same in all of its rows. stops: for each
+    region, the places along a row where threads are run by themselves; none at all if there are none. late: for each
+    region, whether they are run so after all others (rows/postponed.py). cluster: the blocks that the waits for the
+    grid are for, if not for all. gathered: the arrays that a run of blocks adds to in a copy; others: the addresses
+    and dimensions of those it uses besides. divided: whether there are divisions that some threads of a row skip
+    (rows/divisions.py).
     """
 
     entry: str
@@ -86,6 +87,7 @@ class LoopPlan:
     recursive: bool = False
     plain: tuple[bool, ...] = ()
     crossing: tuple[bool, ...] = ()
+    straight: tuple[bool, ...] = ()
     divided: bool = False
     stops: tuple[tuple[Stop, ...], ...] = ()
     late: tuple[bool, ...] = ()
