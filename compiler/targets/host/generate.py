@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from gridjit.compiler.options import Options
@@ -41,7 +42,7 @@ from gridjit.compiler.targets.host.regions.guard import Guarded
 from gridjit.compiler.targets.host.regions.heads import with_barriers_at_heads
 from gridjit.compiler.targets.host.regions.shared import SharedLayout, local_arrays, value_types
 from gridjit.compiler.targets.host.regions.slots import ValueType
-from gridjit.compiler.targets.host.rows.crossings import Crossed, crossed
+from gridjit.compiler.targets.host.rows.crossings import Crossed, crossed, is_straight
 from gridjit.compiler.targets.host.rows.divisions import has_own_divisions, with_own_divisions
 from gridjit.compiler.targets.host.rows.plain import Plain, plain
 from gridjit.compiler.targets.host.rows.rare import Rarely, rarely
@@ -243,6 +244,7 @@ def _plan(
         loose=regions.loose,
         plain=tuple(map(bool, regions.plain)),
         crossing=tuple(map(bool, regions.ends)),
+        straight=tuple(map(partial(is_straight, axis=order.inner), regions.texts, regions.ends)),
         late=tuple(map(bool, regions.late)),
         align=max(64, shared.align, regions.align),
     )

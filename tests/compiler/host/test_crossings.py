@@ -93,6 +93,29 @@ def test_the_loops_over_a_blocks_threads_are_not_copied_for_what_is_asked_of_a_r
     assert max(run.count("br ") for run in runs) < 40
 
 
+def bands(x, out):
+    j, i = cuda.grid(2)
+    if 0 < i < x.shape[0] - 1 and 0 < j < x.shape[1] - 1:
+        out[i, j] = x[i, j]
+    elif j > 0:
+        out[i, j] = x[i, j - 1]
+
+
+def triangle(x, out):
+    j, i = cuda.grid(2)
+    if j < i:
+        out[i, j] = x[i, j]
+    cuda.syncthreads()
+    out[i, j] += x[i, j]
+
+
+@pytest.mark.parametrize(("kernel", "once"), [(bands, True), (triangle, False)])
+def test_parts_that_all_rows_have_are_looked_for_once_in_a_block(optimized, kernel, once):
+    text = optimized(kernel, "float32[2]", "float32[2]")
+    row = re.search(r"^\S*row\S*:", text, re.MULTILINE)
+    assert (text.index(' asm ""') < row.start()) == once
+
+
 _PLACE = ("%t = zext i32 %gj.tid.x to i64", "%b = zext i32 %gj.ctaid.x to i64", "%i = add i64 %t, %b")
 _STORE, _LOAD = "store float 0.0, ptr %p", "%v = load float, ptr %p"
 

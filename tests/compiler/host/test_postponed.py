@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.targets.host.loops.threads import Afterwards, ThreadLoops
+from gridjit.compiler.targets.host.loops.rows import Afterwards
+from gridjit.compiler.targets.host.loops.threads import ThreadLoops
 from gridjit.compiler.targets.host.regions.body import Block, defined
 from gridjit.compiler.targets.host.rows.distances import Distances
 from gridjit.compiler.targets.host.rows.postponed import postponed
@@ -140,16 +141,26 @@ def test_a_turn_of_a_loop_follows_another():
     assert late(QUIET, start=("%back = load float, ptr %tile",), **goes) is None
 
 
-def test_a_row_is_run_as_a_whole_and_its_rare_threads_after_it():
+BODY = Afterwards(stops=(LAST, FIRST), usual=["  call void @usual()"], late=["  call void @late()"])
+
+
+def calls(lines):
+    return [line.strip() for line in lines if "call void" in line]
+
+
+def test_rare_threads_of_all_rows_follow_the_loops_over_all_threads():
     loops = ThreadLoops()
-    body = Afterwards(stops=(LAST, FIRST), usual=["  call void @usual()"], late=["  call void @late()"])
-    text = "\n".join(loops.loop("only", body, "entry", "over"))
-    assert len(loops.vectorized) == 3
-    assert [line.strip() for line in text.splitlines() if "call void" in line] == [
-        "call void @usual()",
-        "call void @late()",
-        "call void @late()",
-    ]
+    lines = loops.loop("only", BODY, "entry", "over")
+    assert calls(lines) == ["call void @usual()", "call void @late()", "call void @late()"]
+    # Loops over planes, rows and a row's threads, and two of each stop's threads, which are not neighbours.
+    assert loops.vectorized == [True, True, True, False, False, False, False]
+
+
+def test_rare_threads_of_a_row_that_is_run_in_part_follow_their_row():
+    loops = ThreadLoops()
+    lines = loops.narrowed("only", BODY, ["  %from = add i32 0, 0", "  %to = add i32 9, 0"], "entry", "over")
+    assert calls(lines) == ["call void @usual()", "call void @late()", "call void @late()"]
+    assert loops.vectorized == [True, True, True]
 
 
 def own_place(more):

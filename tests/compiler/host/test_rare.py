@@ -12,7 +12,8 @@ from gridjit.compiler.targets.host import generate as generating
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.loops.entry import entry_text
-from gridjit.compiler.targets.host.loops.threads import Parted, ThreadLoops
+from gridjit.compiler.targets.host.loops.rows import Parted
+from gridjit.compiler.targets.host.loops.threads import ThreadLoops
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.compiler.targets.host.regions.body import Block, Body
 from gridjit.compiler.targets.host.rows.rare import FIRST, LAST, Stop, rarely

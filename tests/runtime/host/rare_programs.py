@@ -14,7 +14,10 @@ from types import FunctionType, SimpleNamespace
 import numpy as np
 
 PLACES = ("tx == 0", "tx == w - 1", "tx == 2", "tx == w - 2", "tx == 7", "tx == w - 3")
-CONDITIONS = ("i % 3 == 0", "ty == 1", "i < n * 3", "v % 2 == 0", "j > 2", "x[i % m] > 40", "ty == h - 1", "b == 1")
+CONDITIONS = (
+    *("i % 3 == 0", "ty == 1", "i < n * 3", "v % 2 == 0", "j > 2", "x[i % m] > 40", "ty == h - 1", "b == 1"),
+    *("tx < n", "j >= n * 2", "tx <= ty", "tx + 2 < w and ty > 0"),
+)
 SIZES = ("n", "w", "h", "3", "(u % 5 + 1)", "(ty + 2)")
 HEAD = """\
 def kernel(x, out, sums, ends, n, m):

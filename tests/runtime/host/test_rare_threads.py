@@ -84,6 +84,39 @@ def test_borders_of_planes_behind_a_return(run, shape):
     assert np.array_equal(out, x + 10 * padded[1:, :-1] + 100 * padded[:-1, 1:])
 
 
+def halo(x, out):
+    tile = cuda.shared.array((10, 34), np.int64)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    j, i = cuda.grid(2)
+    rows, columns = x.shape
+    if i < rows and j < columns:
+        tile[ty + 1, tx + 1] = x[i, j]
+        if ty == 0 and i > 0:
+            tile[0, tx + 1] = x[i - 1, j]
+        if ty == cuda.blockDim.y - 1 and i < rows - 1:
+            tile[ty + 2, tx + 1] = x[i + 1, j]
+        if tx == 0 and j > 0:
+            tile[ty + 1, 0] = x[i, j - 1]
+        if tx == cuda.blockDim.x - 1 and j < columns - 1:
+            tile[ty + 1, tx + 2] = x[i, j + 1]
+    cuda.syncthreads()
+    if 0 < i < rows - 1 and 0 < j < columns - 1:
+        beside = tile[ty, tx + 1] + tile[ty + 2, tx + 1] + 10 * tile[ty + 1, tx] + 100 * tile[ty + 1, tx + 2]
+        out[i, j] = 1000 * tile[ty + 1, tx + 1] + beside
+
+
+@pytest.mark.parametrize("block", [(32, 8), (5, 3), (1, 4), (16, 1, 1)])
+@pytest.mark.parametrize("apart", [1, 2])
+def test_a_tile_with_a_border_on_each_side(run, block, apart):
+    for shape in ((8, 32), (17, 70), (3, 5)):
+        x = np.random.default_rng(1).integers(0, 9, (shape[0], shape[1] * apart))[:, ::apart]
+        out, expected = np.zeros((2, *shape), np.int64)
+        run(halo, (-(-shape[1] // block[0]), -(-shape[0] // block[1])), block, x, out)
+        inner = 1000 * x[1:-1, 1:-1] + x[:-2, 1:-1] + x[2:, 1:-1] + 10 * x[1:-1, :-2] + 100 * x[1:-1, 2:]
+        expected[1:-1, 1:-1] = inner
+        np.testing.assert_array_equal(out, expected, f"{shape}")
+
+
 def along_columns(x, out):
     i, j = cuda.grid(2)
     t = cuda.threadIdx.y

@@ -160,6 +160,27 @@ def columns(x, out, n):
             out[i * n + j] += 100 * x[j]
 
 
+def bands(x, out, n):
+    j, i = cuda.grid(2)
+    if i < n and j < n:
+        if j < 3:
+            out[i * n + j] = x[i] - j
+        elif j >= n - 2:
+            out[i * n + j] = x[j] + 1000 * cuda.threadIdx.y
+        if i > 0 and 0 < j < n - 1:
+            out[i * n + j] += 7 * x[i + j]
+
+
+def boxes(x, out, n):
+    k, j, i = cuda.grid(3)
+    if i < n and j < n and k < n:
+        place = (i * n + j) * n + k
+        if k == 1 or k == n - 1:
+            out[place] = x[i] + 10 * cuda.threadIdx.z
+        elif k < j:
+            out[place] = -x[k]
+
+
 def in_turns(x, out, n):
     for i in range(cuda.grid(1), n, cuda.gridsize(1)):
         if i < n // 2:
@@ -168,10 +189,10 @@ def in_turns(x, out, n):
             out[i] = -x[i]
 
 
-@pytest.mark.parametrize("kernel", [sides, triangle, columns, in_turns], ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize("kernel", [sides, triangle, columns, bands, in_turns], ids=lambda kernel: kernel.__name__)
 def test_each_part_of_an_array_does_its_own(run, kernel):
     x = np.random.default_rng(1).integers(1, 50, 400)
-    plane = kernel in (triangle, columns)
+    plane = kernel in (triangle, columns, bands)
     for n in (1, 2, 7, 20) if plane else (2, 3, 31, 64, 399):
         for block in ((8, 2), (3, 5), (20, 20)) if plane else (1, 5, 32, 256):
             grid = (-(-n // block[0]), -(-n // block[1])) if plane else -(-n // block)
@@ -179,6 +200,17 @@ def test_each_part_of_an_array_does_its_own(run, kernel):
             assert run(kernel, grid, block, x, ours, n) is None
             run_in_python(kernel, grid, block, x, expected, n)
             np.testing.assert_array_equal(ours, expected, f"{n} {block}")
+
+
+@pytest.mark.parametrize("block", [(4, 2, 3), (1, 5, 2), (7, 7, 7)])
+def test_rows_in_planes_have_the_same_parts(run, block):
+    x = np.random.default_rng(2).integers(1, 50, 7)
+    for n in (2, 4, 7):
+        grid = tuple(-(-n // size) for size in block)
+        ours, expected = np.zeros((2, 343), np.int64)
+        assert run(boxes, grid, block, x, ours, n) is None
+        run_in_python(boxes, grid, block, x, expected, n)
+        np.testing.assert_array_equal(ours, expected, f"{n}")
 
 
 def wide_borders(x, out, n):

@@ -52,7 +52,8 @@ class LoopPlan:
     recursive: whether there are functions that call themselves, and so look at the stack.
     widest: whether vectors of 512 bits are worth using.
     plain: for each region, whether its rows are tested for being plain (rows/plain.py). crossing: whether its rows are
-    run in parts between the places where its conditions change (rows/crossings.py).
+    run in parts between the places where its conditions change (rows/crossings.py). straight: whether these places are
+    the same in all of its rows.
     stops: for each region, the places along a row where threads are run by themselves; empty if no region has any.
     late: for each region, whether these threads are run after their row (rows/postponed.py).
     divided: whether there are divisions that some threads of a row skip (rows/divisions.py).
@@ -91,6 +92,7 @@ class LoopPlan:
     recursive: bool = False
     plain: tuple[bool, ...] = ()
     crossing: tuple[bool, ...] = ()
+    straight: tuple[bool, ...] = ()
     divided: bool = False
     stops: tuple[tuple[Stop, ...], ...] = ()
     late: tuple[bool, ...] = ()

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, EXTENT, arguments, bank_renewal, block_loads
 from gridjit.compiler.targets.host.loops.memory import ROW
 from gridjit.compiler.targets.host.loops.metadata import ACCESS_GROUP
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
-from gridjit.compiler.targets.host.loops.threads import PART, Afterwards, Asked, Parted, Plainly, RowBody, ThreadLoops
+from gridjit.compiler.targets.host.loops.rows import PART, Afterwards, Parted, Plainly, RowBody, Usual
+from gridjit.compiler.targets.host.loops.threads import Asked, ThreadLoops
 from gridjit.compiler.targets.host.orders import bounds
 from gridjit.compiler.targets.host.regions import guard
 from gridjit.compiler.targets.host.regions.write import region_name
 from gridjit.compiler.targets.host.rows.crossings import crossing_name
 from gridjit.compiler.targets.host.rows.plain import plain_name
 from gridjit.compiler.targets.host.rows.postponed import late_name
+from gridjit.compiler.targets.host.rows.rare import Stop
 
 # A run returns its threads' lowest and highest state.
 SUMMARY = "{ i32, i32 }"
@@ -33,7 +38,7 @@ def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
     elif plan.guarded:
         threads = _guarded(plan, loops, [call(plan, 0, "true")], [call(plan, 0, "false")])
     else:
-        threads = loops.loop("only", _either(plan, loops, 0, "false", []), "entry", "over")
+        threads = loops.loop("only", _run(plan, loops, 0, "false", []), "entry", "over")
     head = [f"define internal i32 @gridjit.block({CONTEXT}{EXTENT}) {plan.attributes} {{", "entry:", *block_loads(plan)]
     return "\n".join([*head, *threads, "  ret i32 0", "}", ""])
 
@@ -65,43 +70,65 @@ def _threads(plan: LoopPlan, loops: ThreadLoops, number: int) -> list[str]:
     if number == 0 and plan.guarded:
         fast = [call(plan, 0, "true"), *noted]
         return _guarded(plan, loops, fast, [call(plan, 0, "false", inline=False), *noted])
-    return loops.loop("only", _either(plan, loops, number, "false", noted), "entry", "over")
+    return loops.loop("only", _run(plan, loops, number, "false", noted), "entry", "over")
 
 
-def _either(plan: LoopPlan, loops: ThreadLoops, number: int, every: str, noted: list[str]) -> RowBody | Plainly:
-    """Return what is run for each thread of a row: a region's call, or in plain rows one that tests no index."""
+def _run(plan: LoopPlan, loops: ThreadLoops, number: int, every: str, noted: list[str]) -> RowBody:
+    """Return what is run for each thread of a row; what rare threads do by themselves may come after it."""
+
+    def each(asks: str = "true", rare: str = "true", at: str = "") -> list[str]:
+        return [call(plan, number, every, asks=asks, rare=rare, at=at), *noted]
+
+    stops = plan.stops[number] if plan.stops else ()
+    if not stops or not any(plan.late[number : number + 1]):
+        return _either(plan, loops, number, each, stops)
+    usual = _either(plan, loops, number, partial(each, rare="false"), ())
+    return Afterwards(stops=stops, usual=usual, late=[call(plan, number, every, name=late_name(number))])
+
+
+# Returns a region's call for a thread, given what the thread may leave out.
+_Call = Callable[..., list[str]]
+
+
+def _either(plan: LoopPlan, loops: ThreadLoops, number: int, each: _Call, stops: tuple[Stop, ...]) -> Usual:
+    """Return what is run for each thread of a row: a region's call, or one of two that asks of no index."""
     if not any(plan.plain[number : number + 1]):
-        return _parted(plan, loops, number, every, noted)
+        return _parted(plan, loops, number, each, stops)
     return Plainly(
-        call=lambda first, end: _ask_row(plan, loops, f"i1 @{plain_name(number)}", first, end),
-        body=_parted(plan, loops, number, every, noted, asks="false"),
-        otherwise=[call(plan, number, every), *noted],
+        call=partial(_ask_row, plan, loops, f"i1 @{plain_name(number)}"),
+        body=_parted(plan, loops, number, partial(each, asks="false"), stops),
+        otherwise=each(),
     )
 
 
 def _parted(
-    plan: LoopPlan, loops: ThreadLoops, number: int, every: str, noted: list[str], *, asks: str = "true"
-) -> RowBody:
-    """Return what is run for a row's threads, in parts if need be: those that do what others do not, by themselves."""
-    each = [call(plan, number, every, asks=asks), *noted]
-    stops = plan.stops[number] if plan.stops else ()
+    plan: LoopPlan, loops: ThreadLoops, number: int, each: _Call, stops: tuple[Stop, ...]
+) -> list[str] | Parted:
+    """Return what is run for each thread of a row: in parts, by themselves for those that do what others do not."""
     crosses = any(plan.crossing[number : number + 1])
     if not stops and not crosses:
-        return each
-    at, rare = PART if crosses else "", "false" if stops else "true"
-    usual = [call(plan, number, every, asks=asks, rare=rare, at=at), *noted]
-    name = crossing_name(number) if crosses else ""
-    ends = (lambda first, end: _ask_row(plan, loops, f"i32 @{name}", first, end)) if crosses else None
-    if stops and any(plan.late[number : number + 1]):
-        whole = Parted(stops=(), usual=usual, rare=[], ends=ends) if ends else usual
-        return Afterwards(stops=stops, usual=whole, late=[call(plan, number, every, asks=asks, name=late_name(number))])
-    return Parted(stops=stops, usual=usual, rare=each, ends=ends)
+        return each()
+    usual = partial(each, rare="false") if stops else each
+    if not crosses:
+        return Parted(stops=stops, usual=usual(), rare=each())
+    straight = plan.straight[number] and not stops
+    ends = partial(_ask_rows if straight else _ask_row, plan, loops, f"i32 @{crossing_name(number)}")
+    return Parted(stops=stops, usual=usual(at=PART), rare=each(), ends=ends, straight=straight)
 
 
 def _ask_row(plan: LoopPlan, loops: ThreadLoops, function: str, first: str, end: str) -> str:
-    """Return the call of a function that answers a question about a row's threads from `first` to before `end`."""
-    places = {f"tid_{loops.inner}": first, "thread": "%row.start", **_turn(plan)}
-    passed = arguments(plan.parameters, "false", **places) + _shared(plan)
+    """Return the call of a function that tells something of a row from its first thread to before another."""
+    return _ask(plan, function, first, end, {f"tid_{loops.inner}": first, "thread": "%row.start"})
+
+
+def _ask_rows(plan: LoopPlan, loops: ThreadLoops, function: str, first: str, end: str) -> str:
+    """Return the call of a function that tells what is the same in all rows, so any will do."""
+    anywhere = {"tid_x": "0", "tid_y": "0", "tid_z": "0", "thread": "0"}
+    return _ask(plan, function, first, end, anywhere | {f"tid_{loops.inner}": first})
+
+
+def _ask(plan: LoopPlan, function: str, first: str, end: str, places: dict[str, str]) -> str:
+    passed = arguments(plan.parameters, "false", **places, **_turn(plan)) + _shared(plan)
     return f"call {function}(i32 {first}, i32 {end}, {passed})"
 
 
@@ -122,7 +149,7 @@ _ROW_ENDS = [*_ROW_AT, "  %from = load i32, ptr %row.at, align 4", "  %to = load
 def _narrowed(plan: LoopPlan, loops: ThreadLoops, number: int, noted: list[str]) -> list[str]:
     """Return the loops of a run over the threads that passed the guard; the first region's loops find them."""
     if number:
-        return loops.narrowed("only", _either(plan, loops, number, "false", noted), _ROW_ENDS, "entry", "over")
+        return loops.narrowed("only", _run(plan, loops, number, "false", noted), _ROW_ENDS, "entry", "over")
     keep = (
         *_ROW_AT,
         f"  %row.last = select i1 %known, i32 %end, i32 {loops.length}",
@@ -185,7 +212,7 @@ def _bounded(
 
     keep: lines that use %first and %end, where it holds.
     """
-    inside = _either(plan, loops, 0, "true", note)
+    inside = _run(plan, loops, 0, "true", note)
     outside = [call(plan, 0, "false", inline=False), *note, *(_TOOK if plan.strided else [])]
     ask = Asked(call=_ask_bounds(plan, loops), then=(*(_WENT if plan.strided else ()), *keep), skip=skip)
     return loops.bounded("threads", ask, inside, outside, before, after)
@@ -207,7 +234,7 @@ def _guarded(plan: LoopPlan, loops: ThreadLoops, fast: list[str], slow: list[str
     return [
         "  %holds = alloca i8",
         "  store i8 1, ptr %holds",
-        *loops.loop("guard", _ask(plan), "entry", "asked"),
+        *loops.loop("guard", _ask_guard(plan), "entry", "asked"),
         "  %answer = load i8, ptr %holds",
         "  %every = trunc i8 %answer to i1",
         "  br i1 %every, label %full, label %part",
@@ -221,7 +248,7 @@ def _guarded(plan: LoopPlan, loops: ThreadLoops, fast: list[str], slow: list[str
     ]
 
 
-def _ask(plan: LoopPlan) -> list[str]:
+def _ask_guard(plan: LoopPlan) -> list[str]:
     return [
         f"  %passes = call i1 @{guard.NAME}({arguments(plan.parameters, 'false')})",
         "  %so.far = load i8, ptr %holds",

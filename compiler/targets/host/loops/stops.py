@@ -25,11 +25,15 @@ def next_stop(stops: Sequence[Stop], axis: str, end: str) -> list[str]:
     return [*lines, f"  %stop = add i32 {nearest}, 0"]
 
 
-def stop_within(stop: Stop, number: int, axis: str, ends: tuple[str, str]) -> list[str]:
+def stops_within(stops: Sequence[Stop], axis: str, ends: tuple[str, str]) -> list[str]:
     """Return the code that finds %stop.<number>, and in %stop.<number>.any whether it is within ends.
 
     A place counts once, even if several stops name it: for the stop with the lowest number.
     """
+    return [line for number, stop in enumerate(stops) for line in _within(stop, number, axis, ends)]
+
+
+def _within(stop: Stop, number: int, axis: str, ends: tuple[str, str]) -> list[str]:
     at, (first, end) = f"%stop.{number}", ends
     lines = [
         f"  {at} = {_place(stop, axis)}",

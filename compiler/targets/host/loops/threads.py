@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gridjit.compiler.targets.host.loops.metadata import LAUNCH, loop_number
-from gridjit.compiler.targets.host.loops.stops import next_stop, stop_within
+from gridjit.compiler.targets.host.loops.rows import PART, Afterwards, Parted, Plainly, RowBody, of_part, straight_parts
+from gridjit.compiler.targets.host.loops.stops import next_stop, stops_within
 from gridjit.compiler.targets.host.orders import bounds
 from gridjit.compiler.targets.host.regions.body import defined, rename
 from gridjit.compiler.targets.host.rows.divisions import handed
-from gridjit.compiler.targets.host.rows.rare import FIRST, LAST, Stop
+from gridjit.compiler.targets.host.rows.rare import FIRST, LAST
 
 # The values that a function's loops share; every other value is a loop's own.
 _SHARED_NAMES = (
@@ -38,47 +39,8 @@ class Asked:
     skip: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parted:
-    """What is run for a row in parts: one body for threads that are run by themselves, another for all others.
-
-    stops: the places of those threads along the row. ends: a call that returns where the part ends that begins at its
-    first argument, in a row that ends at its second; None if parts end only at stops. The usual body finds the first
-    place of its part in %part.
-    """
-
-    stops: tuple[Stop, ...]
-    usual: list[str]
-    rare: list[str]
-    ends: Callable[[str, str], str] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Afterwards:
-    """What is run for a row as a whole, or in parts that do not end at stops, and what threads at stops do after it."""
-
-    stops: tuple[Stop, ...]
-    usual: list[str] | Parted
-    late: list[str]
-
-
-RowBody = list[str] | Parted | Afterwards
 # What keeps the divisions of a row's thread apart from those of other rows.
 _ROW_APART = "%row.apart"
-# Where a part of a row begins.
-PART = "%part"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plainly:
-    """What is run for a row of threads: one body if a call says that the row is plain, else another.
-
-    call: given the row's first thread and the one behind its last.
-    """
-
-    call: Callable[[str, str], str]
-    body: RowBody
-    otherwise: list[str]
 
 
 @dataclass(slots=True)
@@ -95,17 +57,73 @@ class ThreadLoops:
     divided: bool = False
     vectorized: list[bool] = field(default_factory=list)
 
-    def loop(self, name: str, body: RowBody | Plainly, before: str, after: str, *, vectorize: bool = True) -> list[str]:
+    def loop(self, name: str, body: RowBody, before: str, after: str, *, vectorize: bool = True) -> list[str]:
         """Return the loops over all threads around body; names inside are made unique by a prefix.
 
         They follow the block called before, and lead to the one called after. body finds the thread's number in %t
         and %t.wide.
         """
-        row = self._row(f"{name}.{self.inner}", body, ("0", self.length), f"{name}.row", vectorize=vectorize)
+        if isinstance(body, Afterwards):
+            return self._then_late(name, body, before, after)
+        if (ends := straight_parts(body)) is not None:
+            return self._by_parts(name, of_part(body), ends, before, after)
+        return self._all(name, body, ("0", self.length), before, after, vectorize=vectorize)
+
+    def _all(
+        self, name: str, body: RowBody, ends: tuple[str, str], before: str, after: str, *, vectorize: bool = True
+    ) -> list[str]:
+        """Return the loops over the threads of all rows that are within ends."""
+        row = self._row(f"{name}.{self.inner}", body, ends, f"{name}.row", vectorize=vectorize)
         return self._rows(name, [f"  br label %{name}.{self.inner}", *row], before, after)
 
-    def narrowed(self, name: str, body: RowBody | Plainly, ends: list[str], before: str, after: str) -> list[str]:
-        """Return such loops over a part of each row, from %from to before %to; `ends` is the code that finds these."""
+    def _by_parts(
+        self, name: str, body: RowBody, ends: Callable[[str, str], str], before: str, after: str
+    ) -> list[str]:
+        """Return the loop over the parts that all rows have, around loops over the rows: each is asked for once."""
+        begun, rows, over = (f"{name}.{what}" for what in ("begun", "rows", "parted"))
+        lines = [
+            f"  br label %{begun}",
+            f"{begun}:",
+            f"  {PART} = phi i32 [ 0, %{before} ], [ %part.end, %{over} ]",
+            f"  %until = {ends(PART, self.length)}",
+            f"  %part.end = call i32 @llvm.umin.i32(i32 %until, i32 {self.length})",
+            f"  %part.any = icmp ult i32 {PART}, %part.end",
+            f"  br i1 %part.any, label %{rows}, label %{over}",
+            f"{rows}:",
+            *self._all(name, body, (PART, "%part.end"), rows, over),
+            f"  %part.more = icmp ult i32 %part.end, {self.length}",
+            f"  br i1 %part.more, label %{begun}, label %{after}, !llvm.loop !{self._number(vectorize=False)}",
+            f"{after}:",
+        ]
+        return _prefixed(lines, name)
+
+    def _then_late(self, name: str, body: Afterwards, before: str, after: str) -> list[str]:
+        """Return the loops over all threads, and behind them, for each stop, those over the threads that are there.
+
+        What is the same in all rows is not asked of each.
+        """
+        late = f"{name}.late"
+        lines = self.loop(name, body.usual, before, late)
+        for number in range(len(body.stops)):
+            alone, over = f"{late}.{number}", f"{late}.{number}.over"
+            lines += [
+                *_prefixed(stops_within(body.stops[: number + 1], self.inner, ("0", self.length)), alone),
+                f"  br i1 %{alone}.stop.{number}.any, label %{alone}.begin, label %{over}",
+                f"{alone}.begin:",
+                *self._rows(alone, self._late(alone, body, number), f"{alone}.begin", f"{alone}.done", vectorize=False),
+                f"  br label %{over}",
+                f"{over}:",
+            ]
+        return [*lines, f"  br label %{after}", f"{after}:"]
+
+    def _late(self, name: str, body: Afterwards, number: int) -> list[str]:
+        """Return what runs a row's thread at a stop, which is in the row."""
+        place = f"%{name}.stop.{number}"
+        alone = self._alone(f"{name}.alone", place, body.late)
+        return [f"  br label %{name}.alone", *alone, f"  br label %{name}.row.end"]
+
+    def narrowed(self, name: str, body: RowBody, ends: list[str], before: str, after: str) -> list[str]:
+        """Return such loops over a part of each row: from %from to before %to, which the code `ends` finds."""
         lines = [
             *ends,
             "  %any = icmp ult i32 %from, %to",
@@ -116,9 +134,7 @@ class ThreadLoops:
         ]
         return self._rows(name, lines, before, after)
 
-    def bounded(
-        self, name: str, ask: Asked, inside: RowBody | Plainly, outside: list[str], before: str, after: str
-    ) -> list[str]:
+    def bounded(self, name: str, ask: Asked, inside: RowBody, outside: list[str], before: str, after: str) -> list[str]:
         """Return the loops over all threads around inside, for those within their row's bounds, and outside."""
         skip = ask.skip
         parts = ("outside", "inside", "rest")
@@ -173,7 +189,7 @@ class ThreadLoops:
         self.vectorized.append(vectorize)
         return loop_number(len(self.vectorized) - 1)
 
-    def _rows(self, name: str, row: list[str], before: str, after: str) -> list[str]:
+    def _rows(self, name: str, row: list[str], before: str, after: str, *, vectorize: bool = True) -> list[str]:
         """Return the loops over planes and rows around row, which begins in the block called name.row."""
         outer = self._outer
         count = self.depth if outer == "y" else self.width
@@ -187,8 +203,8 @@ class ThreadLoops:
             *(handed(f"{name}.z", f"{name}.row.end", _ROW_APART) if self.divided else []),
             *self._row_start(),
             *row,
-            *_end(f"{name}.row", outer, count, f"{name}.z.end", self._number(vectorize=True)),
-            *_end(f"{name}.z", "z", "%ntid.z", after, self._number(vectorize=True)),
+            *_end(f"{name}.row", outer, count, f"{name}.z.end", self._number(vectorize=vectorize)),
+            *_end(f"{name}.z", "z", "%ntid.z", after, self._number(vectorize=vectorize)),
             f"{after}:",
         ]
         return _prefixed(lines, name)
@@ -208,13 +224,15 @@ class ThreadLoops:
         ]
 
     def _row(
-        self, label: str, body: RowBody | Plainly, ends: tuple[str, str], before: str, *, vectorize: bool = True
+        self, label: str, body: RowBody, ends: tuple[str, str], before: str, *, vectorize: bool = True
     ) -> list[str]:
         """Return the loop over a row's threads from the first of ends to before the second, or one of two loops."""
         name = label.partition(".")[0]
         after = f"{name}.row.end" if label == f"{name}.{self.inner}" else f"{label}.over"
-        if not isinstance(body, Plainly):
-            return self._one(label, body, ends, before, after, vectorize=vectorize)
+        return self._one(label, body, ends, before, after, vectorize=vectorize)
+
+    def _plainly(self, label: str, body: Plainly, ends: tuple[str, str], after: str, *, vectorize: bool) -> list[str]:
+        """Return the loop over a row's threads, or one of two."""
         return [
             f"{label}:",
             f"  %{label}.plain = {body.call(*ends)}",
@@ -230,6 +248,8 @@ class ThreadLoops:
             return self._parts(label, body, ends, before, after)
         if isinstance(body, Afterwards):
             return self._afterwards(label, body, ends, after)
+        if isinstance(body, Plainly):
+            return self._plainly(label, body, ends, after, vectorize=vectorize)
         first, end = ends
         lines = [
             f"{label}:",
@@ -353,7 +373,7 @@ class ThreadLoops:
         """Return the loop over a row's threads, and behind it what runs those of them that are at stops, each once."""
         # In the order of the row's threads, unless the row is very short.
         stops = sorted(body.stops, key=lambda stop: (stop.from_end, stop.place))
-        found = [line for number, stop in enumerate(stops) for line in stop_within(stop, number, self.inner, ends)]
+        found = stops_within(stops, self.inner, ends)
         usual = self._one(f"{label}.usual", body.usual, ends, label, f"{label}.late", vectorize=True)
         lines = [f"{label}:", f"  br label %{label}.usual", *usual, f"{label}.late:", *found]
         for number in range(len(stops)):

@@ -205,6 +205,16 @@ def crossing_name(number: int) -> str:
     return f"gridjit.crossing.{number}"
 
 
+def is_straight(region: str, ends: str, axis: str) -> bool:
+    """Return whether the ends of parts are the same in all rows of a region that tells its rows apart.
+
+    Threads that do not ask for their row mostly have only one. axis: that of a row.
+    """
+    across = {f"%gj.tid.{other}" for other in "xyz" if other != axis}
+    asks, finds = (used(text.partition("{\n")[2]) for text in (region, ends))
+    return not asks.isdisjoint(across) and finds.isdisjoint({*across, "%gj.thread"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartedRegion:
     """A region's text, and the function that finds where the parts of its rows end; "" if rows are run as a whole."""
