@@ -72,7 +72,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
     module = ModuleCallbacks(setup=setup, teardown=teardown)
     view.settle()
     with section():
-        code = _generator(job.target.kind).generate(lowered, job.target, job.options)
+        code = generator(job.target.kind).generate(lowered, job.target, job.options)
     _show_assembly(job, code)
     with phase("dependencies"):
         dependencies = (
@@ -191,7 +191,8 @@ def _is_leaf(module: str) -> bool:
     return is_library(module) or distribution_of(module) is not None
 
 
-def _generator(kind: str) -> CodeGenerator:
+def generator(kind: str) -> CodeGenerator:
+    """Return what generates code for a kind of target; raises CompileError if there is none."""
     if kind not in _GENERATORS:
         raise CompileError(f"no target {kind!r}; targets are {', '.join(_GENERATORS)}")
     with phase("import"):

@@ -129,13 +129,13 @@ class Session:
         """Log what happened; say it on standard error if GRIDJIT_LOG asks. Only then is the message made."""
         report(message, level=level, shown="compiles" in self.settings.log)
 
-    def pool(self, processes: int) -> ProcessPool:
-        """Return the processes that compile for this one; how many counts when it is first asked for."""
+    def pool(self, processes: int, target: Target) -> ProcessPool:
+        """Return the processes that compile for this one; how many, and for what, counts when it is first asked for."""
         from gridjit.runtime.pool.pool import ProcessPool
 
         with section(), _making:
             if self._pool is None:
-                self._pool = ProcessPool(self.settings, processes)
+                self._pool = ProcessPool(self.settings, processes, target.kind)
             return self._pool
 
     def without_pool(self, why: str) -> None:

@@ -24,12 +24,12 @@ def fork_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fork the servers of a test's pools, unless another program is to serve."""
     executable, program, forked = sys.executable, pool._SERVER, dict[int, Program]()
 
-    def spawned(control: socket.socket, processes: int) -> int:
+    def spawned(control: socket.socket, processes: int, target: str) -> int:
         if (sys.executable, pool._SERVER) != (executable, program):
-            return _STARTED[0](control, processes)
+            return _STARTED[0](control, processes, target)
         with open(os.devnull, "w") as nothing:
             streams = (control.fileno(), nothing.fileno(), nothing.fileno())
-            made = Program("-c", program, processes, *sys.path, streams=streams)
+            made = Program("-c", program, processes, target, *sys.path, streams=streams)
         forked[made.pid] = made
         return made.pid
 

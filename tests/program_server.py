@@ -259,10 +259,11 @@ def have_a_server() -> None:
     theirs.close()
     started, unused = pool._spawned, [pid]
 
-    def spawned(control: socket.socket, processes: int) -> int:
+    def spawned(control: socket.socket, processes: int, target: str) -> int:
         if not unused:
-            return started(control, processes)
-        where = {"environment": dict(os.environ), "path": sys.path, "folder": os.getcwd(), "processes": processes}
+            return started(control, processes, target)
+        pool_of = {"processes": processes, "target": target}
+        where = {"environment": dict(os.environ), "path": sys.path, "folder": os.getcwd(), **pool_of}
         socket.send_fds(ours, [json.dumps(where).encode()], [control.fileno()])
         return unused.pop()
 
@@ -285,7 +286,7 @@ def serve_a_pool(asked: socket.socket) -> NoReturn:
     os.environ.update(where["environment"])
     os.chdir(where["folder"])
     sys.path[:] = where["path"]
-    serve_program(where["processes"])
+    serve_program(where["processes"], where["target"])
     os._exit(1)
 
 

@@ -25,6 +25,8 @@ RARELY = 100_003
 HARDLY_EVER = 10_000_019
 # A program's gc.freeze() takes more objects than this; Python 3.12 itself takes a few hundred when it starts.
 FROZEN_BY_PROGRAMS = 1000
+# Whether nobody in this process will have the collector look at frozen objects again.
+_frozen_for_good = False
 # What the program had set.
 _usual: list[tuple[int, int, int]] = []
 
@@ -61,9 +63,18 @@ def making_what_stays(work: Callable[[], Result]) -> Result:
             gc.set_threshold(RARELY, *others)
 
 
+def freeze_for_good() -> None:
+    """Keep all objects from the collector in this process and its children, and what is made to stay later as well."""
+    global _frozen_for_good
+    _frozen_for_good = True
+    gc.freeze()
+
+
 def _grow_old() -> None:
     """Have all objects count as old, unless the program keeps some from the collector: these would come back."""
-    if gc.get_freeze_count() < FROZEN_BY_PROGRAMS:
+    if _frozen_for_good:
+        gc.freeze()  # to count what is frozen, a look at each object, takes tens of milliseconds
+    elif gc.get_freeze_count() < FROZEN_BY_PROGRAMS:
         gc.freeze()
         gc.unfreeze()
 

@@ -40,6 +40,7 @@ class Ahead:
         self.outcome: Outcome | None = None
         self.is_settled = False
         self._request: CompileRequest | None = None
+        self._size = 0
         self._under_way: tuple[ProcessPool, Task] | None = None
 
     @property
@@ -84,13 +85,14 @@ class Ahead:
         try:
             self._request = to_send(request_of(kernel, self.signature, self.launch.config, self.target))
             self.look = look
+            self._size = len(kernel.py_func.__code__.co_code)
         except CannotBeHandedOverError as error:
             self.why = str(error)
 
     def send(self, pool: ProcessPool) -> None:
         """Hand over what was prepared, or say why not."""
         try:
-            self._under_way = pool, pool.submit(_BUILD, self._request)
+            self._under_way = pool, pool.submit(_BUILD, self._request, size=self._size)
         except OSError as error:
             self.look, self.why = None, str(error)
 
@@ -135,7 +137,7 @@ def hand_over(kernel: Kernel, here: Session, signature: Signature, launch: Launc
         return ahead
     ahead.prepare(kernel, look)
     if ahead.is_prepared:
-        ahead.send(here.pool(processes))
+        ahead.send(here.pool(processes, ahead.target))
     return ahead
 
 

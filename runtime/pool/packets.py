@@ -20,6 +20,8 @@ SURROUNDINGS, TASK, FIRST = b"S", b"T", b"F"
 BEGUN, DONE, LOST, BROKEN = b"B", b"D", b"L", b"X"
 
 _HEAD = struct.Struct("<cIII")
+_SIZE = struct.Struct("<I")
+_MOST_SIZE = (1 << 32) - 1
 _PART = 48 << 10  # a packet must fit into a socket's buffer
 MOST = _HEAD.size + _PART
 
@@ -46,6 +48,16 @@ def packets(kind: bytes, number: int, data: bytes = b"") -> Iterator[bytes]:
     count = max(1, -(-len(data) // _PART))
     for index in range(count):
         yield _HEAD.pack(kind, number, index, count) + data[index * _PART : (index + 1) * _PART]
+
+
+def sized(size: int, data: bytes) -> bytes:
+    """Return a task's message: its data, and how much there is to do in it, compared with other tasks."""
+    return _SIZE.pack(min(size, _MOST_SIZE)) + data
+
+
+def size_and_data(message: bytes) -> tuple[int, bytes]:
+    """Return the size and the data of a task's message."""
+    return _SIZE.unpack_from(message)[0], message[_SIZE.size :]
 
 
 def short(kind: bytes, number: int, text: str) -> bytes:

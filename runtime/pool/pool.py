@@ -30,9 +30,9 @@ PATIENCE_S = 120.0
 # Another thread that waits may take what this one waits for out of the socket, so it looks again after so long.
 _TURN_S = 0.05
 _SERVER = """import sys
-sys.path[:] = sys.argv[2:]
+sys.path[:] = sys.argv[3:]
 from gridjit.runtime.pool.server import serve
-serve(int(sys.argv[1]))
+serve(int(sys.argv[1]), sys.argv[2])
 """
 
 
@@ -56,13 +56,15 @@ class Task:
 class ProcessPool:
     """At most so many processes that do tasks for this one, with its settings, folder, environment and sys.path.
 
+    target: the kind of target that most tasks compile for, "" for any.
     no_use: why it is better not tried again, if so: a server was started and could not serve.
     """
 
-    def __init__(self, settings: Settings, processes: int) -> None:
+    def __init__(self, settings: Settings, processes: int, target: str = "") -> None:
         self.no_use = ""
         self._settings = settings
         self._processes = processes
+        self._target = target
         self._lock = lock()
         self._last = 0
         self._socket: socket.socket | None = None
@@ -74,12 +76,13 @@ class ProcessPool:
         self._speaks = False
         _pools.add(self)
 
-    def submit(self, function: str, *arguments: Any) -> Task:
+    def submit(self, function: str, *arguments: Any, size: int = 0) -> Task:
         """Have a function ("module:name") called in another process; what it returns must be small, and not None.
 
+        size: how much there is to do, compared with other tasks.
         Arguments are pickled: raises what pickle does for what cannot be. Raises OSError if no process can be started.
         """
-        data = pickle.dumps((function, arguments))
+        data = packets.sized(size, pickle.dumps((function, arguments)))
         with section(), self._lock:
             self._start()
             self._last += 1
@@ -139,7 +142,7 @@ class ProcessPool:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             with theirs:
-                self._server = _spawned(theirs, self._processes)
+                self._server = _spawned(theirs, self._processes, self._target)
         except BaseException:
             ours.close()
             raise
@@ -228,10 +231,10 @@ def _end_all() -> None:
 atexit.register(_end_all)
 
 
-def _spawned(control: socket.socket, processes: int) -> int:
+def _spawned(control: socket.socket, processes: int, target: str) -> int:
     """Start a server that has control as its standard input, and no other stream; return its number."""
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
-    command = [sys.executable, *flags, "-c", _SERVER, str(processes), *map(str, sys.path)]
+    command = [sys.executable, *flags, "-c", _SERVER, str(processes), target, *map(str, sys.path)]
     return os.posix_spawn(
         sys.executable,
         command,

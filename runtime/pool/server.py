@@ -16,6 +16,7 @@ import signal
 import socket
 import warnings
 
+from gridjit.compiler.process.collecting import freeze_for_good
 from gridjit.runtime.pool import packets
 from gridjit.runtime.pool.packets import Inbox, Outbox, Packet
 from gridjit.runtime.pool.worker import work
@@ -27,43 +28,58 @@ _PREPARED = (
     "gridjit.compiler.compile",
     "gridjit.compiler.frontend.lower",
     "gridjit.compiler.frontend.types",
-    "gridjit.runtime.pool.request",
+    "gridjit.runtime.pool.build",
     "gridjit.runtime.specialize.explain",
+    "gridjit.runtime.specialize.keep",
     "gridjit.runtime.specialize.kernel_view",
+    "gridjit.runtime.specialize.unit_shelf",
 )
 # How many seconds it waits for more tasks; for a later one, the program starts another server.
 _IDLE_S = 30.0
 _MOST_DESCRIPTORS = 1 << 16
+# How many of the last tasks, for each worker, are begun by their size.
+_LAST = 4
 
 
-def serve(processes: int) -> None:
-    """Serve the program that is at the other end of standard input, with at most so many workers."""
+def serve(processes: int, target: str) -> None:
+    """Serve the program that is at the other end of standard input, with at most so many workers.
+
+    target: the kind of target that they are to compile for, "" for any.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the interrupt was meant for the program, which ends this process
     os.closerange(3, _MOST_DESCRIPTORS)  # they are the program's, which may wait for their being closed
     control = socket.socket(fileno=os.dup(0))
     gc.disable()  # what is imported stays
     try:
-        _prepare()
+        _prepare(target)
     except BaseException as error:
         control.send(packets.short(packets.BROKEN, 0, f"{type(error).__name__}: {error}"))
         return
-    gc.freeze()  # in memory that all workers share
+    freeze_for_good()  # in memory that all workers share
     gc.enable()
     _Server(control, processes).run()
 
 
-def _prepare() -> None:
-    """Import what all compiles need, and have numba-cuda read its registries; no user's module, and no extension."""
+def _prepare(target: str) -> None:
+    """Do once what workers would do each: import what all compiles need, and have numba-cuda read its registries.
+
+    No user's module is imported, and no extension.
+    """
     from gridjit.compiler.frontend.bootstrap import numba_cuda
 
     numba_cuda()
     for name in _PREPARED:
         importlib.import_module(name)
-    from gridjit.compiler.frontend.isolated.contexts import make_contexts
+    from gridjit.compiler.compile import generator
+    from gridjit.compiler.frontend.isolated.isolation import import_all
+    from gridjit.compiler.key.put_in_numba import put_in_numba
     from gridjit.compiler.key.registrations import registrations
 
-    make_contexts()
+    if target:
+        generator(target)
+    import_all()
     registrations()
+    put_in_numba()
 
 
 class _Worker:
@@ -96,6 +112,18 @@ class _Worker:
         return f"the process that compiled it ended, {what}"
 
 
+class _Waiting:
+    """A task that no worker has yet. is_wanted: whether the program waits for it."""
+
+    __slots__ = ("is_wanted", "size", "surroundings", "task")
+
+    def __init__(self, size: int, surroundings: bytes, task: bytes) -> None:
+        self.size = size
+        self.surroundings = surroundings
+        self.task = task
+        self.is_wanted = False
+
+
 class _Server:
     """Tasks that wait, in the order in which they are wanted, and the workers that do them."""
 
@@ -103,7 +131,7 @@ class _Server:
         self._control = control
         self._processes = processes
         self._workers: dict[int, _Worker] = {}
-        self._waiting: collections.OrderedDict[int, tuple[bytes, bytes]] = collections.OrderedDict()
+        self._waiting: collections.OrderedDict[int, _Waiting] = collections.OrderedDict()
         self._newest = 0
         self._surroundings = b""
         self._gathering = Inbox()
@@ -151,6 +179,7 @@ class _Server:
         packet = Packet.read(received)
         if packet.kind == packets.FIRST:
             if packet.number in self._waiting:
+                self._waiting[packet.number].is_wanted = True
                 self._waiting.move_to_end(packet.number, last=False)
         elif (message := self._gathering.add(packet)) is not None:
             self._note(packet, message)
@@ -161,13 +190,25 @@ class _Server:
             self._surroundings = message
         elif packet.number > self._newest:  # not one that was sent twice
             self._newest = packet.number
-            self._waiting[packet.number] = self._surroundings, message
+            size, task = packets.size_and_data(message)
+            self._waiting[packet.number] = _Waiting(size, self._surroundings, task)
 
     def _hand_out(self) -> None:
         while self._waiting and (worker := self._free()) is not None:
-            number, (surroundings, task) = self._waiting.popitem(last=False)
+            number = self._next()
+            waiting = self._waiting.pop(number)
             self._tell(*packets.packets(packets.BEGUN, number))
-            worker.begin(number, surroundings, task)
+            worker.begin(number, waiting.surroundings, waiting.task)
+
+    def _next(self) -> int:
+        """Return the number of the task to begin: the next in order, but of the last ones the largest that is left.
+
+        So no worker is busy for long when the others have nothing left. One that somebody waits for comes first.
+        """
+        number, first = next(iter(self._waiting.items()))
+        if first.is_wanted or len(self._waiting) > _LAST * self._processes:
+            return number
+        return max(self._waiting, key=lambda one: self._waiting[one].size)
 
     def _free(self) -> _Worker | None:
         """Return a worker that has nothing to do, forked now if there may be more; None if all are busy."""

@@ -170,7 +170,7 @@ class Tiers:
             waiting = sum(one.state is State.WAITING for one in self._all.values())
             if tier.state is State.NEW and waiting < _MOST_WAITING:
                 if ahead.is_prepared:
-                    ahead.send(wanted.here.pool(self._processes(wanted.here)))
+                    ahead.send(wanted.here.pool(self._processes(wanted.here), ahead.target))
                 tier.hand_over(ahead)
         return self._remembered(tier, wanted)
 

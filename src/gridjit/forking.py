@@ -29,6 +29,7 @@ __all__ = [
     "Lock",
     "WeakList",
     "cached_property",
+    "forked_alone",
     "free_in_child",
     "held",
     "in_child",
@@ -75,6 +76,8 @@ _borrowed: list[Any] = []
 # What Python holds while it imports a module, by its name, and those that a fork has waited for in vain.
 _module_locks: dict[str, Callable[[], Any]] = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
 _long_imports: weakref.WeakSet[Any] = weakref.WeakSet()
+# Whether the thread that forked last was the only one that ran Python.
+_alone = False
 # How many modules were imported when the wait was last registered, and the threads that wait or have waited to fork.
 _modules_seen = 0
 _has_waited: set[int] = set()
@@ -152,6 +155,11 @@ def in_child(renew: Callable[[], None]) -> None:
     _in_child.append(renew)
 
 
+def forked_alone() -> bool:
+    """Return, in a forked child, whether no other thread of its parent can have been in the middle of anything."""
+    return _alone
+
+
 def free_in_child(locks: Callable[[], Iterable[Any]]) -> None:
     """Have the reentrant locks of other libraries that locks returns freed in every forked child."""
     _foreign.append(locks)
@@ -190,6 +198,8 @@ def _forget_imports_of_others() -> None:
 
 
 def _wait_before_fork() -> None:
+    global _alone
+    _alone = len(sys._current_frames()) == 1
     if threading.get_ident() in _has_waited:
         return
     _has_waited.add(threading.get_ident())

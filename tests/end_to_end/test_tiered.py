@@ -218,7 +218,7 @@ def test_if_it_cannot_be_compiled_elsewhere_generic_code_goes_on_serving_and_say
 def test_what_got_lost_with_its_process_is_handed_over_again(module: Any, gate: Any) -> None:
     scale = module().scale
     launched(scale)
-    pool = session().pool(1)
+    pool = session().pool(1, scale.target_for(None))
     (task,) = pool._open.values()
     while not task.begun:
         pool.turn()

@@ -59,7 +59,7 @@ from gridjit.compiler.process.collecting import making_what_stays
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.view.config import ConfigView
 from gridjit.compiler.view.recording import recording_of
-from gridjit.forking import held, in_child, section
+from gridjit.forking import forked_alone, held, in_child, section
 from gridjit.interrupts import leave_managers, surely, uninterrupted
 
 Result = TypeVar("Result")
@@ -216,7 +216,8 @@ def _after_fork_in_child() -> None:
     """Undo what another thread's compile had changed when this process was forked."""
     if not any(held(lock) for lock in compiling_locks()):
         undo_to(0)
-        contexts_may_be_half_read()
+        if not forked_alone():  # otherwise it is known: no compile of numba's own was under way
+            contexts_may_be_half_read()
 
 
 in_child(_after_fork_in_child)

@@ -69,3 +69,50 @@ print(x[0], read)
 def test_contexts_that_are_there_but_have_read_nothing_read_all_before_a_compile_begins() -> None:
     done = run_python("-c", UNREAD)
     assert (done.stdout, done.stderr) == ("3.0 [True]\n", "")
+
+
+FORKED = """
+import os
+import threading
+import gridjit
+import numpy as np
+from gridjit.compiler.frontend.isolated import contexts
+
+def read_again(*args):
+    read.append(True)
+    really(*args)
+
+read, contexts._read_again, really = [], read_again, contexts._read_again
+
+@gridjit.jit(target="host", cache=False)
+def kernel(x):
+    x[0] = abs(x[0]) + 1
+
+@gridjit.jit(target="host", cache=False)
+def other(x):
+    x[0] = abs(x[0]) + 2
+
+def compiled_in_child():
+    if child := os.fork():
+        return os.waitpid(child, 0)
+    x = np.full(1, -2.0)
+    other[1, 1](x)
+    print(x[0], bool(read), flush=True)
+    os._exit(0)
+
+kernel.compile("void(float64[::1])")
+read.clear()
+compiled_in_child()
+go_on, begun = threading.Event(), threading.Event()
+thread = threading.Thread(target=lambda: (begun.set(), go_on.wait()))
+thread.start()
+begun.wait()
+compiled_in_child()
+go_on.set()
+thread.join()
+"""
+
+
+def test_a_child_reads_again_only_if_another_thread_was_there_that_may_have_been_reading() -> None:
+    done = run_python("-W", "ignore::DeprecationWarning", "-c", FORKED)
+    assert (done.stdout, done.stderr) == ("4.0 False\n4.0 True\n", "")

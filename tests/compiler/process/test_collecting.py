@@ -9,7 +9,14 @@ import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.kept import patches
-from gridjit.compiler.process.collecting import HARDLY_EVER, RARELY, collecting_rarely, making_what_stays
+from gridjit.compiler.process import collecting
+from gridjit.compiler.process.collecting import (
+    HARDLY_EVER,
+    RARELY,
+    collecting_rarely,
+    freeze_for_good,
+    making_what_stays,
+)
 from tests.compiler.frontend.making import begin_anew
 
 
@@ -103,6 +110,17 @@ def test_what_a_program_keeps_from_the_collector_stays_so() -> None:
     try:
         collecting_rarely(lambda: making_what_stays(lambda: None))
         assert all(one is not kept for one in gc.get_objects())
+    finally:
+        gc.unfreeze()
+
+
+def test_in_a_process_that_keeps_all_from_the_collector_what_stays_is_kept_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collecting, "_frozen_for_good", False)
+    freeze_for_good()
+    made: list[Held] = []
+    try:
+        collecting_rarely(lambda: making_what_stays(lambda: made.append(Held())))
+        assert all(one is not made[0] for one in gc.get_objects())
     finally:
         gc.unfreeze()
 
