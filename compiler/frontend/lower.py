@@ -38,8 +38,9 @@ from gridjit.interrupts import let_through
 
 # The architecture whose view of the language the host target takes.
 _HOST_CAPABILITY = (9, 0)
-# The functions that a module of LLVM IR defines, and whatever global names it mentions.
-_DEFINED = re.compile(r'^define[^@\n]*@("[^"\n]*"|[\w.$-]+)', re.MULTILINE)
+# The functions that a module of LLVM IR defines, and whatever global names it mentions. Its first line is a comment:
+# what begins with letters is searched for at once.
+_DEFINED = re.compile(r'\ndefine[^@\n]*@("[^"\n]*"|[\w.$-]+)')
 _NAMED = re.compile(r'@("[^"\n]*"|[\w.$-]+)')
 # A shared array of a negative shape: a global of LLVM IR, not a text that a kernel prints.
 _NEGATIVE = re.compile(r'^@(?:"[^"]*"|[\w.$]+) = [^"\n]*\bglobal \[-\d', re.MULTILINE)

@@ -12,7 +12,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Mapping
-from itertools import dropwhile, takewhile
+from itertools import islice
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
@@ -81,7 +81,8 @@ def _lookup_order(owner: Any) -> tuple[Any, ...]:
 
 def record(code: CodeType, count: int) -> str:
     """Return the record of the count lines that code begins with, as "42 lines, 0123456789abcdef"."""
-    lines = _lines(code.co_filename)[code.co_firstlineno - 1 :][:count]
+    start = code.co_firstlineno - 1
+    lines = _lines(code.co_filename)[start : start + count]
     digest = hashlib.blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
     return f"{count} lines, {digest}"
 
@@ -99,13 +100,14 @@ def _matches(code: CodeType, recorded: str) -> bool:
 
 def _ends_after(code: CodeType, count: int) -> bool:
     """Return whether what follows count lines is not a part of the function any more."""
-    first, *rest = _lines(code.co_filename)[code.co_firstlineno - 1 :] or [""]
-    following = next(dropwhile(lambda line: not line.strip(), rest[count - 1 :]), "")
+    lines, start = _lines(code.co_filename), code.co_firstlineno - 1
+    first = lines[start] if start < len(lines) else ""
+    following = next(filter(str.strip, islice(lines, start + count, None)), "")
     return _indentation(following) <= _indentation(first)
 
 
 def _indentation(line: str) -> int:
-    return sum(1 for _ in takewhile(str.isspace, line))
+    return len(line) - len(line.lstrip())
 
 
 @functools.lru_cache(maxsize=8)

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_DECLARATION = re.compile(r'^declare \S+ @"?(___numba_atomic_\w+)"?\(.*\)\s*$', re.MULTILINE)
+# How their names begin.
+_PREFIX = "___numba_atomic_"
+_DECLARATION = re.compile(rf'^declare \S+ @"?({_PREFIX}\w+)"?\(.*\)\s*$', re.MULTILINE)
 
 # %old: the value in memory; %value: the operand; %new: what to store; %store: whether to store it.
 _ALWAYS = "%store = icmp eq i32 0, 0"
@@ -48,7 +50,7 @@ class _Atomic:
 
 def define_atomics(module: str) -> str:
     """Return the module's text with each declared atomic that is known here replaced by its definition."""
-    return _DECLARATION.sub(_definition, module)
+    return _DECLARATION.sub(_definition, module) if _PREFIX in module else module
 
 
 def _definition(match: re.Match[str]) -> str:

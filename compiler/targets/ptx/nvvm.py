@@ -14,10 +14,13 @@ from gridjit.compiler.targets.ptx.atomics import define_atomics
 from gridjit.compiler.targets.ptx.toolkit import ARCH_NAMES, filled, libdevice, library, log_of
 from gridjit.compiler.targets.refusals import of_code
 
+# Lines that are looked for, each after the end of the one before: a text of many lines is searched for that at once.
+_DECLARED = re.compile(r"\ndeclare [^\n]*")
+_ATTRIBUTES = re.compile(r"\nattributes #[^\n]*")
 # Parameter attributes of newer LLVMs that NVVM's reader (LLVM 7) does not know.
 _UNKNOWN_ATTRIBUTES = re.compile(r" immarg\b")
 _UNKNOWN_GROUP_ATTRIBUTES = re.compile(r"\b(willreturn|nofree|nosync|mustprogress|nocallback) ?")
-_LIBDEVICE_CALL = re.compile(r'^declare [^\n]*@"?__nv_', re.MULTILINE)
+_LIBDEVICE_CALL = re.compile(r'\ndeclare [^\n]*@"?__nv_')
 # From here on, an architecture has instructions that its successors lack; naming it with an "a" allows them.
 _FIRST_ACCELERATED = 90
 # Lets NVVM keep variables of generated code apart in debug information; not every release has it.
@@ -32,16 +35,10 @@ class NvvmError(CompileError):
 
 def prepare(module: str) -> str:
     """Return a module of numba-cuda's dialect as NVVM reads it: atomics defined, unknown attributes dropped."""
-    lines = define_atomics(module).splitlines()
-    return "\n".join(map(_prepare_line, lines)) + "\n"
-
-
-def _prepare_line(line: str) -> str:
-    if line.startswith("declare "):
-        return _UNKNOWN_ATTRIBUTES.sub("", line)
-    if line.startswith("attributes #"):
-        return _UNKNOWN_GROUP_ATTRIBUTES.sub("", line)
-    return line
+    text = f"\n{define_atomics(module)}"
+    text = _DECLARED.sub(lambda line: _UNKNOWN_ATTRIBUTES.sub("", line[0]), text)
+    text = _ATTRIBUTES.sub(lambda line: _UNKNOWN_GROUP_ATTRIBUTES.sub("", line[0]), text)
+    return text[1:].removesuffix("\n") + "\n"
 
 
 def compile_ptx(modules: Sequence[str], arch: str, options: Options) -> tuple[bytes, ...]:
@@ -121,7 +118,7 @@ def _compile(modules: Sequence[str], flags: Sequence[str]) -> bytes:
             nvvm.add_module_to_program(program, data, len(data), f"module{index}")
         flags = _verify(nvvm, program, flags)
         # After the check, because libdevice does not pass it; only if called, because reading it takes time.
-        if any(_LIBDEVICE_CALL.search(text) for text in texts):
+        if any(_LIBDEVICE_CALL.search(f"\n{text}") for text in texts):
             nvvm.lazy_add_module_to_program(program, libdevice(), len(libdevice()), "libdevice")
         _call(nvvm, program, nvvm.compile_program, flags)
         return filled(nvvm, "compiled_result", program)

@@ -50,6 +50,20 @@ def test_a_kernels_text_is_the_same_whatever_was_compiled_before_it(target: Targ
     assert f'@"{first.entry}"(' in first.modules[0]
 
 
+# A line of a module, and how it is compared with those of other processes.
+_COMPARED = {
+    '; ModuleID = "kernel$12"': '; ModuleID = "kernel"',
+    'define i32 @"_ZN1fB4v107B1aEi"()': 'define i32 @"_ZN1fBB1aEi"()',
+    '@"_cudapy_smem_7" = addrspace(3) global [4 x i8] undef': '@"_cudapy_smem_" = addrspace(3) global [4 x i8] undef',
+    '@".bytes.-88" = constant [2 x i8] c"a$1"': '@".bytes." = constant [2 x i8] c"a"',
+    '%"x$3" = load i32, i32* %"$30pred"': '%"x$3" = load i32, i32* %"$30pred"',
+}
+
+
+def test_texts_are_compared_without_the_numbers_of_their_names() -> None:
+    assert without_numbers("\n".join(_COMPARED)) == "\n".join(_COMPARED.values())
+
+
 # What a module defines, and how it is named in the end.
 _RENAMED = {
     "_ZN1kB3v41B1aEi": "_ZN1kB2v1B1aEi",

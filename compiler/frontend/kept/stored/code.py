@@ -17,9 +17,10 @@ from gridjit.compiler.frontend.kept.stored.record import Descriptor
 from gridjit.compiler.frontend.kept.stored.type_rows import row_of, rows_of, type_of
 
 _NAMED = re.compile(r'@("[^"\n]*"|[\w.$-]+)')
-# What a module of LLVM IR defines for others to see: its functions and its variables, with their linkage.
-_FUNCTION = re.compile(r'^define (\w+) [^@\n]*@("[^"\n]*"|[\w.$-]+)', re.MULTILINE)
-_VARIABLE = re.compile(r'^@("[^"\n]*"|[\w.$-]+) *= *(\w+)', re.MULTILINE)
+# What a module of LLVM IR defines for others to see: its functions and its variables, with their linkage, each after
+# the end of a line, for which a text is searched at once.
+_FUNCTION = re.compile(r'\ndefine (\w+) [^@\n]*@("[^"\n]*"|[\w.$-]+)')
+_VARIABLE = re.compile(r'\n@("[^"\n]*"|[\w.$-]+) *= *(\w+)')
 _OWN = ("private", "internal")
 # Shared arrays, which numba-cuda numbers in each process.
 _SHARED = "_cudapy_smem"
@@ -59,8 +60,9 @@ def printed(result: Any, descriptor: Descriptor) -> str | None:
     if not is_printed(result.library):
         return None
     text = str(result.library._module)
-    functions = {name.strip('"') for linkage, name in _FUNCTION.findall(text) if linkage not in _OWN}
-    variables = {name.strip('"') for name, linkage in _VARIABLE.findall(text) if linkage not in _OWN}
+    lines = f"\n{text}"
+    functions = {name.strip('"') for linkage, name in _FUNCTION.findall(lines) if linkage not in _OWN}
+    variables = {name.strip('"') for name, linkage in _VARIABLE.findall(lines) if linkage not in _OWN}
     known = all(name == descriptor.env or name.startswith((_SHARED, _LLVMS)) for name in variables)
     return text if functions == {descriptor.symbol} and known else None
 
