@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Session:
     """The process's settings, stores, locks and device.
 
-    compiles_declared: whether declared signatures are compiled before they are used; not where a pool's parent decides.
+    compiles_declared: whether what a kernel declares is compiled before it is used; not where a pool's parent decides.
     no_pool: why no other processes compile for this one any more, if so.
     """
 
@@ -130,7 +130,7 @@ class Session:
         report(message, level=level, shown="compiles" in self.settings.log)
 
     def pool(self, processes: int) -> ProcessPool:
-        """Return the processes that compile for this one; their number is settled by the first call."""
+        """Return the processes that compile for this one; how many counts when it is first asked for."""
         from gridjit.runtime.pool.pool import ProcessPool
 
         with section(), _making:
@@ -178,7 +178,7 @@ class Session:
         try:
             overlay, bases = self.open_disk(), self.open_bases()
         except ConfigError as error:
-            # Unsigned entries are not used either: whoever asked for signatures does not trust the folder without them.
+            # Not even unsigned entries are used: who asked for signatures does not trust the folder without them.
             warn(f"{error}. Nothing is cached on disk")
             return None
         if not bases:
