@@ -59,7 +59,6 @@ class NumbaType(Protocol):
 SignatureLike: TypeAlias = "str | tuple[Any, ...] | NumbaSignature | Signature"
 # What one specialization of a kernel is asked for by.
 CodeLike: TypeAlias = "SignatureLike | Specialization"
-AnySignature = TypeVar("AnySignature", bound=SignatureLike)
 
 
 class _StreamProtocol(Protocol):

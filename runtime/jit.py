@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from gridjit.runtime.accepted import (
-        AnySignature,
         EitherDecorator,
         FunctionDecorator,
         FunctionOptions,
@@ -39,7 +38,7 @@ def jit(
 ) -> DeviceFunction[Parameters, Result]: ...
 @overload
 def jit(
-    func_or_sig: SignatureLike | list[AnySignature] | None = None,
+    func_or_sig: SignatureLike | Sequence[SignatureLike] | None = None,
     *,
     device: Literal[True],
     **options: Unpack[FunctionOptions],
@@ -50,7 +49,7 @@ def jit(
 ) -> Kernel: ...
 @overload
 def jit(
-    func_or_sig: SignatureLike | list[AnySignature] | None = None,
+    func_or_sig: SignatureLike | Sequence[SignatureLike] | None = None,
     *,
     device: Literal[False] | None = None,
     **options: Unpack[KernelOptions],
@@ -61,7 +60,7 @@ def jit(
 ) -> Kernel | DeviceFunction[Parameters, Result]: ...
 @overload
 def jit(
-    func_or_sig: SignatureLike | list[AnySignature] | None = None,
+    func_or_sig: SignatureLike | Sequence[SignatureLike] | None = None,
     *,
     device: bool | None,
     **options: Unpack[FunctionOptions],

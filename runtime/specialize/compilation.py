@@ -1,4 +1,4 @@
-"""Compilation: the part of a kernel that compiles and loads it: ahead of a launch, for a launch, or again."""
+"""Compilation: the part of a kernel that compiles and loads it, ahead of a launch, for a launch, or again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Compilation:
-    """What a kernel is compiled by. `_code` keeps what came of it in this process."""
+    """Compiles a kernel. `_code` keeps the results in this process."""
 
     py_func: Callable[..., Any]
     options: Options
@@ -108,7 +108,7 @@ class Compilation:
         self._compile_again(self._forget())
 
     def _compile_again(self, forgotten: Iterable[Specialization]) -> None:
-        """Compile what was forgotten, but what only a launch can say what is to be compiled for."""
+        """Compile what was forgotten, except what only a launch can compile."""
         for old in forgotten:
             if not any(fact.of_each_launch for fact in old.footprint.facts):
                 self._specialized(session(), old.signature, old.target, Launch(config=old.config))
@@ -132,7 +132,7 @@ class Compilation:
         return found, self.loaded(found, here.device(self._target))
 
     def loaded(self, found: Specialization, device: Device) -> LoadedKernel:
-        """Return a specialization as it is launched on device, loading it if need be."""
+        """Return a specialization, loaded on device if need be."""
         return self._code.load(found, device)
 
     @property
@@ -142,7 +142,7 @@ class Compilation:
 
     @property
     def generation(self) -> int:
-        """How often all that is known was forgotten: a launch that began before must not bring it back."""
+        """How often everything was forgotten: a launch that began before that must not bring it back."""
         return self._code.generation
 
     def target_for(self, name: str | None) -> Target:
@@ -186,7 +186,7 @@ class Compilation:
             return self._found_by(ahead, launch, self._cold(here))
 
     def asks_again(self, found: Specialization, config: LaunchConfig) -> bool:
-        """Return whether later launches of config have to ask again for what serves them, and not only once."""
+        """Return whether each later launch of config has to ask again for what serves it."""
         return False
 
     def wait_for_compiles(self) -> None:
@@ -196,7 +196,7 @@ class Compilation:
 
     @property
     def _known_as(self) -> Kernel:
-        """The kernel that programs know: what is compiled sees that, and it counts what is."""
+        """The kernel that programs know: compiles see it, and it counts them."""
         return cast("Kernel", self)
 
     def _cold(self, here: Session, *, anew: bool = False) -> Cold:
@@ -269,7 +269,7 @@ class Compilation:
         return None if found is None else add(found, cold)
 
     def _settle(self) -> None:
-        """Have all declared signatures as if they had been compiled where they were declared; raises what that does."""
+        """Compile declared signatures as if that had been done where they were declared; raises what that raises."""
         for ahead in self._ahead:
             here = session()
             ahead.wait(here)
@@ -279,7 +279,7 @@ class Compilation:
                 ahead.is_settled = True
 
     def _compile_for_args(self, job: CompileJob, view: ConfigView) -> Compiled:
-        """Compile. Under numba-cuda's name, as programs put a function in its place to look into a compile."""
+        """Compile. The name is numba-cuda's: programs put a function in its place to look into a compile."""
         with phase("import"):
             from gridjit.compiler.compile import compile_job
 

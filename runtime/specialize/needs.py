@@ -47,7 +47,7 @@ class Need:
 
     @classmethod
     def of(cls, kernel: str, found: Specialization) -> Need:
-        """Return what a launch needed that found was made for; the very objects that it was given are not told.
+        """Return the need that found was made for; objects that the launch was given are not told.
 
         Generic code is what is compiled without a configuration, if it does not depend on one.
         """
@@ -126,7 +126,7 @@ class NeedLog:
 
 
 def _append(path: Path, line: bytes) -> None:
-    """Add a line in one write: the system puts it behind what other processes wrote, and never between."""
+    """Add a line in one write: the system puts it after what other processes wrote, and never within that."""
     # Not blocking: a pipe that nobody reads would make the launch wait.
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     descriptor = os.open(path, flags, _MODE)
@@ -142,7 +142,7 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
-    # What has no repr is a class itself, which is found again by its name.
+    # A value without a repr is a class itself, which is found again by its name.
     told = (f.name for f in dataclasses.fields(value) if f.compare and f.repr)
     fields = {name: _plain(getattr(value, name)) for name in told}
     # No field can have this name.

@@ -30,8 +30,8 @@ from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.metadata import access_group
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.loops.seldom import parted
-from gridjit.compiler.targets.host.order import ThreadOrder, fails, ordered
 from gridjit.compiler.targets.host.orders.interleaving import Interleaved
+from gridjit.compiler.targets.host.orders.thread_order import ThreadOrder, fails, ordered
 from gridjit.compiler.targets.host.processor import runs_widest_vectors_well
 from gridjit.compiler.targets.host.recursion import refuse_recursion
 from gridjit.compiler.targets.host.regions.barriers import count_barriers, waits_for_others
@@ -52,8 +52,8 @@ from gridjit.compiler.targets.host.whole import BODY, WholeKernel, has_lines, na
 
 # Lines of LLVM IR, cleaned and cut into regions: five for each line of a kernel that computes with arrays.
 _HUGE = 10_000
-# Lines of the kernel's own code, from which on it is not searched for operations side by side that make a vector: the
-# search takes longer than all other passes, and the loops over the threads are vectorized anyway.
+# With so many lines of its own, a kernel is not searched for operations side by side that make a vector: the search
+# takes longer than all other passes, and the loops over the threads are vectorized anyway.
 _LONG = 500
 _DECLARED = re.compile(r"^declare [^@\n]*@([^(\s]+)\([^\n]*\n?", re.MULTILINE)
 # A region's function: the kernel's own code, which may have loops besides those that run it.
@@ -88,7 +88,7 @@ def assembly(lowered: Lowered, target: Target, options: Options) -> str:
 
 
 class _Marks(NamedTuple):
-    """What stands for numbers in the code: the places that its checks name, and those of the cuts that end turns.
+    """What numbers in the code stand for: the places that its checks name, and those of the cuts that end turns.
 
     writes: the parameters to whose memory checked code writes; None if it may write any memory. own: those whose items
     may each be one thread's own.
@@ -114,7 +114,7 @@ def _optimized(
 def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Options) -> tuple[str, LoopPlan, _Marks]:
     """Return the text of a kernel that was read: its regions, and what runs them."""
     module, waiting, shared = read
-    # A kernel that counts on warps to be in step has races: where these are looked for, it ends with them.
+    # A kernel that relies on warps being in step has races, and ends with them if they are looked for.
     body = waiting.body if "races" in options.checks else in_step(waiting.body, shared.offsets)
     body, places, writes, own, arrays = checked(body, options.checks, shared) if options.checks else Checked(body)
     refuse_recursion(body, kernel=name_of(lowered))
@@ -151,15 +151,15 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
 
 
 def _gathering(body: Body, lowered: Lowered, shared: SharedLayout, options: Options) -> Gathering:
-    """Return body with what it gathers: nothing if each access is looked at, others wait, or not all code is seen."""
+    """Return body with what it gathers: nothing if accesses are checked, blocks wait, or some code is unknown."""
     if options.checks or lowered.linked or lowered.signature is None or waits_for_others(body):
         return Gathering(body=body)
     return gathered(body, dict(arrays_in(lowered.signature)), shared.offsets)
 
 
 def _level(text: str, options: Options) -> int:
-    """Return how hard LLVM tries: above a size, what -O3 adds takes longer than the program is likely to gain."""
-    # Checks take far more time than the rest of a kernel, whose own code they keep from being changed much.
+    """Return LLVM's level of optimization: above a size, -O3 takes longer than the program is likely to gain."""
+    # Checks take far more time than the rest of a kernel, and keep its own code from being changed much.
     return 3 if (options.opt or options.checks) and text.count("\n") <= _HUGE else 1
 
 
@@ -201,7 +201,7 @@ def _regions(
 ) -> Regions:
     """Return body cut into regions. own: the types of the values that checks added; empty without checks.
 
-    asked: what body asks of rows, of their parts, and of rare threads.
+    asked: the body's conditions on rows, on their parts, and on rare threads.
     """
     arrays = local_arrays(body, target)
     types = value_types(module.get_function(BODY), target) | dict(own) if count_barriers(body) else {}
@@ -263,7 +263,7 @@ def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Reg
 
 
 def _declared_once(text: str) -> str:
-    """Return a module's text with one declaration of each function: its parts declare what they call themselves."""
+    """Return a module's text with one declaration of each function: each of its parts declares what it calls."""
     seen: set[str] = set()
 
     def first(found: re.Match[str]) -> str:

@@ -15,18 +15,18 @@ from gridjit.compiler.targets.host.processor import llvm_features
 from gridjit.compiler.targets.refusals import of_code
 from gridjit.interrupts import uninterrupted
 
-# An llvmlite module; the library has no types of its own.
+# An llvmlite module; the library is untyped.
 Module = Any
 
-# What LLVM calls pointers that nothing is written through.
+# LLVM's names for pointers that nothing is written through.
 _UNWRITTEN = frozenset((b"readonly", b"readnone"))
 # Enough cleaning to see a kernel's shape, and nothing that duplicates or moves a barrier. Names are given last, so
 # that every value and block of the result has one. LLVM's NewGVN is not among them: it takes two counters that a loop
-# moves on in different branches for one.
+# advances in different branches for one.
 _CLEANING = (
     # Before inlining, which marks where each variable's life ends at each return of the function: numba makes several
     # variables for each access, so a long kernel would grow by many times before they are gone. What is no longer used
-    # then is not worth to be copied.
+    # then is not worth copying.
     "sroa",
     "dead_code_elimination",
     "always_inliner",
@@ -36,7 +36,7 @@ _CLEANING = (
     "sccp",
     "dead_code_elimination",
     "simplify_cfg",
-    # Again: an iterator keeps pointers to its counters in memory, and now that it is gone they are seen to be values.
+    # Again: an iterator keeps pointers to its counters in memory; now that it is gone, these are seen to be values.
     "sroa",
     "instruction_combine",
     "simplify_cfg",
@@ -44,7 +44,7 @@ _CLEANING = (
     "strip_dead_prototype",
     "instruction_namer",
 )
-# What makes functions short that are run seldom, at little cost.
+# Passes that shorten functions that are run seldom, at little cost.
 _SHORTENING = (
     "always_inliner",
     "dead_arg_elimination",
@@ -101,14 +101,14 @@ def clean(module: Module, target: Target) -> None:
 
 
 def infer_attributes(module: Module, target: Target) -> None:
-    """Have LLVM note of each function's pointers what it proves: that nothing is written through them."""
+    """Have LLVM note which of the functions' pointers nothing is written through, as far as it can prove that."""
     passes = binding.create_new_module_pass_manager()
     passes.add_post_order_function_attributes_pass()
     _run(passes, module, _builder(target, 1))
 
 
 def written_pointers(module: Module, name: str) -> list[str]:
-    """Return the names of a function's pointers that are not noted as never written through."""
+    """Return the names of a function's pointers that may be written through."""
     arguments = module.get_function(name).arguments
     return [one.name for one in arguments if str(one.type) == "ptr" and not _UNWRITTEN.intersection(one.attributes)]
 
@@ -118,14 +118,14 @@ def optimize(
 ) -> None:
     """Run LLVM's own pipeline for level (0 to 3) on module.
 
-    vectorize: whether loops become vector code, and with abreast, operations that stand side by side as well.
+    vectorize: whether loops become vector code. abreast: whether operations that stand side by side do as well.
     """
     builder = _builder(target, level, vectorize=vectorize, abreast=vectorize and abreast, unroll=unroll)
     _run(builder.getModulePassManager(), module, builder)
 
 
 def with_seldom(module: Module, seldom: Module, shared: Collection[str], target: Target) -> Module:
-    """Return an optimized module linked behind one whose functions are run seldom: code is made of these as they are.
+    """Return an optimized module linked behind one of functions that are run seldom, which are compiled as they are.
 
     shared: the functions that one of the modules has and the other calls.
     """
@@ -232,7 +232,7 @@ def _run_each(names: Sequence[str], module: Module, target: Target) -> None:
 
 
 def _run(passes: Any, module: Module, builder: Any) -> None:
-    """Run passes, which can be run only once, and free them: LLVM's own pipelines take 30 KB each."""
+    """Run passes, which can be run only once, and free them: a pipeline of LLVM's takes 30 KB."""
     try:
         passes.run(module, builder)
     finally:

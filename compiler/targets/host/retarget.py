@@ -37,7 +37,7 @@ _ARITHMETIC = re.compile(r"(= f(?:add|sub|mul)) (?=float|double|half|<)")
 _FAST_ARITHMETIC = re.compile(r"(= f(?:add|sub|mul|div|rem|neg)) (?=float|double|half|<)")
 _DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\([^\n]*$', re.MULTILINE)
 _DECLARATION = "\ndeclare "
-# Every local array starts with such a store. LLVM takes it apart item by item, which takes minutes for many items.
+# Every local array starts with such a store. LLVM splits it into items, which takes minutes for many items.
 _ZEROS = re.compile(r'^ *store (?P<type>\[.*\]) zeroinitializer, (?P=type)\* (?P<at>%"[^"]+"|%[-\w.$]+)', re.MULTILINE)
 _SET_START = "  call void @llvm.memset.p0.i64(ptr "
 _SIZE = r"ptrtoint (ptr getelementptr (\g<type>, ptr null, i64 1) to i64)"
@@ -87,11 +87,11 @@ def retarget(
 ) -> Retargeted:
     """Return one module's text for the host; raises UnsupportedError for memory spaces that the host lacks.
 
-    exactly: what is to be contracted is contracted. lines: keep places in the source. checked: say where local arrays
-    begin. spots: say where each load is from, not only those beside what threads wait with.
+    exactly: contract all that may be contracted. lines: keep places in the source. checked: tell where local arrays
+    begin. spots: tell where each load is from, not only those next to what threads wait with.
     """
     text = (_DROPPED_BUT_LINES if lines else _DROPPED).sub("", text)
-    # A search that begins at each line takes as long as a parse of the text: it is made only for what is there.
+    # A search that begins at each line takes as long as parsing the text, so it is only made for what is there.
     if "!dbg" in text or "llvm.dbg." in text:
         text = _DEBUG_DECLARE.sub("", text if lines else _DEBUG.sub("", text))
     text = text.replace(f'@"{intrinsics.THEIRS}', f'@"{intrinsics.OURS}').replace(
@@ -133,7 +133,7 @@ def _shared_array(found: re.Match[str]) -> SharedArray:
 
 
 def _redeclared(text: str) -> tuple[str, frozenset[str]]:
-    """Return text with the declarations that are the host's own, and what it declares. It is searched once."""
+    """Return text with the host's own declarations, and the names that it declares; the text is searched once."""
     first, *others = f"\n{text}".split(_DECLARATION)
     made, declared = [first], set[str]()
     for other in others:

@@ -1,6 +1,6 @@
-"""written: which arguments a kernel may write, by what LLVM proves of its code; what is not proven may be written.
+"""written: which arguments a kernel may write, by what LLVM can prove; what it cannot prove may be written.
 
-It looks at the code before any target changes it, so the answer is that of all targets.
+The code is looked at before any target changes it, so the answer holds for all targets.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _FUNCTION = re.compile(r"^define .*?^}$", re.MULTILINE | re.DOTALL)
 def maybe_written(lowered: Lowered, names: Sequence[str]) -> frozenset[str]:
     """Return those of a kernel's arguments, by their names, through which it may write memory; pair.0 is in a tuple.
 
-    A pointer that is stored, or passed to code that is not there, may be written through. Raises CompileError where
-    LLVM does not take the code.
+    A pointer that is stored, or passed to unknown code, may be written through. Raises CompileError if LLVM does not
+    accept the code.
     """
     module = llvm.link([llvm.parse(text) for text in lowered.modules])
     llvm.keep_only(module, lowered.entry, recursive(lowered.modules))
@@ -52,14 +52,14 @@ def _with_pointers(function: str) -> str:
 
 
 class _Numbers:
-    """Numbers in a function that are a pointer's, or a sum with one: of which pointers each is made."""
+    """Numbers in a function that are made of pointers' addresses, and the pointers that each is made of."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._made = [found.groups() for line in lines if (found := _MADE.match(line))]
         self._pointers: defaultdict[str, set[str]] = defaultdict(set)
         while self._follow():
             pass
-        # Pointers that another use of their numbers may lead anywhere.
+        # Pointers whose numbers have other uses, which may lead anywhere.
         self._lost = {pointer for line in lines for pointer in self._lost_in(line)}
 
     def _follow(self) -> bool:

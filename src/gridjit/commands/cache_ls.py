@@ -97,7 +97,7 @@ def _order(name: str, used: dict[str, UseTotals]) -> Callable[[ListedEntry], Any
         return used.get(item.info.key[:16], UseTotals())
 
     orders: dict[str, Callable[[ListedEntry], Any]] = {
-        "kernel": lambda item: 0,  # as they are read
+        "kernel": lambda item: 0,  # in the order in which they are read
         "target": lambda item: str(item.artifact.target) if item.artifact else "",
         "size": lambda item: -item.info.size,
         "age": lambda item: -item.info.stored,

@@ -11,10 +11,11 @@ import pytest
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host import llvm, order
+from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.linked.code import LinkedCode
 from gridjit.compiler.targets.host.loops.entry import entry_text
+from gridjit.compiler.targets.host.orders import thread_order
 from gridjit.compiler.targets.host.processor import has_feature, host_target, runs_widest_vectors_well
 from gridjit.compiler.targets.host.whole import read_whole
 from tests.known_objects import FOLDER
@@ -235,8 +236,10 @@ def sums_with_shuffles(x, out):
 
 def test_threads_that_meet_in_a_turn_do_not_wait_for_others_at_its_end(planned, monkeypatch):
     bodies = []
-    interleave = order.interleave
-    monkeypatch.setattr(order, "interleave", lambda body, *how: bodies.append(interleave(body, *how)) or bodies[-1])
+    interleave = thread_order.interleave
+    monkeypatch.setattr(
+        thread_order, "interleave", lambda body, *how: bodies.append(interleave(body, *how)) or bodies[-1]
+    )
     planned(sums_with_shuffles, 1)
     assert [body.counters for body in bodies] == [frozenset()]
 
@@ -280,8 +283,10 @@ def staged_to_ends_of_their_own(x, out):
 @pytest.mark.parametrize(("kernel", "loops"), [(staged_rows, 2), (staged_by_hand, 1), (staged_to_ends_of_their_own, 0)])
 def test_threads_of_a_block_take_turns_together_behind_a_return_and_from_any_place(planned, monkeypatch, kernel, loops):
     bodies = []
-    interleave = order.interleave
-    monkeypatch.setattr(order, "interleave", lambda body, *how: bodies.append(interleave(body, *how)) or bodies[-1])
+    interleave = thread_order.interleave
+    monkeypatch.setattr(
+        thread_order, "interleave", lambda body, *how: bodies.append(interleave(body, *how)) or bodies[-1]
+    )
     planned(kernel, 1)
     assert sum("gj.turn" in counter for counter in bodies[0].counters) == loops
 

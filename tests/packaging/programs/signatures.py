@@ -34,6 +34,11 @@ def by_several(x: Any) -> None:
     x[0] = 1
 
 
+@gridjit.jit(["void(float32[::1])", cuda.void(cuda.float64[::1]), (cuda.int64[::1],)])
+def by_several_forms(x: Any) -> None:
+    x[0] = 1
+
+
 @gridjit.jit(void(float32[::1]))
 def by_numbas_types(x: Any) -> None:
     x[0] = 1
@@ -44,6 +49,7 @@ assert_type(by_texts, gridjit.Kernel)
 assert_type(by_types, gridjit.Kernel)
 assert_type(by_tuple, gridjit.Kernel)
 assert_type(by_several, gridjit.Kernel)
+assert_type(by_several_forms, gridjit.Kernel)
 assert_type(by_numbas_types, gridjit.Kernel)
 texts: list[str] = ["void(float32[::1])"]
 assert_type(gridjit.jit(texts)(by_text.py_func), gridjit.Kernel)

@@ -1,7 +1,7 @@
 """Addresses: where in shared memory the threads of a block load and store, as far as the code tells.
 
-An address is a place that all threads share, plus multiples of values, plus bytes: a range of them where a loop counts
-over it. Indices are taken to be what they look like: not negative, and without overflow.
+An address is a place that all threads share, plus multiples of values, plus a number of bytes, or a range of numbers if
+a loop counts through it. Indices are assumed not to be negative and not to overflow.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _VALUE = rf"({NAME}|-?\d+)"
 _CAST = re.compile(rf"{NAME} = (?:[sz]ext|trunc|freeze) [a-z ]*?i\d+ {_VALUE}")
 _ADD = re.compile(rf"{NAME} = (add|sub|or disjoint) [a-z ]*?i\d+ {_VALUE}, {_VALUE}")
 _MULTIPLY = re.compile(rf"{NAME} = (mul|shl) [a-z ]*?i\d+ {_VALUE}, (-?\d+)(?:,|$)")
-# What is added to an index that may be negative; or one of two numbers.
+# What is added to an index that may be negative: one of two numbers.
 _WRAPPED = re.compile(rf"{NAME} = select i1 {NAME}, i\d+ {_VALUE}, i\d+ 0(?:,|$)")
 _EITHER = re.compile(rf"{NAME} = select i1 {NAME}, i\d+ (-?\d+), i\d+ (-?\d+)(?:,|$)")
 _ELEMENT = re.compile(
@@ -122,7 +122,7 @@ class Addresses:
         if not value.startswith("%"):
             return _Sum((), int(value), int(value))
         if value not in self.known:
-            self.known[value] = _Sum(((value, 1),))  # of what goes round a loop, only the name is known
+            self.known[value] = _Sum(((value, 1),))  # only the name is known of a value that goes round a loop
             self.known[value] = self._of_line(value, self.lines.get(value, ""))
         return self.known[value]
 
@@ -151,7 +151,7 @@ def _apart(by: _Sum) -> tuple[int, tuple[tuple[str, int], ...]]:
 
 @cache
 def _directions(stride: int, other: int, low: int, high: int) -> frozenset[int]:
-    """Return the directions in which lanes meet of which one is at its stride and the other low to high bytes away."""
+    """Return the directions in which lanes `stride` bytes apart meet, if the other is low to high bytes away."""
     pairs = ((lane, far) for lane in range(_LANES) for far in range(_LANES) if lane != far)
     return frozenset(1 if far > lane else -1 for lane, far in pairs if low <= lane * stride - far * other <= high)
 
@@ -169,7 +169,7 @@ def _counted(body: Body, lines: Mapping[str, str]) -> dict[str, tuple[int, int]]
 
 
 def _turns(branch: str, lines: Mapping[str, str]) -> int:
-    """Return how many turns a loop takes that goes on while a number that it counts down is positive; 0 if unknown."""
+    """Return how many turns a loop takes that counts a number down while it is positive; 0 if unknown."""
     asked = re.match(rf"br i1 ({NAME}),", branch)
     left = _COUNTS_DOWN.match(lines.get(asked[1], "")) if asked else None
     phi = lines.get(left[1], "") if left else ""

@@ -2,12 +2,12 @@
 
 On a GPU, lanes that took different paths continue together where the paths meet, and execute each instruction together.
 So a kernel may read from shared memory what other lanes wrote earlier, without a cuda.syncwarp(), and get the same
-result every time. The host runs threads one after the other. Such a kernel gets cuts, at which lanes wait for those
-that come.
+result every time. The host runs threads one after the other. Such a kernel gets cuts, at which lanes wait for each
+other.
 
 A cut is put where accesses of the same array may meet: at the end of each iteration of a loop with barriers, where
 diverged paths meet, and between accesses that are a known number of lanes apart. A loop without a barrier gets
-none, and a kernel without barriers only the last kind. A cut too many costs time, and one too few leaves a race.
+none, and a kernel without barriers only the last kind. An unneeded cut costs time, and a missing one leaves a race.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class _Access(NamedTuple):
     address: Address
 
 
-# What happens in a block, in its order, and before which instruction: accesses, and None for cuts.
+# The accesses of a block, in order, and None for cuts, each with the instruction that it comes before.
 _Events = list[tuple[int, _Access | None]]
-# What gives a value anew in each turn of a loop.
+# Instructions that give a new value in each turn of a loop.
 _VARYING = frozenset(("phi", "load", "call", "atomicrmw", "cmpxchg", "freeze"))
 
 
 def in_step(body: Body, offsets: Mapping[str, int]) -> Body:
-    """Return body with these cuts. offsets: where shared arrays lie."""
+    """Return body with cuts where lanes must be in step. offsets: where shared arrays lie."""
     if not any(SHARED_ARRAY in line for block in body.blocks for line in block.lines):
         return body
     spots = _Search(place(body, offsets)).spots()
@@ -110,7 +110,7 @@ class _Search:
         return [label for label in self.blocks if label not in inside]
 
     def _meetings(self, outside: Collection[str]) -> Iterator[_Spot]:
-        """Yield where ways meet that threads went apart."""
+        """Yield where the ways of threads that went apart meet."""
         meet = meetings(self.blocks)
         for label in dict.fromkeys(meet[branch] for branch in parting_branches(self.body, self.same)):
             if label is not None and label in outside:
@@ -123,7 +123,7 @@ class _Search:
             yield _Spot(end, len(self.blocks[end].lines) - 1)
 
     def _look_at(self, candidates: Iterable[_Spot], meet: Callable[[_Access, _Access], bool]) -> None:
-        """Put cuts at those of some places where what lies before may meet what comes after."""
+        """Put cuts at those of the places where accesses before may meet accesses after."""
         for spot in candidates:
             later = self._coming(spot)
             if any(one.loads != other.loads and meet(one, other) for one in self._reaching(spot) for other in later):
@@ -168,7 +168,7 @@ class _Search:
         return found
 
     def _may_meet(self, one: _Access, other: _Access) -> bool:
-        """Return whether a thread may be where another one was before a place, if it is at other behind it."""
+        """Return whether a thread's access `other`, after a place, may be where another's `one` was before it."""
         return self.addresses.may_meet(one.address, other.address)
 
     def _meet(self, one: _Access, other: _Access) -> bool:
@@ -176,9 +176,9 @@ class _Search:
         return bool(self.addresses.directions(one.address, other.address))
 
     def _out_of_step(self, one: _Access, other: _Access) -> bool:
-        """Return whether lanes that run one after the other surely get another result than if they run in step.
+        """Return whether lanes that run one after the other surely get another result than lanes that run in step.
 
-        A lane that reads before an earlier one writes reads what it would in step.
+        A lane that reads before an earlier lane writes reads what it would read in step.
         """
         if one.loads == other.loads or self.addresses.is_one_place(other.address):
             return False

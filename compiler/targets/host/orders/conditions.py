@@ -1,9 +1,9 @@
 """Conditions: a branch's condition as comparisons that all have to hold, each monotone along one axis of a block.
 
-If both values of a comparison are a multiple of the place along the axis plus something that does not depend on it, the
-comparison holds for the threads at one end of a row, unless something wraps around. So it does if one value is the same
-along the row, and the other is monotone (`int(i / 5)`). Whether something wraps around is asked at the ends of the row
-where it is used.
+If both sides of a comparison are a multiple of the place along the axis plus something that does not depend on it, the
+comparison holds for the threads at one end of a row, unless something wraps around. The same is true if one side is the
+same along the row and the other is monotone (`int(i / 5)`). Where this is used, the ends of the row are tested for
+wrapping around.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def comparisons(
 
 
 def necessary(condition: str, holds: bool, lines: Mapping[str, str], axis: Collection[str]) -> tuple[Comparison, ...]:
-    """Return comparisons all of which hold wherever condition is equal to holds; there may be more to it."""
+    """Return comparisons that all hold wherever condition is equal to holds; the condition may ask for more."""
     line = lines.get(condition, "")
     if line and (found := _NOT.match(line)):
         return necessary(found[1], not holds, lines, axis)

@@ -1,7 +1,7 @@
-"""Flat axes: those along which a kernel only asks where a thread is in the grid, not where it is in its block.
+"""flat: axes along which a kernel only asks where a thread is in the grid, not where it is in its block.
 
 Along such an axis, a row of blocks is one row of threads: thread t of block 0 of the row stands for thread t % blockDim
-of block t // blockDim. So the sum blockIdx * blockDim + threadIdx, the only thing that is asked, is what it has to be.
+of block t // blockDim. So the sum blockIdx * blockDim + threadIdx, which is all that the kernel uses, is right.
 """
 
 from __future__ import annotations

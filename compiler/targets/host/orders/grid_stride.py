@@ -3,8 +3,8 @@
 `i = cuda.grid(1)`, `while i < n:`, `i += cuda.gridsize(1)` makes a thread jump through memory. Neighbouring threads are
 at neighbouring places in each turn, so turns are run one after the other, each by all threads. That is right if a
 thread carries nothing from turn to turn but the place i, and does nothing before and after the loop. Threads are not
-ordered, and each still takes its own turns in order. While others go on, a place must not wrap around to before the end
-again. The kernel of one turn returns whether the thread took it.
+ordered, and each still takes its own turns in order. While others continue, a place must not wrap around and come
+before the end again. The kernel of one turn returns whether the thread took it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from gridjit.compiler.targets.host.regions.operations import PURE, may_wait
 
 TURN = "%gj.turn"
 _TOOK = "%gj.took"
-# Else each index would be asked whether it counts from an array's end.
+# Otherwise each index would be tested for counting from an array's end.
 _KNOWN = """%"gj.not.negative" = icmp sge i64 {place}, 0
 call void @llvm.assume(i1 %"gj.not.negative")"""
 # Of a loop's only phi: its name, its first and its next value, and the block that the next is from.
 _Step: TypeAlias = tuple[str, str, str, str]
-# What may run again in every turn, as it is the same each time.
+# What may be computed in every turn, since it is the same each time.
 _AGAIN = PURE | {"fdiv", "fneg", "fpext", "fptrunc", "bitcast", "ptrtoint", "inttoptr"}
 
 
@@ -82,7 +82,7 @@ def _ends(block: Block) -> bool:
 
 
 def _read_while(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> _Loop | None:
-    """Return a loop that is asked whether it is entered at all, and at the end of each turn."""
+    """Return a loop with a test before it is entered, and one at the end of each turn."""
     way = BRANCH.match(entry.lines[-1])
     if way is None or not _ends(blocks[way[3]]):
         return None
@@ -101,7 +101,7 @@ def _read_while(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, s
 
 
 def _read_tested(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> _Loop | None:
-    """Return a loop that is asked at the beginning of each turn."""
+    """Return a loop with a test at the beginning of each turn."""
     if (way := GOTO.match(entry.lines[-1])) is None:
         return None
     head = blocks[way[1]]

@@ -1,9 +1,9 @@
-"""Interleaving: a loop that steps by the size of a block or grid, as one whose iterations all threads run together.
+"""Interleaving: a loop that steps by the size of a block or grid becomes one whose turns all threads take together.
 
 A barrier is put at the end of each turn. The cut there makes the turn a region of its own, which all threads run side
 by side: neighbours are at neighbouring places, and what a thread carries from turn to turn - a sum - is kept in the
-slab. A barrier that the program did not ask for only adds order. It is put where every thread of a block comes by: the
-first thread starts first and so takes the most turns, and all others wait along with it.
+slab. A barrier that the program did not ask for only adds order. Every thread of a block comes to it: the first
+thread starts first and so takes the most turns, and all others wait with it.
 """
 
 from __future__ import annotations

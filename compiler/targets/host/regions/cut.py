@@ -34,7 +34,7 @@ from gridjit.compiler.targets.host.sharing import SharedBlocks, shared
 
 # Bytes of the bank where progress is noted.
 _PROGRESS = 16
-# Bytes of local arrays that may lie on a stack: that of a small thread has 32 KB.
+# Bytes of local arrays that may lie on a stack; a small thread's has 32 KB.
 _MOST_ON_STACK = 1 << 12
 
 
@@ -43,17 +43,20 @@ class Regions:
     """A kernel cut at its barriers. regions[0] starts the kernel; regions[k] goes on after barrier k.
 
     texts: one function definition per region, and behind them those that regions share. count: how many regions there
-    are. slab: bytes per thread. uniforms: the values in the bank, in the order
-    of the regions' parameters. renewed: for each region, the uniforms it may leave changed in the bank. bank: its
-    bytes. parallel: whether the threads' memory accesses may be told to LLVM as independent. settled: for each region,
-    whether all threads of a block end it at one place. first_of_grid, first_turn: the number of the first cut
-    at which the grid waits, and of the first that ends a turn of a loop that waits; the number of regions if there is
-    none. progress: where in the bank threads note that they changed something in a turn. collectives: what threads do
-    together before each region; None for the first. cells: where the slab keeps what they give and get. loose: for each
-    region, whether threads that wait for it may be in different turns of a loop. align: what local arrays in that
-    memory need. plain: for each region, the function that says whether a row of threads is plain; "" if none can.
-    ends: for each, the function that finds where the parts of a row end; "" if rows are not run in parts. late: for
-    each, the function that does what rare threads do by themselves, after their row; "" if they do it in its midst.
+    are.
+    slab: bytes per thread. align: what local arrays in that memory need.
+    bank: its bytes. uniforms: the values in it, in the order of the regions' parameters. renewed: for each region, the
+    uniforms that it may leave changed.
+    parallel: whether LLVM may take the threads' memory accesses for independent.
+    settled: for each region, whether all threads of a block end it at one place.
+    first_of_grid, first_turn: the number of the first cut at which the grid waits, and of the first that ends a turn of
+    a loop that waits; the number of regions if there is none. progress: where in the bank threads note that they
+    changed something in a turn.
+    collectives: what threads do together before each region; None for the first. cells: where the slab keeps what they
+    give and get. loose: for each region, whether threads that wait for it may be in different turns of a loop.
+    plain: for each region, the function that tells whether a row of threads is plain; "" if none can. ends: the
+    function that finds where the parts of a row end; "" if rows are not run in parts. late: the function that does what
+    rare threads do by themselves, after their row; "" if they do it in its midst.
     """
 
     texts: tuple[str, ...]
@@ -87,10 +90,9 @@ def cut(
 ) -> Regions:
     """Return body cut into regions; types are those of its values, arrays those of its local arrays.
 
-    asked: what body asks unless a row of threads is plain. crossed: what it asks of parts of rows. rare: what it asks
-    of rare threads alone.
-
-    staying: returns blocks without the ways on which threads end and their grid with them, if any are known.
+    asked: what body tests unless a row of threads is plain. crossed: what it tests for parts of rows. rare: what it
+    tests for rare threads alone. staying: returns blocks without the ways on which threads end, and their grid with
+    them, if any are known.
     """
     parts = split(body)
     many = len(parts.starts) > 1
@@ -102,7 +104,7 @@ def cut(
     crossing = sorted(set().union(*(live[start] for start in (*parts.starts[1:], *used.starts))) - given)
     again = recomputed(body, crossing, given | set(arrays))
     kept = [name for name in crossing if name not in again and name not in arrays]
-    # Threads are in different turns of loops that wait: no value is that of all.
+    # Threads are in different turns of loops that wait, so they share no value.
     stays = replace(body, blocks=_staying(staying(body.blocks), parts))
     same = uniform_values(stays) if many and parts.first_turn == len(parts.starts) else frozenset()
     lasting = lasting_values(body, same)
@@ -152,7 +154,7 @@ def _parted(crossed: Crossed | None, writer: RegionWriter, used: SharedBlocks) -
 
 
 def _rows(asked: Plain | None, writer: RegionWriter, used: SharedBlocks) -> str:
-    """Return the function that says whether a row of threads is plain; "" if none can, or code goes on elsewhere."""
+    """Return the function that tells whether a row of threads is plain; "" if none can, or another region goes on."""
     if asked is None or used.starts:
         return ""
     return row_text(asked, writer.number, writer.values(), writer.whole.every)
@@ -167,7 +169,7 @@ def _late(rare: Rarely, writer: RegionWriter, text: str, used: SharedBlocks) -> 
 def _staying(blocks: tuple[Block, ...], parts: SplitBlocks) -> tuple[Block, ...]:
     """Return blocks without the ways on which threads only end, if the others then go on together.
 
-    They do unless warps, or blocks that wait for each other, go on by themselves.
+    They do unless warps, or blocks that wait for each other, continue by themselves.
     """
     together = all(one is None or one.kind < kinds.GRID for one in parts.collectives)
     return without_leaving(blocks) if together else blocks
@@ -243,7 +245,7 @@ def _cut(
 def _known(
     body: Body, given: Collection[str], types: Mapping[str, ValueType], arrays: Mapping[str, ValueType]
 ) -> Callable[[Collection[str]], bool]:
-    """Return what tells whether regions can have all of some values: keep them, or compute them again."""
+    """Return what tells whether regions can get all of some values: kept, or computed again."""
 
     def known(names: Collection[str]) -> bool:
         rest = set(names).difference(given, types, arrays)

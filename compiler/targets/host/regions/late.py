@@ -1,4 +1,4 @@
-"""Late: what rare threads do by themselves in a region, as a function of its own, which is run after their row."""
+"""late: what rare threads do by themselves in a region, as a separate function, which is run after their row."""
 
 from __future__ import annotations
 

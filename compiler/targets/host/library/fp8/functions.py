@@ -1,6 +1,6 @@
-"""functions: the code of a function of floats of 8 bits, as numba-cuda calls it: by what its C++ name says.
+"""functions: the code of functions of 8-bit floats that numba-cuda calls, written from what their C++ names say.
 
-It takes a pointer to what it returns, or makes, and pointers to its arguments.
+A function takes a pointer to what it returns, or makes, and pointers to its arguments.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gridjit.compiler.targets.host.library.halves.code import BFLOAT, HALF, IRBu
 from gridjit.compiler.targets.host.library.halves.conversions import from_number, to_number
 from gridjit.compiler.targets.host.library.halves.names import INTEGERS, CppFunction
 
-# CUDA's numbers for two of the formats, and one of our own for the powers of two.
+# CUDA's numbers of two of the formats, and one of our own for that of powers of two.
 _E4M3, _E5M2, _E8M0 = 0, 1, 2
 _FORMATS = {"e4m3": _E4M3, "e5m2": _E5M2, "e8m0": _E8M0}
 _OWNER = re.compile(r"__nv_fp8(?:x([24]))?_(e4m3|e5m2|e8m0)")

@@ -21,7 +21,7 @@ def _result(code: IRBuilder, kind: Format, value: str) -> tuple[str, str]:
 
 
 def _sum(code: IRBuilder, x: str, y: str, z: str) -> str:
-    """Return x * y + z, to be rounded once more: exact but for its last digit, which is odd if others were lost."""
+    """Return x * y + z, to be rounded once more: exact except for its last digit, which is odd if others were lost."""
     product = code.put(f"fmul double {x}, {y}")  # exact: it has at most 22 digits
     total = code.put(f"fadd double {product}, {z}")
     back = code.put(f"fsub double {total}, {product}")

@@ -1,8 +1,8 @@
 """IRBuilder: a function's instructions as they are written, each value with a name of its own; and the two formats.
 
 All arithmetic is in double, which holds every half and bfloat16, and is rounded once. A sum, difference, product,
-quotient or square root that was rounded to double is rounded to them as the exact one would be, since double has more
-than twice their digits.
+quotient or square root that was rounded to double is then rounded to 16 bits as the exact one would be, since a double
+has more than twice as many digits.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ def narrowed(code: IRBuilder, kind: Format, value: str, mode: str = "rn") -> str
 
 
 def added(code: IRBuilder, kind: Format, pointer: str, bits: str) -> str:
-    """Add a number to one in memory at once, whatever other threads do; return what was there."""
+    """Atomically add a number to one in memory; return what was there."""
     return code.put(f"call i16 @gridjit.add.narrow(ptr {pointer}, i16 {bits}, i32 {kind.digits}, i32 {kind.bias})")
 
 
-# CUDA has one NaN for both formats. Digits that the format lacks decide, with the sign, on one more or none; a number
-# too large becomes infinity, or the largest one where that is the way of the rounding.
+# CUDA has one NaN for both formats. Digits that the format lacks decide, with the sign, whether the last one is raised.
+# A number that is too large becomes infinity, or the largest number if the rounding says so.
 NARROW = """
 define i16 @gridjit.narrow(double %x, i32 %digits, i32 %bias, i32 %mode) alwaysinline nounwind memory(none) {
   %bits = bitcast double %x to i64
@@ -186,5 +186,5 @@ define double @gridjit.widen(i16 %bits, i32 %digits, i32 %bias) alwaysinline nou
 }
 """
 
-# Of each value that definitions call: functions of LLVM's, and those above.
+# What definitions call: functions of LLVM's, and those above.
 LIBRARY = NARROW + ATOMIC

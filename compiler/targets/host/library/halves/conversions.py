@@ -37,7 +37,7 @@ def from_number(code: IRBuilder, kind: Format, letter: str, pointer: str, mode: 
 def _sticky(code: IRBuilder, value: str, *, signed: bool) -> str:
     """Return an integer that a double holds and that rounds to 16 bits as value does.
 
-    Of one with more than 53 digits, those after the 53rd become a single one if any is one: of either sign, as the
+    If it has more than 53 digits, those after the 53rd become a single 1 if any of them is 1: for either sign, as the
     bits of a negative number are those below it.
     """
     size = code.put(f"call i64 @llvm.abs.i64(i64 {value}, i1 false)") if signed else value
@@ -52,7 +52,7 @@ def _sticky(code: IRBuilder, value: str, *, signed: bool) -> str:
 def to_number(code: IRBuilder, kind: Format, letter: str, bits: str, mode: str = "rz") -> tuple[str, str]:
     """Return 16 bits as a number of a mangled type, with LLVM's type: integers end at their limits, NaN is 0.
 
-    But it is the lowest number of 64 bits with a sign, and the one with the same bits without.
+    For 64 bits, NaN is the lowest signed number, and the unsigned number with the same bits.
     """
     value = widened(code, kind, bits)
     if letter == "d":

@@ -1,4 +1,4 @@
-"""names: what a C++ function's name says about it, mangled by Itanium's rules, as in numba-cuda's bindings."""
+"""names: what a C++ function's name tells, mangled by Itanium's rules, as in numba-cuda's bindings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pairs: functions on two bfloat16s side by side: those of one, done to each, and those that make and split pairs."""
+"""pairs: functions of two bfloat16s side by side: those of one, applied to each, and what makes and splits pairs."""
 
 from __future__ import annotations
 

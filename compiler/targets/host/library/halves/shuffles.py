@@ -9,7 +9,7 @@ from gridjit.compiler.targets.host.library.halves.names import CppFunction
 from gridjit.compiler.targets.host.library.intrinsics import OURS, declaration
 
 _SHUFFLE = re.compile(r"__shfl(?:_(up|down|xor))?_sync")
-# The mode of a shuffle, and the lane at which a segment ends: only those upwards go to its first.
+# The mode of a shuffle, and the lane at which a segment ends: its first lane for upward shuffles alone.
 _MODES = {None: (0, 31), "up": (1, 0), "down": (2, 31), "xor": (3, 31)}
 _NAME = f"{OURS}shfl.sync.i32"
 _SIZES = {"__half": 16, "__nv_bfloat16": 16, "__half2": 32, "__nv_bfloat162": 32}

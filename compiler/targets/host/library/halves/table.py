@@ -75,7 +75,7 @@ def definition(symbol: str) -> str | None:
 
 
 def _defined(symbol: str, code: IRBuilder, pointers: str, attributes: str = "") -> str:
-    """Return a definition of a function of pointers; with as many as its callers give, it can be inlined at once."""
+    """Return a definition of a function of pointers; with as many as its callers give, it is inlined at once."""
     parameters, body = ", ".join(f"ptr %{letter}" for letter in pointers), "\n".join(code.lines)
     return f'define i32 @"{symbol}"({parameters}) alwaysinline {attributes}nounwind {{\n{body}\n  ret i32 0\n}}\n'
 

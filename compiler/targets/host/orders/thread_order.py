@@ -1,4 +1,4 @@
-"""order: in which order a kernel's threads are run, and its guard, which is taken out for rows in that order."""
+"""ThreadOrder: in which order a kernel's threads are run, and its guard, which is taken out for rows in that order."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def _guarded(body: Body) -> tuple[Guarded, ThreadOrder]:
 
 
 def _together(body: Body, stays: Stays = tuple) -> tuple[Guarded, ThreadOrder]:
-    """Return the body as _as_written does, but with turns of strided loops that all threads take together.
+    """Return the body as _as_written does, but with strided loops whose turns all threads take together.
 
-    stays: what leaves out of a kernel's blocks where it fails.
+    stays: returns a kernel's blocks without those where it fails.
     """
     found = interleave(body, stays)
     if not found.counters:
