@@ -40,8 +40,9 @@ from gridjit.compiler.targets.host.regions.coordinates import place
 from gridjit.compiler.targets.host.regions.cut import Regions, cut
 from gridjit.compiler.targets.host.regions.guard import Guarded
 from gridjit.compiler.targets.host.regions.heads import with_barriers_at_heads
-from gridjit.compiler.targets.host.regions.shared import SharedLayout, local_arrays, value_types
+from gridjit.compiler.targets.host.regions.shared import SharedLayout, local_arrays
 from gridjit.compiler.targets.host.regions.slots import ValueType
+from gridjit.compiler.targets.host.regions.types import value_types
 from gridjit.compiler.targets.host.rows.crossings import Crossed, crossed, is_straight
 from gridjit.compiler.targets.host.rows.divisions import has_own_divisions, with_own_divisions
 from gridjit.compiler.targets.host.rows.plain import Plain, plain
@@ -129,7 +130,9 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
     parted = rarely(asked.body, order.inner) if asked else Rarely(body=guarded.body)
     across = crossed(parted.body, order.inner) if asked else None
     divided = with_own_divisions(across.body if across else parted.body)
-    regions = _regions(divided, module, target, order.added, own, (asked, across, parted))
+    function = module.get_function(BODY)
+    types = {**value_types(waiting.body, function, target), **own} if count_barriers(divided) else {}
+    regions = _regions(divided, types, target, order.added, own, (asked, across, parted))
     regions = replace(regions, parallel=False) if options.checks else regions
     plan = replace(
         _plan(lowered, body, regions, shared, guarded, order),
@@ -193,18 +196,17 @@ def _optimum(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Mo
 
 def _regions(
     body: Body,
-    module: llvm.Module,
+    types: Mapping[str, ValueType],
     target: Target,
     added: Interleaved | None,
     own: Mapping[str, ValueType],
     asked: tuple[Plain | None, Crossed | None, Rarely],
 ) -> Regions:
-    """Return body cut into regions. own: the types of the values that checks added; empty without checks.
+    """Return body cut into regions. types: those of its values; own: of the values that checks added, if they did.
 
     asked: the body's conditions on rows, on their parts, and on rare threads.
     """
     arrays = local_arrays(body, target)
-    types = value_types(module.get_function(BODY), target) | dict(own) if count_barriers(body) else {}
     return cut(body, added.types(types) if added else types, arrays, staying if own else tuple, *asked)
 
 

@@ -25,6 +25,8 @@ _ELEMENT = re.compile(
     rf"(?:i\d+ 0, )?i\d+ {_VALUE}(?:,|$)"
 )
 _COUNTS_DOWN = re.compile(rf"{NAME} = icmp sgt i\d+ ({NAME}), 0(?:,|$)")
+_COUNTS = re.compile(rf"{NAME} = add [a-z ]*?i\d+ (?P<of>{NAME}), (?P<by>-?\d+)(?:,|$)")
+_BRANCH = re.compile(rf"br i1 ({NAME}),")
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
 _LANES = 32
 _IN_A_ROW = frozenset(("%gj.tid.x", "%gj.thread"))
@@ -170,7 +172,7 @@ def _counted(body: Body, lines: Mapping[str, str]) -> dict[str, tuple[int, int]]
 
 def _turns(branch: str, lines: Mapping[str, str]) -> int:
     """Return how many turns a loop takes that counts a number down while it is positive; 0 if unknown."""
-    asked = re.match(rf"br i1 ({NAME}),", branch)
+    asked = _BRANCH.match(branch)
     left = _COUNTS_DOWN.match(lines.get(asked[1], "")) if asked else None
     phi = lines.get(left[1], "") if left else ""
     return max(0, _start(phi, left[1], -1, lines) or 0) if left and phi else 0
@@ -182,6 +184,6 @@ def _start(phi: str, name: str, step: int, lines: Mapping[str, str]) -> int | No
         return None
     values = [value for value, _ in arms(phi)]
     numbers = [value for value in values if not value.startswith("%")]
-    counts = re.compile(rf"{NAME} = add [a-z ]*?i\d+ {re.escape(name)}, {step}(?:,|$)")
-    others = [value for value in values if value.startswith("%")]
-    return int(numbers[0]) if len(numbers) == 1 and all(counts.match(lines.get(one, "")) for one in others) else None
+    others = (_COUNTS.match(lines.get(value, "")) for value in values if value.startswith("%"))
+    counts = all(one and (one["of"], one["by"]) == (name, str(step)) for one in others)
+    return int(numbers[0]) if len(numbers) == 1 and counts else None

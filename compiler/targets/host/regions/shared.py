@@ -1,16 +1,15 @@
-"""SharedLayout: where a kernel's shared arrays lie in a block's memory. Also how large its values and arrays are."""
+"""SharedLayout: where a kernel's shared arrays lie in a block's memory. Also how large its local arrays are."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.regions.body import Body, defined
 from gridjit.compiler.targets.host.regions.slots import ValueType
+from gridjit.compiler.targets.host.regions.types import type_of
 from gridjit.compiler.targets.host.retarget import SharedArray
 
 _ALLOCA = re.compile(r" = alloca (?P<type>.+?)(?:, i\d+ (?P<count>\d+))?(?:, align (?P<align>\d+))?$")
@@ -75,32 +74,3 @@ def local_arrays(body: Body, target: Target) -> dict[str, ValueType]:
                 align = min(max(one.align, int(match["align"] or 1)), _LARGEST_ALIGNMENT)
                 found[name] = ValueType(text=match["type"], size=size, align=align)
     return found
-
-
-def value_types(function: Any, target: Target) -> dict[str, ValueType]:
-    """Return the types of the values that a function's instructions define, by name."""
-    types: dict[str, Any] = {}
-    values: dict[str, ValueType] = {}
-    for block in function.blocks:
-        for instruction in block.instructions:
-            if instruction.name:
-                text = str(instruction.type)
-                if text not in types:
-                    types[text] = _described(text, instruction.type, target)
-                values[_written(instruction.name)] = types[text]
-    return values
-
-
-def type_of(text: str, target: Target) -> ValueType:
-    """Return the size and alignment of an LLVM type given as text."""
-    module = llvm.parse(f"{llvm.header(target)}@x = external global {text}\n")
-    return _described(text, llvm.global_type(module, "x"), target)
-
-
-def _described(text: str, value_type: Any, target: Target) -> ValueType:
-    return ValueType(text=text, size=llvm.size_of(target, value_type), align=max(1, llvm.align_of(target, value_type)))
-
-
-def _written(name: str) -> str:
-    """Return a name as LLVM prints it: quoted if it is not a plain identifier."""
-    return f"%{name}" if re.fullmatch(r"[-a-zA-Z._][-a-zA-Z$._0-9]*", name) and "$" not in name else f'%"{name}"'
