@@ -81,7 +81,7 @@ def _as_listed(kind: type) -> int:
 
 def _list(values: Iterable[Any], found: list[Any], listed: _Classified) -> None:
     for value in values:
-        what = listed[type(value)]
+        what: int = listed[type(value)]
         if what == _VARIABLE:
             found.append(value)
         elif what == _INSTRUCTION:
@@ -114,7 +114,7 @@ def _visit_all(stmt: Any, names: tuple[str, ...], found: list[Any], visited: _Cl
 
 def _visit(node: Any, found: list[Any], visited: _Classified) -> bool:
     """Add the variables in a part of a statement; return whether all of it is known."""
-    what = visited[type(node)]
+    what: int = visited[type(node)]
     if what == _VARIABLE:
         found.append(node)
     elif what == _EXPRESSION:
