@@ -6,8 +6,9 @@ Registries only grow, so each look reads what is new since the last; a process w
 from __future__ import annotations
 
 import dataclasses
+import operator
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -102,8 +103,6 @@ _watched: dict[object, tuple[tuple[list[Any], str], ...]] = {}
 # Registry list -> the list, how many entries were read, the last of them, and what was found.
 _lists: dict[int, tuple[list[Any], int, object, tuple[Registration, ...]]] = {}
 _UNREAD: tuple[list[Any], int, object, tuple[Registration, ...]] = ([], -1, None, ())
-# The lists that were looked at last, the length and the end of each, and what was found in them.
-_last_look: list[tuple[object, list[tuple[int, int]], tuple[tuple[Registration, ...], ...]]] = []
 # Table -> its entries when it was read, and what was found.
 _tables: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Registration, ...]]] = {}
 
@@ -115,14 +114,35 @@ def _scans() -> Iterator[tuple[Registration, ...]]:
             yield _table_scan((module, path), table, kind)
 
 
+class _Look:
+    """What was found in lists, and how they ended then."""
+
+    def __init__(self, lists: tuple[tuple[list[Any], str], ...]) -> None:
+        self.lists = lists
+        self._entries = [entries for entries, _ in lists]
+        self._lengths = [*map(len, self._entries)]
+        self._filled = [entries for entries in self._entries if entries]
+        self._last = [*map(_end, self._filled)]
+        self.found = tuple(filter(None, (_in_list(entries, kind) for entries, kind in lists)))
+
+    def holds(self) -> bool:
+        """Return whether each list is as long as then, with the same entry at its end."""
+        # There are hundreds, so they are compared all at once.
+        return [*map(len, self._entries)] == self._lengths and all(
+            map(operator.is_, map(_end, self._filled), self._last)
+        )
+
+
+_end: Callable[[list[Any]], Any] = operator.itemgetter(-1)
+# The look before.
+_last_look: list[_Look] = []
+
+
 def _in_lists(lists: tuple[tuple[list[Any], str], ...]) -> tuple[tuple[Registration, ...], ...]:
     """Return what is in lists; a compile asks a dozen times, and hardly ever has one grown."""
-    ends = [(len(entries), id(entries[-1]) if entries else 0) for entries, _ in lists]
-    if not _last_look or _last_look[0][0] is not lists or _last_look[0][1] != ends:
-        found = tuple(filter(None, (_in_list(entries, kind) for entries, kind in lists)))
-        # The last entries are kept alive with the lists' results, so that no other entry gets the identity of one.
-        _last_look[:] = [(lists, ends, found)]
-    return _last_look[0][2]
+    if not _last_look or _last_look[0].lists is not lists or not _last_look[0].holds():
+        _last_look[:] = [_Look(lists)]
+    return _last_look[0].found
 
 
 def _in_list(entries: list[Any], kind: str) -> tuple[Registration, ...]:

@@ -7,7 +7,7 @@ same for all parts of one class.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
@@ -35,19 +35,19 @@ _PARTS = (
 def _install(replace: Replace) -> None:
     from numba.cuda.core import ir, ir_utils
 
-    listed = _classified(_as_listed)
+    listed = _Classified(_as_listed)
 
     def rec_list_vars(_: Any, value: Any) -> list[Any]:
         found: list[Any] = []
-        _list(value, found, listed)
+        _list((value,), found, listed)
         return found
 
     replace(ir.Inst, "_rec_list_vars", rec_list_vars)
-    visited, parts = _classified(_as_visited), _classified(_parts_of)
+    visited, parts = _Classified(_as_visited), _Classified(_parts_of)
 
     def compat_list_vars_stmt(stmt: Any) -> list[Any]:
         found: list[Any] = []
-        names = parts(type(stmt))
+        names = parts[type(stmt)]
         if names is None or ir_utils.visit_vars_extensions or not _visit_all(stmt, names, found, visited):
             return original(stmt)  # type: ignore[no-any-return]  # numba is untyped
         return found or stmt.list_vars()
@@ -55,16 +55,16 @@ def _install(replace: Replace) -> None:
     original = replace(ir_utils, "compat_list_vars_stmt", compat_list_vars_stmt)
 
 
-def _classified(look: Callable[[type], Any]) -> Callable[[type], Any]:
-    """Return `look`, made to look at each class once in a compile."""
-    known: dict[type, Any] = {}
+class _Classified(dict[type, Any]):
+    """What `look` says of classes; it looks at each once in a compile."""
 
-    def of(kind: type) -> Any:
-        if kind not in known:
-            known[kind] = look(kind)
-        return known[kind]
+    def __init__(self, look: Callable[[type], Any]) -> None:
+        super().__init__()
+        self._look = look
 
-    return of
+    def __missing__(self, kind: type) -> Any:
+        self[kind] = found = self._look(kind)
+        return found
 
 
 def _as_listed(kind: type) -> int:
@@ -79,15 +79,15 @@ def _as_listed(kind: type) -> int:
     return _MAPPING if issubclass(kind, dict) else _NOTHING
 
 
-def _list(value: Any, found: list[Any], listed: Callable[[type], int]) -> None:
-    what = listed(type(value))
-    if what == _VARIABLE:
-        found.append(value)
-    elif what == _INSTRUCTION:
-        found.extend(value.list_vars())
-    elif what != _NOTHING:
-        for one in value if what == _SEQUENCE else value.values():
-            _list(one, found, listed)
+def _list(values: Iterable[Any], found: list[Any], listed: _Classified) -> None:
+    for value in values:
+        what: int = listed[type(value)]
+        if what == _VARIABLE:
+            found.append(value)
+        elif what == _INSTRUCTION:
+            found.extend(value.list_vars())
+        elif what != _NOTHING:
+            _list(value if what == _SEQUENCE else value.values(), found, listed)
 
 
 def _as_visited(kind: type) -> int:
@@ -108,13 +108,13 @@ def _parts_of(kind: type) -> tuple[str, ...] | None:
     return next((names for group, names in _PARTS if issubclass(kind, getattr(ir, group))), ())
 
 
-def _visit_all(stmt: Any, names: tuple[str, ...], found: list[Any], visited: Callable[[type], int]) -> bool:
+def _visit_all(stmt: Any, names: tuple[str, ...], found: list[Any], visited: _Classified) -> bool:
     return all(_visit(getattr(stmt, name), found, visited) for name in names)
 
 
-def _visit(node: Any, found: list[Any], visited: Callable[[type], int]) -> bool:
+def _visit(node: Any, found: list[Any], visited: _Classified) -> bool:
     """Add the variables in a part of a statement; return whether all of it is known."""
-    what = visited(type(node))
+    what: int = visited[type(node)]
     if what == _VARIABLE:
         found.append(node)
     elif what == _EXPRESSION:
