@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _MAGIC = b"gridjit1"
 _TRAILER = struct.Struct("<Q8s")
 _SUFFIXES = {"host": ".o", "ptx": ".cubin"}
+# Characters of a signature that a repr shows.
+_LONGEST_SIGNATURE = 120
 # Bytes: of a launch's parameters as the struct module lays them out, and of a block's shared memory.
 _MOST_PARAMETERS = 1 << 20
 _MOST_SHARED = 2**31 - 1
@@ -59,7 +61,10 @@ class Artifact:
 
     def __repr__(self) -> str:
         size = f"{len(self.image):,} bytes"
-        return f"<artifact {self.kernel}{self.signature} for {self.target}, {size}, depends on {self.footprint}>"
+        types = (
+            self.signature if len(self.signature) <= _LONGEST_SIGNATURE else f"{self.signature[:_LONGEST_SIGNATURE]}..."
+        )
+        return f"<artifact {self.kernel}{types} for {self.target}, {size}, depends on {self.footprint}>"
 
     @property
     def launch_config_sensitive(self) -> bool:

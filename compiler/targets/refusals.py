@@ -7,14 +7,22 @@ from typing import Final
 
 _CAST: Final = re.compile(r"invalid cast opcode for cast from '(?P<given>\w+)' to '(?P<taken>\w+)'")
 _SHARED: Final = re.compile(r"uses too much shared data \((?P<used>0x[0-9a-f]+) bytes, (?P<most>0x[0-9a-f]+) max")
+_PARAMETERS: Final = re.compile(r"parameter space overflowed \((?P<used>\d+) bytes required, max (?P<most>\d+) bytes")
+# What LLVM and NVVM say of an array of more bytes than 64 bits count.
+_TOO_LARGE: Final = "expected number in address space"
 _FLOATS: Final = {"half": "float16", "float": "float32", "double": "float64"}
 
 
 def of_code(words: str) -> str | None:
-    """Return what is wrong with code that does not parse; None if the words say something else.
+    """Return what is wrong with code that LLVM or NVVM refuses; None if the words say something else.
 
-    Some of numba's functions do not look at the types of their arguments: only the parser meets the wrong ones.
+    Some of numba's functions do not look at the types of their arguments, nor at the size of an array: only the parser
+    meets the wrong ones.
     """
+    if _TOO_LARGE in words:
+        return "a shared or local array that it declares is larger than all memory there is; make its shape smaller"
+    if (found := _PARAMETERS.search(words)) is not None:
+        return of_parameters(int(found["used"]), int(found["most"]))
     if (found := _CAST.search(words)) is None:
         return None
     given, taken = (_FLOATS.get(found[name]) or re.sub(r"^i(?=\d)", "int", found[name]) for name in ("given", "taken"))
@@ -22,6 +30,11 @@ def of_code(words: str) -> str | None:
         f"a function that it calls is given a {given} where it takes an {taken}, as a mask or a lane of "
         "cuda.shfl_sync; convert it, as in int(x)"
     )
+
+
+def of_parameters(used: int, most: int) -> str:
+    """Return what is wrong with arguments of more bytes than a launch passes."""
+    return f"its arguments need {used:,} bytes, and a launch passes {most:,}; pass an array instead of a long tuple"
 
 
 def of_shared_memory(words: str) -> str | None:

@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import inspect
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -79,11 +79,20 @@ def _of_functions(name: str, decorate: Callable[[Callable[..., Any]], Made]) -> 
 
     @functools.wraps(decorate)
     def decorated(function: Callable[..., Any]) -> Made:
-        if not inspect.isfunction(function):
+        if not isinstance(function, FunctionType):
             raise ConfigError(f"{name} decorates functions made with def or lambda, not {shown(function)}")
-        return decorate(function)
+        return decorate(function if function.__name__.isidentifier() else _named(function))
 
     return decorated
+
+
+def _named(function: FunctionType) -> FunctionType:
+    """Return a lambda's function by a name: numba-cuda writes code that defines one of that name."""
+    made = FunctionType(
+        function.__code__, function.__globals__, "function", function.__defaults__, function.__closure__
+    )
+    made.__module__, made.__doc__ = function.__module__, function.__doc__
+    return made
 
 
 def _parsed(given: Any) -> Any:

@@ -5,20 +5,28 @@ The shape of a launch is checked when its LaunchConfig is made: those limits are
 
 from __future__ import annotations
 
+import struct
+
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import ClusterError, ConfigError, LimitError, LinkError, ResidencyError
+from gridjit.compiler.errors import ClusterError, CompileError, ConfigError, LimitError, LinkError, ResidencyError
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.targets.refusals import of_parameters
 from gridjit.runtime.settings import settings
 from gridjit.runtime.simulated.models import DeviceModel, model
 
 # Of those with clusters: eight anywhere, and more where a kernel asks for it, as launches here do.
 _MOST_OF_A_CLUSTER = 16
+# Bytes of a launch's arguments on every GPU that code is generated for.
+MOST_PARAMETERS = 32764
 _SWITCH = "GRIDJIT_HOST_LIMITS=0 lets the host run it anyway"
 
 
 def check_static(artifact: Artifact) -> None:
-    """Raise LinkError, as the linker does, if a kernel's static shared arrays have no room in a block."""
+    """Raise the compiler's or the linker's error if a kernel's arguments or static shared arrays have no room."""
     kind = _model()
+    passed = struct.calcsize(artifact.parameters)
+    if kind is not None and passed > MOST_PARAMETERS:
+        raise CompileError(f"{artifact.kernel}: {of_parameters(passed, MOST_PARAMETERS)}; {_SWITCH}")
     size = artifact.resources.get("shared_bytes", 0)
     if kind is not None and size > (most := _most(kind)):
         raise LinkError(

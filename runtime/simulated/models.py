@@ -58,9 +58,11 @@ class DeviceModel:
         try:
             return self.attributes[ALIASES.get(name, name)]
         except KeyError:
+            near = difflib.get_close_matches(name, (*self.attributes, *ALIASES), n=1, cutoff=0.8)
+            meant = f"did you mean {near[0]}? Else " if near else ""
             raise UnknownAttributeError(
-                f"{name} of the simulated {self.name} is not known; give it in a JSON file that GRIDJIT_HOST_DEVICE "
-                f'names: {{"like": "h100", "attributes": {{"{name}": ...}}}}'
+                f"{name} of the simulated {self.name} is not known; {meant}give it in a JSON file that "
+                f'GRIDJIT_HOST_DEVICE names: {{"like": "h100", "attributes": {{"{name}": ...}}}}'
             ) from None
 
 

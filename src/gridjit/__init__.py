@@ -191,7 +191,8 @@ if not TYPE_CHECKING:
             return importlib.import_module(_MODULES[name])
         if name not in _HOME:
             # With name and obj, Python says which name was meant.
-            raise AttributeError(f"module 'gridjit' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+            said = f"module 'gridjit' has no attribute {name!r}{_elsewhere(name)}"
+            raise AttributeError(said, name=name, obj=sys.modules[__name__])
         value = getattr(importlib.import_module(_HOME[name]), name)
         globals()[name] = value
         return value
@@ -199,3 +200,15 @@ if not TYPE_CHECKING:
 
 def __dir__() -> list[str]:
     return sorted({*(name for name in globals() if name.startswith("__")), *__all__})
+
+
+# What gridjit.launchconfig has, which is often looked for here.
+_OF_LAUNCHCONFIG = ("capture_compile_config", "current_launch_config", "ensure_current_launch_config")
+
+
+def _elsewhere(name: str) -> str:
+    """Return where a name is that another module of gridjit's has; "" for all else. It imports none: who asks may."""
+    if name in _OF_LAUNCHCONFIG:
+        return f": it is gridjit.launchconfig.{name}"
+    known = getattr(sys.modules.get("gridjit.cuda"), "__all__", ())
+    return f": it is gridjit.cuda.{name}" if name in known else ""

@@ -84,6 +84,13 @@ def test_a_word_that_is_not_one_of_those_there_are_asks_for_the_nearest(
     assert said in capsys.readouterr().err
 
 
+def test_completion_without_a_shell_asks_for_a_shell_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["completion"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith("the following arguments are required: shell\n")
+
+
 @pytest.mark.usefixtures("filled")
 def test_explain_without_a_launch_says_how_to_give_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "opstats:sized", "--signature", FLOATS, "--target", "host"]) == 1

@@ -21,6 +21,21 @@ def test_a_type_that_only_the_parser_refuses_is_told_as_users_write_it(words: st
     assert told.endswith("convert it, as in int(x)")
 
 
+@pytest.mark.parametrize(
+    "words", ["<string>:3:23: error: expected number in address space", "parse expected number in"]
+)
+def test_an_array_larger_than_memory_is_told_without_the_code(words: str) -> None:
+    told = of_code(f"{words} address space\n@x = external global [1208925819614629174706176 x float]")
+    assert told == "a shared or local array that it declares is larger than all memory there is; make its shape smaller"
+
+
+def test_too_many_arguments_are_told_in_bytes_and_without_the_names_of_the_code() -> None:
+    told = of_code(
+        "(): Error: Formal parameter space overflowed (40056 bytes required, max 32764 bytes allowed) in _ZN8"
+    )
+    assert told == "its arguments need 40,056 bytes, and a launch passes 32,764; pass an array instead of a long tuple"
+
+
 def test_too_much_shared_memory_is_told_in_bytes() -> None:
     words = "error   : Entry function '_ZN4more' uses too much shared data (0x400000 bytes, 0x38c00 max)\nERROR 9"
     told = of_shared_memory(words)

@@ -36,6 +36,11 @@ def test_a_ufunc_broadcasts_and_chooses_its_signature(add: Any) -> None:
         add(x.astype(np.int64), x.astype(np.int64))
 
 
+def test_a_lambda_becomes_a_ufunc_as_a_function_does(target: str) -> None:
+    twice = cuda.vectorize(["float32(float32)"])(lambda value: 2 * value)
+    assert twice(np.ones(3, np.float32)).tolist() == [2, 2, 2]
+
+
 def test_a_ufunc_of_arrays_on_the_device_leaves_its_result_there(add: Any) -> None:
     x = cuda.to_device(np.arange(10.0))
     for part in (x[1:2], x[9:]):  # broadcast from where the view begins

@@ -88,3 +88,15 @@ def test_an_error_can_be_caught_by_the_name_that_its_traceback_shows(error: type
     module = importlib.import_module(error.__module__)
     assert getattr(module, error.__name__) is error
     assert module is gridjit
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [("to_device", "gridjit.cuda"), ("capture_compile_config", "gridjit.launchconfig"), ("nothing", ""), ("_x", "")],
+)
+def test_a_name_that_is_asked_of_the_wrong_module_is_told_where_it_is(name: str, where: str) -> None:
+    with pytest.raises(AttributeError) as told:
+        getattr(gridjit, name)
+    assert str(told.value) == f"module 'gridjit' has no attribute '{name}'" + (
+        f": it is {where}.{name}" if where else ""
+    )

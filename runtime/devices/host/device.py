@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 _BLOCK = 256
 # Shared memory that a block may have on any device, so that limits need not be looked up.
 _PLAIN_SHARED_BYTES = 48 << 10
+# Values that a launch may pass on any device.
+_PLAIN_PARAMETERS = 1000
 # What an artifact's resources call its needs of this process: the names of compiler/targets/host/symbols, which most
 # launches do without.
 NEEDS = frozenset(("prints", "allocates"))
@@ -359,10 +361,11 @@ class HostDevice:
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> HostKernel:
         """Return artifact's code, executable; nothing is linked with it that could have callbacks.
 
-        Raises LinkError if a block of the simulated device has no room for its shared arrays.
+        Raises LinkError if a block of the simulated device has no room for its shared arrays, and CompileError if its
+        arguments are too many for a launch.
         """
         shared = artifact.resources.get("shared_bytes", 0)
-        if shared > _PLAIN_SHARED_BYTES:
+        if shared > _PLAIN_SHARED_BYTES or len(artifact.parameters) > _PLAIN_PARAMETERS:
             from gridjit.runtime.simulated.limits import check_static
 
             check_static(artifact)

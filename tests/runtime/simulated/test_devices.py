@@ -11,7 +11,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import DeviceError, LimitError, LinkError
+from gridjit.compiler.errors import CompileError, DeviceError, LimitError, LinkError
 from tests.programs import run_new_python
 from tests.runtime.simulated.conftest import Choose
 
@@ -172,6 +172,22 @@ def dynamic(x):
 def test_a_static_array_that_no_block_has_room_for_is_the_linkers_error(choose: Choose, large: Any) -> None:
     with pytest.raises(LinkError, match=r"uses too much shared data \(0x400000 bytes, 0x38c00 max"):
         large[1, 1](np.zeros(1, np.float32))
+
+
+@gridjit.jit
+def last(x, values):
+    x[0] = values[4999]
+
+
+def test_more_arguments_than_a_launch_passes_are_refused_as_the_gpus_compiler_does(choose: Choose) -> None:
+    x = np.zeros(1)
+    with pytest.raises(
+        CompileError, match=r"its arguments need 40,056 bytes, and a launch passes 32,764; pass an array"
+    ):
+        last[1, 1](x, tuple(range(5000)))
+    choose(LIMITS="0")
+    last[1, 1](x, tuple(range(5000)))
+    assert x[0] == 4999
 
 
 @pytest.mark.parametrize(("device", "most"), [("h100", 227 << 10), ("t4", 64 << 10)])

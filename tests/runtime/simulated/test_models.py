@@ -162,3 +162,10 @@ def test_a_file_with_a_wrong_value_is_refused_by_the_value_s_name(tmp_path: Path
     path.write_text(text)
     with pytest.raises(ConfigError, match=re.escape(named)):
         model(str(path))
+
+
+def test_an_attribute_that_is_misspelt_is_asked_after() -> None:
+    with pytest.raises(
+        AttributeError, match=r"WARP_SIZ of the simulated .* not known; did you mean WARP_SIZE\? Else give"
+    ):
+        model("h100").attribute("WARP_SIZ")

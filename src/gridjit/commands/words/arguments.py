@@ -211,7 +211,8 @@ def _completion(commands: Any) -> None:
         "In fish: gridjit completion fish > ~/.config/fish/completions/gridjit.fish",
     )
     completion.add_argument("shell", choices=values.SHELLS)
-    completion.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    rest = completion.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    rest.required = False  # it may be empty, and a message would name it
     completion.set_defaults(run="words.completion:run")
 
 
