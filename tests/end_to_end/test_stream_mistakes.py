@@ -28,9 +28,9 @@ def add(values: Any, amount: int) -> None:
 @pytest.mark.parametrize(
     "use",
     [
-        lambda values: add[1, 4, 1024](values, 1),  # the bytes of shared memory, where the stream is expected
-        lambda values: add[1, 4, gridjit.external_stream(99)](values, 1),
-        lambda values: cuda.to_device(values, stream=12345),
+        lambda values: add[1, 4, 1 << 30](values, 1),  # the bytes of shared memory, where the stream is expected
+        lambda values: add[1, 4, gridjit.external_stream(99 << 30)](values, 1),
+        lambda values: cuda.to_device(values, stream=12345 << 30),
     ],
 )
 def test_a_stream_that_was_never_made_is_refused_on_the_host(use: Any, target: str) -> None:

@@ -186,8 +186,7 @@ def test_what_a_candidate_refused_is_told_and_the_candidates_are_not() -> None:
         tile = cuda.local.array(10, dtype="int33")
         x[0] = tile[0]
 
-    words = r"cuda\.local\.array\(10, .*: invalid NumPy dtype specified: 'int33'"
-    with pytest.raises(CompileError, match=words) as caught:
+    with pytest.raises(CompileError, match=r"cuda\.local\.array is given 'int33', which is not a dtype") as caught:
         lowered(odd, FLOATS)
     assert "candidate implementation" not in str(caught.value)
 
