@@ -25,7 +25,7 @@ from gridjit.runtime.native.grids.workers_ir import WORKERS
 from gridjit.runtime.native.launch_ir import ATTRIBUTES, filled
 
 # What is left must take so long, in picoseconds, to be shared: where a worker is awake, and where one has to be woken.
-WORTH_PS, WORTH_WAKING_PS = 5_000_000, 25_000_000
+WORTH_PS, WORTH_WAKING_PS = 3_000_000, 25_000_000
 # So many launches that were worth sharing but not waking anybody, each so few nanoseconds after the one before, do wake
 # workers: these stay awake for the next ones.
 MANY_BRIEF, SOON_NS = 16, 20_000

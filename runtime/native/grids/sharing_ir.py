@@ -8,6 +8,8 @@ from gridjit.runtime.native.grids.workers_ir import SPIN_NS
 
 # A chunk of a shared grid takes so long, in picoseconds, at least and at most.
 LEAST_PS, MOST_PS = 3_000_000, 5_000_000_000
+# For a launch that takes longer, in picoseconds, it is always asked whether the engine's signal is still free.
+SETTLE_PS = 100_000_000
 
 SHARING = f"""
 ; Run the blocks from first on, together with workers; return the first code that is not 0, or NO_SLOT: it cannot be.
@@ -16,7 +18,7 @@ define internal i32 @share(ptr %engine, ptr %caller, ptr %kernel, ptr %launch, p
 entry:
 {load("engine", "Engine", "pool:ptr")}
   %pool = getelementptr i8, ptr %engine.pool, i64 0
-{place("pool", "Pool", "slot", "sequence", "sleeping")}
+{place("pool", "Pool", "slot", "sequence", "sleeping", "settled")}
 {load("caller", "Caller", "runner:ptr")}
   br label %seek
 seek:
@@ -34,17 +36,24 @@ none:
   ret i32 {{NO_SLOT}}
 
 fill:
+{load("kernel", "Kernel", "threads:i32", "cost", "piece", "chunks")}
+  %left = sub i64 %blocks, %first
   %unwatched = icmp eq ptr %caller.runner, null
-  br i1 %unwatched, label %recruit, label %settle
+  ; It takes two system calls: for a launch that takes a moment, with each tick.
+  %settled = load atomic i32, ptr %pool.settled.at monotonic, align 4
+  %known.well = icmp ne i32 %settled, 0
+  %moment = udiv i64 {SETTLE_PS}, %kernel.cost
+  %brief = icmp ult i64 %left, %moment
+  %settled.well = and i1 %known.well, %brief
+  %as.it.is = or i1 %unwatched, %settled.well
+  br i1 %as.it.is, label %recruit, label %settle
 settle:
   ; Workers go by the signal that they find when they come.
   %signal = call i32 @settle_here(ptr %engine)
   br label %recruit
 recruit:
-{load("kernel", "Kernel", "threads:i32", "cost", "piece", "chunks")}
   %helpers = sub i32 %kernel.threads, 1
   call void @start(ptr %engine, ptr %pool, i32 %helpers)
-  %left = sub i64 %blocks, %first
   %threads = zext i32 %kernel.threads to i64
   %threads.few = icmp slt i64 %threads, {{PARTS}}
   %parts.most = select i1 %threads.few, i64 %threads, i64 {{PARTS}}
