@@ -7,15 +7,14 @@ python scripts/plot-launch-cost.py --check   # status 1 if that picture does not
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
-from pathlib import Path
 from typing import NamedTuple
+
+from committed_picture import DOCS, write_or_check
 
 from gridjit.commands.pictures.bars import Bar, bars
 
-DOCS = Path(__file__).parents[1] / "docs"
 PICTURE = DOCS / "launch-cost.svg"
 # Of the rows of the tables: what each library launches fastest of its own arrays, or of those it is used with.
 ROWS = {
@@ -79,21 +78,5 @@ def _named(shown: str, figure: Figure) -> Bar:
     )
 
 
-def main() -> int:
-    """Write the picture, or check it; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; status 1 if the picture is another")
-    given = parser.parse_args()
-    drawn = picture((DOCS / "benchmarks.md").read_text())
-    if not given.check:
-        PICTURE.write_text(drawn)
-        print(f"wrote {PICTURE}")
-        return 0
-    if not PICTURE.exists() or PICTURE.read_text() != drawn:
-        print(f"{PICTURE} does not show the figures in docs/benchmarks.md: run this without --check", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(__doc__ or "", DOCS / "benchmarks.md", PICTURE, picture))

@@ -75,3 +75,29 @@ def test_a_run_of_the_suite_is_drawn_by_its_groups() -> None:
     assert texts(root)[2::2] == ["1 <arrays>, lazy", "1 <arrays>, eager", "26 scalars, lazy"]
     widths = [float(node.attrib["width"]) for node in root.iter(f"{SVG}rect") if node.attrib["class"] != "f-card"]
     assert widths == pytest.approx([widths[2] / 2, widths[2] * 3 / 7, widths[2]], abs=0.02)
+
+
+@pytest.fixture(scope="module")
+def host() -> dict[str, Any]:
+    """What scripts/plot-host-times.py defines."""
+    return runpy.run_path(str(ROOT / "scripts" / "plot-host-times.py"))
+
+
+def test_the_host_targets_picture_shows_the_figures_of_its_page(host: dict[str, Any]) -> None:
+    page = (ROOT / "docs" / "host-target.md").read_text()
+    assert (ROOT / "docs" / "host-times.svg").read_text() == host["picture"](page)
+    ratios = [one.ratio for one in host["figures"](page)]
+    assert f"{min(ratios):.2f} for a tiled matrix product to {max(ratios):.2f} for" in page
+    assert "](host-times.svg)" in page
+
+
+def test_each_ratio_on_the_page_is_that_of_its_times(host: dict[str, Any]) -> None:
+    units = {"us": 1.0, "ms": 1000.0}
+    for one in host["figures"]((ROOT / "docs" / "host-target.md").read_text()):
+        ours, other = (float(time.split()[0]) * units[time.split()[1]] for time in (one.ours, one.other))
+        assert one.ratio == pytest.approx(ours / other, rel=0.06, abs=0.06), one.kernel
+
+
+def test_a_page_without_the_table_is_named(host: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"docs/host-target\.md has no table"):
+        host["figures"]("# Nothing")
