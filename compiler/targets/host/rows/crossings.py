@@ -26,6 +26,8 @@ _RARE = "gj.met."
 _EFFECTS = frozenset(("store", "call", "atomicrmw", "cmpxchg"))
 # More conditions make more code than they save, and so does a region of more lines.
 _MOST, _LONG = 4, 150
+# So does a longer region whose rows are run part by part: LLVM copies the loops over all rows for each condition.
+_LONG_STRAIGHT = 120
 # No product of this and a place along a row, added to a value that is not far, wraps around.
 _WIDEST = 1 << 16
 
@@ -206,10 +208,12 @@ def crossing_name(number: int) -> str:
 
 
 def is_straight(region: str, ends: str, axis: str) -> bool:
-    """Return whether the ends of parts are the same in all rows of a region that tells its rows apart.
+    """Return whether the ends of parts are the same in all rows of a region that tells its rows apart, and is not long.
 
     Threads that do not ask for their row mostly have only one. axis: that of a row.
     """
+    if region.count("\n") > _LONG_STRAIGHT:
+        return False
     across = {f"%gj.tid.{other}" for other in "xyz" if other != axis}
     asks, finds = (used(text.partition("{\n")[2]) for text in (region, ends))
     return not asks.isdisjoint(across) and finds.isdisjoint({*across, "%gj.thread"})
