@@ -97,12 +97,21 @@ def pause(*args, **kwargs):
             pass
     return original(*args, **kwargs)
 
+def pause_inside(frame, event, _):
+    if event == "call" and frame.f_code is original.__code__ and not inside.is_set():
+        inside.set()
+        begun.wait(SOON_S)
+
 def work():
+    if is_numbas:
+        sys.setprofile(pause_inside)
     launches(threads, np.float32)
     launches(threads, np.float64)  # one more than it keeps, which is warned of
     placement.launch_address(gridjit.runtime.session.session().store())
 
-setattr(owner, name, pause)
+is_numbas = module.startswith("numba.")  # whose names count in keys
+if not is_numbas:
+    setattr(owner, name, pause)
 thread = threading.Thread(target=work, daemon=True)
 thread.start()
 while not inside.wait(0.05):
