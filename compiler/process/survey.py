@@ -210,10 +210,10 @@ class Survey:
 
 def is_unchanged(function: FunctionType, then: tuple[object, ...]) -> bool:
     """Return whether a function has the very code and defaults that it had."""
-    return all(map(operator.is_, changeable(function), then))
+    return _same_parts(changeable(function), then)
 
 
-def _same_parts(first: Parts, then: Parts) -> bool:
+def _same_parts(first: tuple[object, ...], then: tuple[object, ...]) -> bool:
     return all(map(operator.is_, first, then))
 
 

@@ -103,8 +103,9 @@ class Carrier:
     def _found(self, size: int) -> MachineCarrier | None:
         if size < _LARGE_BYTES:
             return None
-        self._count += 1
-        if self._count == _OFTEN and self._store is not None:
+        # No number is passed over, however many threads count at once.
+        count = self._count = self._count + 1
+        if count == _OFTEN and self._store is not None:
             from gridjit.runtime.native.grids.engine import engine  # few processes copy so much
 
             store = self._store
