@@ -70,6 +70,7 @@ def prepare() -> None:
     numba_cuda()
     for name in PREPARED:
         importlib.import_module(name)
+    from gridjit.compiler.frontend.isolated.isolation import import_all
     from gridjit.compiler.frontend.kept.patches import numbas_own_text
     from gridjit.compiler.frontend.lower import lower
     from gridjit.compiler.frontend.types import parse_signature
@@ -81,7 +82,7 @@ def prepare() -> None:
     from gridjit.compiler.view.config import ConfigView
     from gridjit.runtime.session import end_session
 
-    contexts.make_contexts()
+    import_all()
     registrations.registrations()
     # What a process learns in its first compile of numba and LLVM, and finds as it was in each that follows. Only the
     # second one looks at what surrounds them: a first one has nothing that was kept.

@@ -20,10 +20,12 @@ from gridjit.compiler.frontend.isolated.recursion import link_what_was_waited_fo
 from gridjit.compiler.frontend.isolated.replacing import replace
 from gridjit.compiler.frontend.kept.library import is_printed
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
+from gridjit.compiler.frontend.narrow.leaving_out import are_left_out
+from gridjit.compiler.frontend.narrow.modules import takes_narrow_floats
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.frontend.types import numba_arguments
-from gridjit.compiler.frontend.vocabulary import instructions, truth_of_halves
+from gridjit.compiler.frontend.vocabulary import instructions, values_of_halves
 from gridjit.compiler.key.source.libraries import is_numbas
 from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.options import Options
@@ -66,11 +68,12 @@ def lower(
     """
     taking = reads or Reads(function)
     load_installed_extensions()
-    import_all()
+    import_all(narrow_floats=takes_narrow_floats(signature))
     with section():
         install_static()
         instructions()
-        truth_of_halves()
+        if not are_left_out():
+            values_of_halves()
 
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
         def run(record: Isolation) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:

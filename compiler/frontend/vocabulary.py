@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.signatures.text import parsed
 from gridjit.compiler.options import Options
@@ -52,10 +54,11 @@ def _instruction(name: str, ptx: str) -> Any:
 
 
 @functools.cache
-def truth_of_halves() -> None:
-    """Have a float16 be true unless it is a zero; once per process.
+def values_of_halves() -> None:
+    """Have a float16 be true unless it is a zero, and be a constant if it is a program's; once per process.
 
-    numba-cuda, which holds its bits in an integer, compares that with 0.0, and no compiler takes such code.
+    numba-cuda, which holds its bits in an integer, compares that with 0.0 and writes 0.1 for its bits: no compiler
+    takes such code.
     """
     numba_cuda()
     from llvmlite import ir
@@ -67,7 +70,11 @@ def truth_of_halves() -> None:
         without_sign = builder.and_(arguments[0], ir.Constant(kind, 0x7FFF))
         return builder.icmp_unsigned("!=", without_sign, ir.Constant(kind, 0))
 
+    def constant(_: Any, __: Any, ___: Any, value: Any) -> Any:
+        return ir.Constant(ir.IntType(16), int(np.float16(value).view(np.uint16)))
+
     target_registry.lower(bool, types.float16)(is_true)
+    target_registry.lower_constant(types.float16)(constant)
 
 
 def parsing(declare: Callable[..., Any]) -> Callable[..., Any]:

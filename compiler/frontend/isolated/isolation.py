@@ -35,7 +35,7 @@ from gridjit.compiler.frontend.isolated.names import make_names_readable
 from gridjit.compiler.frontend.isolated.passes import time_passes
 from gridjit.compiler.frontend.isolated.record import Isolation as Isolation
 from gridjit.compiler.frontend.isolated.recursion import allow_recursion
-from gridjit.compiler.frontend.isolated.replacing import changes_now, originals, replace, undo_to
+from gridjit.compiler.frontend.isolated.replacing import changes_now, originals, put, replace, undo_to
 from gridjit.compiler.frontend.isolated.tables import (
     empty,
     empty_device_functions,
@@ -53,6 +53,16 @@ from gridjit.compiler.frontend.kept.noticing import note_what_spoils, reuse_inte
 from gridjit.compiler.frontend.kept.patches import note_first_modules
 from gridjit.compiler.frontend.kept.surroundings import Surroundings, allow_keeping, surroundings
 from gridjit.compiler.frontend.locks import compiler_locks, compiling_locks, give_back, taken
+from gridjit.compiler.frontend.narrow.leaving_out import (
+    are_left_out,
+    complete_contexts,
+    go_on_without,
+    leave_out,
+    may_matter,
+    note_left_out,
+)
+from gridjit.compiler.frontend.narrow.meeting import stop_at_narrow_floats
+from gridjit.compiler.frontend.narrow.modules import are_imported, import_modules
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.phases import phase
 from gridjit.compiler.process.collecting import making_what_stays
@@ -60,7 +70,7 @@ from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.view.config import ConfigView
 from gridjit.compiler.view.recording import recording_of
 from gridjit.forking import forked_alone, held, in_child, section
-from gridjit.interrupts import leave_managers, surely, uninterrupted
+from gridjit.interrupts import leave_managers, let_through, surely, uninterrupted
 
 Result = TypeVar("Result")
 
@@ -85,28 +95,69 @@ def isolated(
     """
     import_all()
     core, cuda = compiler_locks()
-    # Taken in C, where taking a lock and noting it are one step; numba's own wrappers take them in Python.
-    with core, cuda, section():
-        return _restoring(lambda: _isolated(Isolation(view=view), compute_capability, boundscheck, reads, work, keep))
+
+    def compile_it() -> Result:
+        # Taken in C, where taking a lock and noting it are one step; numba's own wrappers take them in Python.
+        with core, cuda, section():
+            record = Isolation(view=view)
+            return _restoring(lambda: _isolated(record, compute_capability, boundscheck, reads, work, keep))
+
+    return _with_all_it_needs(compile_it)
 
 
-def import_all() -> None:
-    """Have numba-cuda import what its first compile would: nothing mends a module that was imported halfway."""
+def import_all(*, narrow_floats: bool = False) -> None:
+    """Have numba-cuda import what its first compile would: nothing mends a module that was imported halfway.
+
+    narrow_floats: those of 16 and 8 bits, too, which are left out otherwise until a compile has to do with them.
+    """
     numba_cuda()
-    if not contexts_were_read() and not held(compiler_locks()[0]) and not held(section()):
-        with phase("import"):
-            uninterrupted(lambda: making_what_stays(_make_contexts))
+    if held(compiler_locks()[0]) or held(section()):
+        return
+    if not contexts_were_read():
+        _import(_make_contexts)
+    if are_left_out() if narrow_floats else may_matter():
+        _import(complete_contexts)
+
+
+def _import(work: Callable[[], None]) -> None:
+    """Do work with numba-cuda's contexts that imports, while no compile is under way in this thread."""
+
+    def do_it() -> None:
+        core, cuda = compiler_locks()
+        with core, cuda, section():
+            start = changes_now()
+            try:
+                make_faster(replace)
+                work()
+            finally:
+                undo_to(start)
+
+    with phase("import"):
+        uninterrupted(lambda: making_what_stays(do_it))
 
 
 def _make_contexts() -> None:
-    core, cuda = compiler_locks()
-    with core, cuda, section():
-        start = changes_now()
-        try:
-            make_faster(replace)
-            make_contexts()
-        finally:
-            undo_to(start)
+    leave_out(replace)
+    make_contexts()
+    note_left_out()
+
+
+def _with_all_it_needs(compile_it: Callable[[], Result]) -> Result:
+    """Return compile_it(), begun again with the floats of 16 and 8 bits if it ended for want of them.
+
+    That shows in many ways, such as a name that is not there, so it is tried after every error.
+    """
+    if not are_left_out() or held(compiler_locks()[0]):
+        return compile_it()
+    try:
+        result = compile_it()
+    except Exception as error:
+        let_through(error)
+    else:
+        if not are_imported():
+            return result
+    import_all(narrow_floats=True)
+    return compile_it()
 
 
 def _isolated(
@@ -128,7 +179,7 @@ def _isolated(
     start, failures = changes_now(), Failures(record.drafts)
     try:
         if not outermost:
-            set_contexts_aside()
+            _set_contexts_aside()
         allow_depth()
         allow_recursion(record.waiting, record.keeping)
         suspend_others(record.drafts)
@@ -151,6 +202,9 @@ def _isolated(
         _listen(record)
         record_reads(NotedReads(reads, record.drafts))
         time_passes()
+        if are_left_out():
+            go_on_without(put)
+            stop_at_narrow_floats(replace)
         hide_from_backend()
         result = work(record)
         if record.keeping is not None:
@@ -165,6 +219,15 @@ def _isolated(
     if outermost:
         contexts_are_whole()
     return result
+
+
+def _set_contexts_aside() -> None:
+    """Begin a compile inside another one, which may be without the floats of 16 and 8 bits, and remains so."""
+    if without := are_left_out():
+        uninterrupted(import_modules)  # which makes functions known to the contexts, for good
+    set_contexts_aside()
+    if without:
+        complete_contexts()
 
 
 def _is_outermost() -> bool:

@@ -14,6 +14,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any, TypeAlias
 
 from gridjit.compiler.frontend.kept.within import Within
+from gridjit.compiler.frontend.narrow.modules import WITH_NARROW_FLOATS
 from gridjit.compiler.key.source.objects import MISSING
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.process.collecting import making_what_stays
@@ -162,11 +163,12 @@ def patches(originals: Originals) -> int:
 def note_first_modules() -> bool:
     """Note which of numba's modules are there, unless a compile began before; return whether none did.
 
-    Modules that are imported later are kept apart from them.
+    Modules that are imported later are kept apart from them, and those that only some processes import at all.
     """
     if _first_modules:
         return False
-    _first_modules.update(name for name in [*sys.modules] if name.startswith(FRONT_END))
+    names = (name for name in [*sys.modules] if name.startswith(FRONT_END))
+    _first_modules.update(name for name in names if not name.startswith(WITH_NARROW_FLOATS))
     return True
 
 

@@ -1,0 +1,214 @@
+"""leaving_out: numba-cuda's contexts, made without the floats of 16 and 8 bits, and completed with them later.
+
+The modules of these floats are most of what numba-cuda's first compile imports: 28,000 generated lines, which make
+1,200 classes. Few kernels use them. To the others they make no difference, except that the operators of bfloat16 accept
+all numbers, before numba-cuda's usual ones do; stand-ins do that here. So it is in the versions of numba-cuda that are
+named here, where a test compares what both kinds of contexts find for each pair of types.
+
+Contexts that are completed are those that numba-cuda makes: implementations are tried in the same order.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import operator
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import FunctionType, ModuleType, SimpleNamespace
+from typing import Any
+
+from gridjit.compiler.frontend.faster import refreshing
+from gridjit.compiler.frontend.faster.piece import Replace
+from gridjit.compiler.frontend.faster.written_for import are_known
+from gridjit.compiler.frontend.narrow.modules import NAMES, are_imported, import_modules
+from gridjit.compiler.frontend.vocabulary import values_of_halves
+from gridjit.compiler.key.extensions import all_registrations
+from gridjit.compiler.key.toolchain import version_of
+
+_VERSIONS = frozenset({"0.30.4"})
+_LOAD = "load_additional_registries"
+_WRITTEN_FOR = {
+    place: records for place, records in refreshing.PIECE.written_for.items() if place.endswith(f".{_LOAD}")
+}
+
+
+class _LeftOut:
+    """A typing context that was made without them.
+
+    then: what its globals stood for when the modules' turn had come. stand_ins: templates that it has in their place.
+    """
+
+    def __init__(self, typing: Any, then: Mapping[Any, Any], stand_ins: frozenset[Any]) -> None:
+        self.typing, self.then, self.stand_ins = typing, then, stand_ins
+        self.was_completed = False
+
+    def is_current(self) -> bool:
+        """Return whether this is still the process's; tests have others made."""
+        from numba.cuda.descriptor import cuda_target
+
+        return self.typing is cuda_target._typingctx
+
+
+# For each operator that bfloat16 has, the class in numba.cuda.typing.builtins whose cases are accepted for it.
+_OPERATORS = {
+    "BinOp": ("add", "sub", "mul", "iadd", "isub", "imul", "itruediv"),
+    "BinOpTrueDiv": ("truediv",),
+    "UnaryPositive": ("pos",),
+    "UnaryNegate": ("neg",),
+    "UnorderedCmpOp": ("eq", "ne"),
+    "OrderedCmpOp": ("gt", "lt", "ge", "le"),
+}
+# That of the process, if it was made so.
+_left_out: list[_LeftOut] = []
+
+
+def leave_out(replace: Replace) -> None:
+    """Have contexts that are made next leave the modules out, unless that might make a difference."""
+    if are_imported() or version_of("numba-cuda") not in _VERSIONS or not are_known(_WRITTEN_FOR):
+        return
+    if all_registrations():  # an extension's come after them
+        return
+    load_typing, load_target = map(_importing_none, _kinds_of_contexts())
+
+    def load(context: Any) -> None:
+        load_typing(context)
+        if not _left_out or _left_out[0].typing is not context:  # contexts load again while they load
+            then, stand_ins = dict(context._globals), _stand_ins()
+            context.install_registry(stand_ins)
+            templates = (template for _, type_ in stand_ins.globals for template in type_.templates)
+            _left_out[:] = [_LeftOut(context, then, frozenset(templates))]
+
+    for kind, loading in zip(_kinds_of_contexts(), (load, load_target), strict=True):
+        replace(kind, _LOAD, loading)
+
+
+def note_left_out() -> None:
+    """Have contexts that were made without the modules completed before numba-cuda itself compiles with them.
+
+    It has contexts load their registries again and again.
+    """
+    if are_left_out():
+        for context in _contexts():
+            setattr(context, _LOAD, functools.partial(_complete_and_load, context))
+
+
+def go_on_without(put: Replace) -> None:
+    """Have contexts that are without the modules remain so in a compile of ours, unless it completes them."""
+    if are_left_out():
+        for context in _contexts():
+            put(context, _LOAD, functools.partial(_importing_none(type(context)), context))
+
+
+def are_left_out() -> bool:
+    """Return whether the process's contexts were made without the modules, and have not been completed."""
+    if not _left_out or not _left_out[0].is_current():
+        return False
+    # A compile inside another one completes copies, which are gone when it ends.
+    return not _left_out[0].was_completed or not _are_installed(import_modules())
+
+
+def may_matter() -> bool:
+    """Return whether contexts without the modules may differ by now from complete ones, for any kernel."""
+    return are_left_out() and (are_imported() or bool(all_registrations()))
+
+
+def complete_contexts() -> None:
+    """Import the modules, and have the process's contexts read their registries as if they had from the start."""
+    modules = import_modules()
+    typing, target = _contexts()
+    for context in (typing, target):
+        vars(context).pop(_LOAD, None)
+    for module in modules:
+        typing.install_registry(module.typing_registry)
+        target.install_registry(module.target_registry)
+    for left_out in _left_out:
+        _put_in_order(left_out, modules)
+        left_out.was_completed = True
+    values_of_halves()
+
+
+def _complete_and_load(context: Any) -> None:
+    complete_contexts()
+    type(context).load_additional_registries(context)
+
+
+def _contexts() -> tuple[Any, Any]:
+    """Return the process's contexts, for types and for implementations."""
+    from numba.cuda.descriptor import cuda_target
+
+    return cuda_target.typing_context, cuda_target.target_context
+
+
+def _kinds_of_contexts() -> tuple[type, type]:
+    from numba.cuda.target import CUDATargetContext, CUDATypingContext
+
+    return CUDATypingContext, CUDATargetContext
+
+
+def _are_installed(modules: Iterable[ModuleType]) -> bool:
+    typing, target = (context._registries for context in _contexts())
+    return all(module.typing_registry in typing and module.target_registry in target for module in modules)
+
+
+def _put_in_order(left_out: _LeftOut, modules: Iterable[ModuleType]) -> None:
+    """Have the modules' implementations tried where numba-cuda does, not after those that were there before them."""
+    found = left_out.typing._globals
+    theirs: dict[Any, list[Any]] = {}
+    for module in modules:
+        for value, type_ in module.typing_registry.globals:
+            theirs.setdefault(id(value), []).extend(type_.templates)
+    for key, type_ in list(found.items()):
+        added = theirs.get(id(_value_of(key)))
+        if added is None or len(added) == len(type_.templates):
+            continue
+        others = [one for one in type_.templates if one not in added and one not in left_out.stand_ins]
+        before = len(left_out.then[key].templates) if key in left_out.then else 0
+        # A key is there but once: a dictionary of numba's that refuses to be given it again.
+        dict.__setitem__(found, key, type(type_)((*others[:before], *added, *others[before:])))
+
+
+def _value_of(key: Any) -> Any:
+    """Return the global that a key of numba's is for: the value itself, or a weak reference to it."""
+    return key() if isinstance(key, weakref.ref) else key
+
+
+def _stand_ins() -> Any:
+    """Return a registry of what bfloat16's operators accept besides."""
+    from numba.cuda.typing import builtins as numbas
+    from numba.cuda.typing.templates import Registry
+
+    registry = Registry()
+    for template, names in _OPERATORS.items():
+        for name in names:
+            registry.register_global(getattr(operator, name))(getattr(numbas, template))
+    return registry
+
+
+def _importing_none(kind: type) -> Callable[[Any], None]:
+    """Return a context's method that loads registries, for which `from . import fp16` finds some with no entries."""
+    load = vars(kind)[_LOAD]
+    own = {**vars(builtins), "__import__": _import_others}
+    return FunctionType(load.__code__, {**load.__globals__, "__builtins__": own}, load.__name__)
+
+
+def _import_others(
+    name: str,
+    globals: Mapping[str, object] | None = None,  # as Python calls it
+    locals: Mapping[str, object] | None = None,
+    fromlist: Sequence[str] | None = (),
+    level: int = 0,
+) -> Any:
+    """Import as Python does, but find empty registries in place of the modules."""
+    others = [one for one in fromlist or () if one not in NAMES]
+    found = __import__(name, globals, locals, others, level)
+    if len(others) == len(fromlist or ()):
+        return found
+    return SimpleNamespace(**{one: getattr(found, one) for one in others}, **_without_entries())
+
+
+def _without_entries() -> dict[str, Any]:
+    from numba.cuda.core.imputils import Registry as Implementations
+    from numba.cuda.typing.templates import Registry as Types
+
+    return {one: SimpleNamespace(typing_registry=Types(), target_registry=Implementations()) for one in NAMES}

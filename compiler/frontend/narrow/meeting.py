@@ -1,0 +1,28 @@
+"""meeting: a compile that began without the floats of 16 and 8 bits finds that it has to do with them, and says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gridjit.compiler.frontend.faster.piece import Replace
+from gridjit.compiler.frontend.narrow.leaving_out import are_left_out
+from gridjit.compiler.frontend.narrow.modules import is_of_narrow_floats
+
+
+class NarrowFloatMetError(Exception):
+    """A variable of the kernel, or of what it calls, is of such a type: the compile is to begin again with them."""
+
+
+def stop_at_narrow_floats(replace: Replace) -> None:
+    """Have type inference raise NarrowFloatMetError when it found such a type, before the function is lowered."""
+    from numba.cuda.core import typed_passes
+
+    def infer(*given: Any, **options: Any) -> Any:
+        found = inferred(*given, **options)
+        if are_left_out():  # not in a compile inside this one
+            for name, type_ in found.typemap.items():
+                if is_of_narrow_floats(type_):
+                    raise NarrowFloatMetError(f"{name} is of type {type_}")
+        return found
+
+    inferred = replace(typed_passes, "type_inference_stage", infer)
