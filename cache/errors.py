@@ -8,6 +8,8 @@ from gridjit import messages
 class CacheWarning(UserWarning):
     """The cache cannot be used as asked; work goes on without it."""
 
+    __module__ = "gridjit"  # as users, tracebacks and pickles name it
+
 
 class CacheError(Exception):
     """The cache was asked for something that has no meaning: a name, suffix or value that cannot be stored."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dis
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
-from types import FunctionType, MethodType
+from collections.abc import Callable, Collection, Iterable, Sequence
+from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from gridjit.compiler.errors import ConfigError, a_class, shown, switch
@@ -160,7 +160,7 @@ def _plain(function: Any) -> FunctionType:
         function = function.py_func
     if not isinstance(function, FunctionType) or function.__code__.co_flags & _ASYNCHRONOUS:
         raise ConfigError(not_a_function(function))
-    if (name := _assigned_around(function)) is not None:
+    if (name := _assigned_around(function.__code__, function.__code__.co_freevars)) is not None:
         raise ConfigError(
             f"jit(): {function.__qualname__} assigns {name!r} of the function around it (nonlocal), which a kernel "
             "cannot: write results to an array that is an argument"
@@ -168,13 +168,17 @@ def _plain(function: Any) -> FunctionType:
     return function
 
 
-def _assigned_around(function: FunctionType) -> str | None:
-    """Return a variable of the function around this one that it assigns; the compiler would take it for its own."""
-    around = function.__code__.co_freevars
+def _assigned_around(code: CodeType, around: Collection[str]) -> str | None:
+    """Return a variable of functions around this code that it, or code in it, assigns: compiled, it would be its own.
+
+    around: the names of those variables.
+    """
     if not around:
         return None
-    stored = (one.argval for one in dis.get_instructions(function) if one.opname in ("STORE_DEREF", "DELETE_DEREF"))
-    return next((name for name in stored if name in around), None)
+    stored = (one.argval for one in dis.get_instructions(code) if one.opname in ("STORE_DEREF", "DELETE_DEREF"))
+    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    inside = (_assigned_around(one, {*one.co_freevars} & {*around}) for one in inner)
+    return next((name for name in (*stored, *inside) if name in around), None)
 
 
 def not_a_function(given: object) -> str:

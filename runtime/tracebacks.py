@@ -70,15 +70,17 @@ def trim(error: Exception) -> None:
 
 def _trim_origin(error: BaseException) -> None:
     """Leave of what an error was raised from, or while, what the user's program raised."""
-    cause = error.__cause__
+    # A program may raise two errors from each other.
+    seen: set[int] = set()
+    while (cause := error.__cause__) is not None and id(error) not in seen:
+        seen.add(id(error))
+        cause.__traceback__ = _users(cause.__traceback__)
+        if cause.__traceback__ is None:
+            error.__cause__ = None  # which leaves the context hidden
+            return
+        error = cause
     if cause is None:
         error.__context__ = _users_context(error)
-        return
-    cause.__traceback__ = _users(cause.__traceback__)
-    if cause.__traceback__ is None:
-        error.__cause__ = None
-    else:
-        _trim_origin(cause)
 
 
 def _users_context(error: BaseException) -> BaseException | None:

@@ -16,6 +16,8 @@ FEW_BLOCKS = 128
 class PerformanceWarning(SharedError, UserWarning):
     """A launch does more work than necessary, or uses less of the device than it could."""
 
+    __module__ = "gridjit"  # as users, tracebacks and pickles name it
+
     also: ClassVar[tuple[str, ...]] = ("numba.cuda.core.errors:NumbaPerformanceWarning",)
 
 

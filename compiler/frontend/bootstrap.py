@@ -15,6 +15,7 @@ from gridjit.compiler.errors import CompileError, OutsideKernelError
 from gridjit.compiler.key.entry_points import note_loaded
 from gridjit.compiler.phases import phase
 from gridjit.compiler.process.collecting import making_what_stays
+from gridjit.compiler.process.refusing import refuse_call, refuse_calls
 from gridjit.compiler.view.recording import while_current
 from gridjit.forking import held, lock, section
 from gridjit.interrupts import uninterrupted
@@ -82,7 +83,7 @@ def _refuse_outside_kernels() -> None:
 
     They remain the objects by which its compiler knows them.
     """
-    from numba.cuda import extending, stubs
+    from numba.cuda import cache_hints, cg, extending, libdevice, stubs
 
     stubs.Stub.__new__ = staticmethod(_raising(lambda cls, *_: cls.__qualname__))
     extending._Intrinsic.__call__ = _raising(_name_of_intrinsic)
@@ -91,6 +92,9 @@ def _refuse_outside_kernels() -> None:
     for owner, name in ((stubs.shared, "array"), (stubs.local, "array"), (stubs.const, "array_like")):
         # numba-cuda's wrapper makes a text of the function that it wraps for its error; ours is raised there.
         vars(owner)[name].__closure__[0].cell_contents = _Untold(f"{owner.__name__}.{name}")
+    refuse_calls(cache_hints, "")
+    refuse_calls(libdevice, "libdevice.")
+    refuse_call(cg.this_grid, "cg.this_grid")
 
 
 def _raising(name: Callable[..., str]) -> Callable[..., NoReturn]:

@@ -30,6 +30,7 @@ from gridjit.compiler.key.source.objects import MISSING
 from gridjit.compiler.key.source.opaque import of_kind
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.process.collecting import collecting_rarely
+from gridjit.compiler.process.refusing import refuses
 from gridjit.compiler.process.survey import Survey, begin_anew, surveying, the_survey
 from gridjit.forking import section
 
@@ -191,7 +192,7 @@ class _Numba:
                 survey.first_parts[index] = survey.parts[index]
                 continue
             self._changed.pop(function, None)
-            if not _are_equal(survey.first_parts[index], survey.parts[index]):
+            if not (_are_equal(survey.first_parts[index], survey.parts[index]) or refuses(function)):
                 self._changed[function] = None
 
     def _look_at_cells(self) -> None:

@@ -89,8 +89,9 @@ _OF_ONE = {"-": "neg", "+": "pos", "~": "invert", "abs": "abs"}
 _PYTHONS_NUMBERS = (bool, int, float, complex)
 
 
+@functools.cache
 def _refusing(sign: str) -> Callable[..., Any]:
-    """Return the method of an operator: it says how to compute with an array on the device."""
+    """Return the method of an operator, also of its reflection: it says how to compute with an array on the device."""
 
     @for_users
     def operate(array: object, *others: object) -> Any:
@@ -104,10 +105,9 @@ def _refusing(sign: str) -> Callable[..., Any]:
     return operate
 
 
-for _sign, _name in (*_OF_TWO.items(), *_ORDER.items(), *_OF_ONE.items()):
+_REFLECTED = {sign: f"r{name}" for sign, name in _OF_TWO.items()}
+for _sign, _name in (*_OF_TWO.items(), *_REFLECTED.items(), *_ORDER.items(), *_OF_ONE.items()):
     setattr(_WithNumPysNames, f"__{_name}__", _refusing(_sign))
-for _sign, _name in _OF_TWO.items():
-    setattr(_WithNumPysNames, f"__r{_name}__", _refusing(_sign))
 
 
 class ArrayFacts(_WithNumPysNames):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class AlreadySpecializedError(ConfigError, RuntimeError):
     """A kernel for one signature was asked to specialize once more."""
 
+    __module__ = "gridjit"  # as users, tracebacks and pickles name it
+
 
 def kernel_for(kernel: Kernel, args: tuple[Any, ...]) -> Kernel:
     """Return the kernel for arguments like args, or of numba's types; the same one each time."""

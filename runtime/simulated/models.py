@@ -43,6 +43,8 @@ DEFAULT = "h100"
 class UnknownAttributeError(DeviceError, AttributeError):
     """A simulated device was asked for what is not known of its model."""
 
+    __module__ = "gridjit"  # as users, tracebacks and pickles name it
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceModel:

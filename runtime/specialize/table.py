@@ -105,6 +105,8 @@ class Displaced:
 class SpecializationWarning(UserWarning):
     """A kernel has more specializations than it may keep; the message names what varies, and says what to do."""
 
+    __module__ = "gridjit"  # as users, tracebacks and pickles name it
+
 
 class Specializations:
     """A kernel's specializations, by signature, at most `limit`. Searching takes no lock; the newest come first.

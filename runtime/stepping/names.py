@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import CellType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
+from gridjit.compiler.process.refusing import refuses
 from gridjit.runtime.stepping import operations
 from gridjit.runtime.stepping.atomics import Atomics
 from gridjit.runtime.stepping.block import WARP, lane
@@ -23,7 +24,9 @@ _DEVICE_FUNCTIONS = ("gridjit.runtime.device_function", "numba.cuda.dispatcher")
 # gridjit's own words, which do nothing where a launch begins when the previous grid has ended.
 _ORDER = ("wait", "launch_dependents")
 _OWN_WORDS = "gridjit.compiler.frontend.vocabulary"
-_REFUSED = ("cg", "libdevice", "fp16", "random")
+_REFUSED = ("cg", "libdevice", "bf16", "fp16", "fp8", "random")
+# Accesses that say where caches are to keep the item.
+_LOADS, _STORES = ("ldca", "ldcg", "ldcs", "ldlu", "ldcv"), ("stcg", "stcs", "stwb", "stwt")
 
 
 class StandIn:
@@ -44,6 +47,7 @@ class Names:
     def __init__(self) -> None:
         vocabulary = {name: getattr(operations, name) for name in _PLAIN}
         vocabulary |= dict.fromkeys(("threadfence_block", "threadfence_system"), operations.threadfence)
+        vocabulary |= dict.fromkeys(_LOADS, operations.load) | dict.fromkeys(_STORES, operations.store)
         vocabulary |= {"shared": Shared(), "local": Local(), "const": Const(), "atomic": Atomics(), "warpsize": WARP}
         vocabulary |= {
             "threadIdx": Dimensions(lambda: lane().position),
@@ -93,6 +97,8 @@ class Names:
             return self._modules.get(given.__name__, given)
         if (plain := _plain(given)) is not None:
             return self.function(plain)
+        if isinstance(given, FunctionType) and refuses(given) and name not in self._vocabulary:
+            return functools.partial(operations.unsupported, given.__name__)
         if isinstance(given, FunctionType) and not given.__module__.startswith(("numba.", "numpy.")):
             return self.function(given)
         if getattr(given, "__module__", "") == _OWN_WORDS:

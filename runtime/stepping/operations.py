@@ -259,6 +259,16 @@ def cbrt(value: Any) -> Any:
     return math.copysign(abs(value) ** (1 / 3), value)
 
 
-def unsupported(name: str) -> Any:
+def load(array: Any, index: Any) -> Any:
+    """Return an item, wherever caches are to keep it."""
+    return array[index]
+
+
+def store(array: Any, index: Any, value: Any) -> None:
+    """Write an item, wherever caches are to keep it."""
+    array[index] = value
+
+
+def unsupported(name: str, *_arguments: Any) -> Any:
     """Raise the error for what cannot be stepped through."""
     raise UnsupportedError(f"cuda.{name} cannot be stepped through; unset GRIDJIT_HOST_STEP to run the kernel compiled")

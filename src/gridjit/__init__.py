@@ -15,6 +15,7 @@ if _SYSTEM != "linux":
 
 if TYPE_CHECKING:
     from gridjit import cuda, griddepcontrol, launchconfig, static
+    from gridjit.cache.errors import CacheWarning
     from gridjit.compiler.artifact import Artifact
     from gridjit.compiler.errors import (
         ArgumentError,
@@ -45,10 +46,13 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from gridjit.compiler.launch_config import LaunchConfig
+    from gridjit.compiler.targets.ptx.nvrtc import LinkedCodeWarning
+    from gridjit.compiler.targets.ptx.nvvm import NvvmError
     from gridjit.installing import InstallWarning, install, uninstall
     from gridjit.runtime.args.direction import In, InOut, Out
     from gridjit.runtime.current import create_event, create_stream, current_stream, default_stream, external_stream
     from gridjit.runtime.device_function import DeviceFunction
+    from gridjit.runtime.devices.cuda.errors import DriverError, KernelError, LostDeviceError
     from gridjit.runtime.graphs.graph import Graph, graph
     from gridjit.runtime.jit import jit
     from gridjit.runtime.kernel import Kernel
@@ -57,6 +61,8 @@ if TYPE_CHECKING:
     from gridjit.runtime.memory.device_array import DeviceArray
     from gridjit.runtime.memory.layout import StridedLayout
     from gridjit.runtime.memory.strided_view import StridedMemoryView
+    from gridjit.runtime.numba_names.for_one_signature import AlreadySpecializedError
+    from gridjit.runtime.simulated.models import UnknownAttributeError
     from gridjit.runtime.specialize.table import Specialization, SpecializationWarning
     from gridjit.runtime.streams import Event, Stream
     from gridjit.runtime.warnings import PerformanceWarning
@@ -90,6 +96,14 @@ _HOME = {
     "ShapeError": "gridjit.compiler.errors",
     "UninitializedError": "gridjit.compiler.errors",
     "UnsupportedError": "gridjit.compiler.errors",
+    "AlreadySpecializedError": "gridjit.runtime.numba_names.for_one_signature",
+    "CacheWarning": "gridjit.cache.errors",
+    "DriverError": "gridjit.runtime.devices.cuda.errors",
+    "KernelError": "gridjit.runtime.devices.cuda.errors",
+    "LinkedCodeWarning": "gridjit.compiler.targets.ptx.nvrtc",
+    "LostDeviceError": "gridjit.runtime.devices.cuda.errors",
+    "NvvmError": "gridjit.compiler.targets.ptx.nvvm",
+    "UnknownAttributeError": "gridjit.runtime.simulated.models",
     "Artifact": "gridjit.compiler.artifact",
     "Buffer": "gridjit.runtime.memory.buffer",
     "ConfiguredKernel": "gridjit.runtime.launch.configured",
@@ -122,9 +136,11 @@ _HOME = {
 _MODULES = {name: f"gridjit.{name}" for name in ("cuda", "griddepcontrol", "launchconfig", "static")}
 
 __all__ = [
+    "AlreadySpecializedError",
     "ArgumentError",
     "Artifact",
     "Buffer",
+    "CacheWarning",
     "CheckError",
     "ClusterError",
     "CompileDisabledError",
@@ -137,6 +153,7 @@ __all__ = [
     "DeviceArray",
     "DeviceError",
     "DeviceFunction",
+    "DriverError",
     "Event",
     "Graph",
     "GridjitError",
@@ -145,6 +162,7 @@ __all__ = [
     "InOut",
     "InstallWarning",
     "Kernel",
+    "KernelError",
     "LaunchConfig",
     "LaunchError",
     "LaunchNeededError",
@@ -153,7 +171,10 @@ __all__ = [
     "LayoutOverflowError",
     "LimitError",
     "LinkError",
+    "LinkedCodeWarning",
     "LinkedSourceError",
+    "LostDeviceError",
+    "NvvmError",
     "Out",
     "OutsideKernelError",
     "PerformanceWarning",
@@ -166,6 +187,7 @@ __all__ = [
     "StridedLayout",
     "StridedMemoryView",
     "UninitializedError",
+    "UnknownAttributeError",
     "UnsupportedError",
     "create_event",
     "create_stream",

@@ -178,8 +178,11 @@ _REDUCTIONS = ("Reduce", "reduce")
 # Where numba-cuda has what kernels are written in: nothing of it uses a driver.
 _OF_KERNELS = (
     "numba.core.types",
+    "numba.cuda.bf16",
     "numba.cuda.cache_hints",
     "numba.cuda.cg",
+    "numba.cuda.fp16",
+    "numba.cuda.fp8",
     "numba.cuda.intrinsics",
     "numba.cuda.libdevice",
     "numba.cuda.stubs",
@@ -234,8 +237,11 @@ def __getattr__(name: str) -> Any:
 def _numbas(name: str) -> Any:
     """Return a name of numba.cuda's; its driver is the simulated one where there is none."""
     from gridjit.compiler.frontend.bootstrap import numba_cuda
+    from gridjit.compiler.frontend.narrow import modules
 
     package = numba_cuda()
+    if name in modules.NAMES:  # it imports them when it compiles
+        return modules.named(name)
     if name == "random":  # a module of numba-cuda's that it does not import by itself
         from gridjit.runtime.installed.states import random_of
 
@@ -264,9 +270,10 @@ def _may_ask_for_a_gpu(found: Any) -> builtins.bool:
 
 def __dir__() -> list[str]:
     from gridjit.compiler.frontend.bootstrap import numba_cuda
+    from gridjit.compiler.frontend.narrow.modules import NAMES
 
     own = (name for name in globals() if name.startswith("__"))
-    return sorted({*own, *__all__, *_ON_THE_HOST, *dir(numba_cuda())})
+    return sorted({*own, *__all__, *_ON_THE_HOST, *NAMES, *dir(numba_cuda())})
 
 
 class _Beside:

@@ -52,6 +52,8 @@ _installed: list[Installed] = []
 class InstallWarning(UserWarning):
     """Something was made by numba-cuda before gridjit.install(), and stays numba-cuda's."""
 
+    __module__ = "gridjit"  # as users, tracebacks and pickles name it
+
 
 class Installed:
     """That numba.cuda's names are gridjit's. A `with` block gives them back at its end, if its install() took them."""

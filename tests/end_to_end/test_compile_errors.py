@@ -162,6 +162,35 @@ def test_a_kernel_that_assigns_a_variable_around_it_is_refused_before_it_loses_w
     assert count == 0
 
 
+def test_a_function_in_a_kernel_may_assign_the_kernels_variables_and_no_others() -> None:
+    count = 0
+    with pytest.raises(gridjit.ConfigError, match=r"counting assigns 'count' of the function around it \(nonlocal\)"):
+
+        @gridjit.jit
+        def counting(out: Any) -> None:
+            def count_on() -> None:
+                nonlocal count
+                count += 1
+
+            count_on()
+            out[0] = count
+
+    @gridjit.jit
+    def counting_its_own(out: Any) -> None:
+        count = 1
+
+        def count_on() -> None:
+            nonlocal count
+            count += 1
+
+        count_on()
+        out[0] = count
+
+    out = np.zeros(1)
+    counting_its_own[1, 1](out)
+    assert (out[0], count) == (2, 0)
+
+
 @gridjit.jit
 def misspelled(out: Any) -> None:
     out[0] = thresold  # type: ignore[name-defined]  # noqa: F821
@@ -255,6 +284,30 @@ def test_what_the_program_raised_itself_stays_with_its_own_frames(on_the_host: N
     assert isinstance(cause, RuntimeError)
     assert set(frames_of(cause)) == {__file__}
     assert "".join(traceback.format_exception(caught.value)).count("Traceback") == 2
+
+
+class Circular:
+    """What raises an error whose causes form a circle."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        first = RuntimeError("not now")
+        try:
+            raise first
+        except RuntimeError as error:
+            try:
+                raise OSError("not now") from error
+            except OSError as second:
+                first.__cause__ = second
+        raise first
+
+
+def test_errors_that_the_program_raised_from_each_other_are_told_of_once(on_the_host: None) -> None:
+    with pytest.raises(gridjit.ArgumentError) as caught:
+        misspelled[1, 1](Circular())
+    cause = caught.value.__cause__
+    assert isinstance(cause, RuntimeError) and isinstance(cause.__cause__, OSError)
+    assert "".join(traceback.format_exception(caught.value)).count("Traceback") == 3
 
 
 def test_what_the_program_was_handling_stays(on_the_host: None) -> None:
@@ -517,8 +570,9 @@ def test_an_interactive_shell_names_errors_as_users_do_and_speaks_of_a_value_tha
     assert f"compile: {chr(39) + 'x' + chr(39) if known else 'a value'} is one int64, not an array" in said
 
 
-@pytest.mark.parametrize("name", [name for name in gridjit.__all__ if name.endswith("Error")])
-def test_an_error_has_the_name_that_users_have_for_it_in_tracebacks_and_pickles(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in gridjit.__all__ if name.endswith(("Error", "Warning"))])
+def test_an_error_that_was_pickled_says_what_it_said(name: str) -> None:
     kind = getattr(gridjit, name)
-    assert (kind.__module__, kind.__qualname__) == ("gridjit", name)
-    assert type(pickle.loads(pickle.dumps(kind("said")))) is type(kind("said"))
+    made = kind("said", *(("CUDA_ERROR_UNKNOWN", 999) if issubclass(kind, gridjit.DriverError) else ()))
+    found = pickle.loads(pickle.dumps(made))
+    assert (type(found), str(found), vars(found)) == (type(made), str(made), vars(made))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -143,6 +145,18 @@ def test_an_operation_that_fails_names_its_line_block_and_thread(
         (ZeroDivisionError, ValueError), match=rf"{place}, tid=\[5, 0, 0\] ctaid=\[1, 0, 0\]: {message}"
     ):
         debugged(function)[2, 32](np.arange(64), 37)
+
+
+def test_an_exception_in_numba_cudas_tests_names_its_line_as_any_programs_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = ModuleType("numba.cuda.tests.mine")
+    vars(module).update(cuda=cuda)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    theirs = FunctionType(refuses.__code__, vars(module), "refuses")
+    line = refuses.__code__.co_firstlineno + 3
+    with pytest.raises(ValueError, match=rf"^In function 'refuses', file test_debug\.py, line {line}, "):
+        debugged(theirs)[2, 32](np.zeros(64), 35)
 
 
 def test_an_exception_of_numbas_own_code_does_not_name_numbas_file() -> None:

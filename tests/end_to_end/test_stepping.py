@@ -82,6 +82,14 @@ def numbas_types(out):
     out[cuda.threadIdx.x] = tile[3 - cuda.threadIdx.x]
 
 
+ldcs = cuda.ldcs
+
+
+def hinted(x, out):
+    i = cuda.grid(1)
+    cuda.stwt(out, i, cuda.ldca(x, (i, 0)) + ldcs(x, (i, 1)))
+
+
 @pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("function", "config", "make"),
@@ -90,6 +98,7 @@ def numbas_types(out):
         (counts, ((2, 2), (2, 2)), lambda: (np.arange(16).reshape(4, 4), np.zeros(6, np.int64))),
         (records, (1, 4), lambda: (np.array([(n, 0) for n in range(4)], record),)),
         (numbas_types, (1, 4), lambda: (np.zeros(4),)),
+        (hinted, (1, 4), lambda: (np.arange(8).reshape(4, 2), np.zeros(4))),
     ],
 )
 def test_a_kernel_does_what_it_does_compiled(function, config, make, compiled):
@@ -113,6 +122,23 @@ def stops(x):
     if i == 5:
         breakpoint()
     x[i] = i
+
+
+floor = cuda.libdevice.floor
+
+
+def floors(x):
+    x[0] = floor(x[0])
+
+
+def floors_by_module(x):
+    x[0] = cuda.libdevice.floor(x[0])
+
+
+@pytest.mark.parametrize("function", [floors, floors_by_module])
+def test_functions_of_libdevice_cannot_be_stepped_through(function):
+    with pytest.raises(gridjit.UnsupportedError, match="cannot be stepped through; unset GRIDJIT_HOST_STEP"):
+        gridjit.jit(function)[1, 1](np.ones(1))
 
 
 def test_breakpoint_stops_in_the_thread_with_its_variables_and_may_change_arrays(monkeypatch):

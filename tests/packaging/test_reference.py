@@ -5,6 +5,8 @@ mkdocstrings makes the page from docstrings; the tests here read the same names 
 
 from __future__ import annotations
 
+import ast
+import builtins
 import importlib
 import inspect
 import re
@@ -16,7 +18,9 @@ import pytest
 import gridjit
 from gridjit import cuda
 
-PAGE = Path(__file__).parents[2] / "docs" / "api.md"
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("cache", "compiler", "runtime", "src/gridjit")
+PAGE = ROOT / "docs" / "api.md"
 _ENTRY = re.compile(r"^::: (?P<name>[\w.]+)\n(?: +options: \{(?P<options>.*)\}\n)?", re.M)
 # What the page says once for all, and what the library passes to itself.
 SAID_ONCE = {"self", "cls", "signature", "which", "space", "timeline"}
@@ -76,18 +80,28 @@ def test_a_class_in_the_reference_says_what_it_is(name: str) -> None:
     assert said and said.strip()
 
 
-def every_error() -> list[type[Exception]]:
-    """Return gridjit's errors: what a program may meet, and may want to catch."""
-    known = vars(importlib.import_module("gridjit.compiler.errors")).values()
-    errors = (one for one in known if isinstance(one, type) and issubclass(one, gridjit.GridjitError))
-    return [one for one in errors if not one.__name__.startswith("_")]
+# The command line prints it.
+NOT_NAMED = {"WrongWord"}
 
 
-@pytest.mark.parametrize("error", every_error())
-def test_an_error_can_be_caught_by_the_name_that_its_traceback_shows(error: type[Exception]) -> None:
-    module = importlib.import_module(error.__module__)
-    assert getattr(module, error.__name__) is error
-    assert module is gridjit
+def every_error() -> set[str]:
+    """Return the names of gridjit's errors and warnings: what a program may meet, and may want to catch."""
+    trees = [ast.parse(file.read_text()) for name in FOLDERS for file in (ROOT / name).rglob("*.py")]
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    found = {"GridjitError", "Warning", "UserWarning"}
+    while more := {one.name for one in classes if not found.isdisjoint(map(ast.unparse, one.bases))} - found:
+        found |= more
+    return {name for name in found if not (name.startswith("_") or hasattr(builtins, name))}
+
+
+def test_every_error_and_warning_is_a_name_of_gridjit() -> None:
+    assert every_error() - NOT_NAMED - set(gridjit.__all__) == set()
+
+
+@pytest.mark.parametrize("name", sorted(every_error() - NOT_NAMED))
+def test_an_error_can_be_caught_by_the_name_that_its_traceback_shows(name: str) -> None:
+    error = getattr(gridjit, name)
+    assert f"{error.__module__}.{error.__qualname__}" == f"gridjit.{name}"
 
 
 @pytest.mark.parametrize(

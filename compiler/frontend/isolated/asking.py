@@ -12,9 +12,9 @@ import sys
 from typing import Any
 
 from gridjit.compiler.frontend.isolated.replacing import put
+from gridjit.compiler.key.source.libraries import is_numbas
 from gridjit.compiler.view.config import ConfigView
 
-_NUMBAS = ("numba.", "gridjit.")
 # Modules of numba's or gridjit's that have asked: they ask thousands of times in a compile.
 _known_as_numbas: set[str] = set()
 
@@ -37,7 +37,7 @@ def tell_who_asks(view: ConfigView, lines: bool) -> None:
 
 def _is_numbas(asking: object) -> bool:
     """Return whether a module of this name is numba's or gridjit's."""
-    if not str(asking).startswith(_NUMBAS):
+    if not (is_numbas(str(asking)) or str(asking).startswith("gridjit.")):
         return False
     _known_as_numbas.add(str(asking))
     return True

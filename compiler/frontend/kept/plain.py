@@ -12,7 +12,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source import libraries
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.recorded.reads import taken_text
 from gridjit.interrupts import let_through
@@ -84,11 +84,11 @@ def mark_of(value: object) -> ValueMark | None:
 
 
 def is_numbas(function: object) -> bool:
-    """Return whether a function is in a module of the installed numba-cuda."""
+    """Return whether a function is in a module of the installed numba-cuda, whose tests are programs."""
     if type(function) is not FunctionType:
         return False
     module = function.__globals__.get("__name__")
-    if not isinstance(module, str) or not module.startswith("numba."):
+    if not isinstance(module, str) or not libraries.is_numbas(module):
         return False
     return getattr(sys.modules.get(module), "__dict__", None) is function.__globals__
 
@@ -123,7 +123,7 @@ def _stays(value: Any) -> bool:
         return True
     if isinstance(value, type) or kind in (FunctionType, BuiltinFunctionType):
         module = value.__globals__.get("__name__") if kind is FunctionType else value.__module__
-        return is_library(module if isinstance(module, str) else "")
+        return libraries.is_library(module if isinstance(module, str) else "")
     if (kind.__module__, kind.__name__) == _INTRINSIC:
         return is_numbas(value._defn)
     return (kind.__module__, kind.__name__) in _CALLED

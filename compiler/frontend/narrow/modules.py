@@ -6,7 +6,11 @@ import importlib
 import sys
 from types import ModuleType
 
+from gridjit.compiler.process.collecting import making_what_stays
+from gridjit.compiler.process.refusing import refuse_calls
 from gridjit.compiler.signature import Signature
+from gridjit.forking import held, section
+from gridjit.interrupts import uninterrupted
 
 # As numba-cuda's contexts name them, in the order in which they install their registries.
 NAMES = ("fp16", "bf16", "fp8")
@@ -24,7 +28,31 @@ def are_imported() -> bool:
 
 def import_modules() -> list[ModuleType]:
     """Return the modules whose registries contexts install."""
-    return [importlib.import_module(f"numba.cuda.{name}") for name in NAMES]
+    return [*map(_imported, NAMES)]
+
+
+def named(name: str) -> ModuleType:
+    """Return the module of a name in NAMES, for a program that may not have compiled anything; numba is imported."""
+    if f"numba.cuda.{name}" not in sys.modules and not held(section()):
+        uninterrupted(lambda: making_what_stays(lambda: _import(name)))
+    return _imported(name)
+
+
+def _import(name: str) -> None:
+    with section():
+        _imported(name)
+
+
+# Those whose functions say in plain Python that they are for kernels.
+_refusing: dict[str, ModuleType] = {}
+
+
+def _imported(name: str) -> ModuleType:
+    module = importlib.import_module(f"numba.cuda.{name}")
+    if _refusing.get(name) is not module:
+        refuse_calls(module, f"{name}.")
+        _refusing[name] = module
+    return module
 
 
 def is_of_narrow_floats(numbas: object) -> bool:

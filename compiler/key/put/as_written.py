@@ -14,6 +14,7 @@ from typing import Any
 
 from gridjit.compiler.key.put.own import is_own_function
 from gridjit.compiler.key.source.scalars import scalar_text
+from gridjit.compiler.process.refusing import refuses
 from gridjit.compiler.process.stamps import set_since_made
 from gridjit.interrupts import let_through
 
@@ -25,6 +26,8 @@ def not_as_written(functions: Sequence[FunctionType]) -> list[FunctionType]:
 
 def _is_as_written(function: FunctionType) -> bool:
     """Return whether a function is as its module's file says, or as a function of that file makes it."""
+    if refuses(function):
+        return True
     has_defaults = function.__defaults__ is not None or function.__kwdefaults__ is not None
     if not has_defaults and _is_made_by_another(function):
         return True

@@ -31,6 +31,8 @@ _ENTERED = re.compile(rb'^L \d+ "([^\n]*)" 1$', re.MULTILINE)
 class LinkedCodeWarning(UserWarning):
     """NVRTC compiled a CUDA C++ file that a kernel is linked with, and had something to say about it."""
 
+    __module__ = "gridjit"  # as users, tracebacks and pickles name it
+
 
 def compile_cuda(file: LinkedFile, flags: Sequence[str]) -> LinkedFile:
     """Return the CUDA C++ file as PTX, or as LTO-IR if flags say so; raises LinkedSourceError with its messages.

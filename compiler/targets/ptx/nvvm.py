@@ -30,6 +30,7 @@ _NUMBA_DEBUG = "-numba-debug"
 class NvvmError(CompileError):
     """NVVM refused a program; the message is its log."""
 
+    __module__ = "gridjit"  # as users, tracebacks and pickles name it
     also = ("numba.cuda.cudadrv.error:NvvmError",)
 
 

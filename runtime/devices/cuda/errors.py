@@ -74,6 +74,8 @@ class DriverError(DeviceError):
     name, code: the driver's own name of the error, like "CUDA_ERROR_INVALID_VALUE", and its number (0: not known).
     """
 
+    __module__ = "gridjit"  # as users, tracebacks and pickles name it
+
     also = ("numba.cuda.cudadrv.driver:CudaAPIError", "cuda.core._utils.cuda_utils:CUDAError")
 
     def __init__(self, message: str, name: str, code: int = 0) -> None:
@@ -90,9 +92,13 @@ class DriverError(DeviceError):
 class KernelError(LaunchError, DriverError):
     """A kernel could not be launched, or failed while it ran, by the driver's account."""
 
+    __module__ = "gridjit"  # as users, tracebacks and pickles name it
+
 
 class LostDeviceError(KernelError):
     """What every call says after a kernel's error that took the context along; the message tells that error."""
+
+    __module__ = "gridjit"  # as users, tracebacks and pickles name it
 
 
 def driver_error(call: str, name: str, text: str, about: str = "", code: int = 0) -> DriverError:

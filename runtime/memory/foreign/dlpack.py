@@ -90,22 +90,26 @@ def array_in_capsule(capsule: Any) -> ForeignArray:
 
 
 class Consumed:
-    """The memory of a capsule, which nobody else can consume any more: it goes with this object."""
+    """The memory of a capsule, which nobody else can consume any more: it goes with this object.
 
-    __slots__ = ("_address", "_delete")
+    The capsule itself says whether it was consumed, by its name: an interrupt may come at any moment.
+    """
+
+    _capsule: Any = None
+    _name, _delete = ctypes.create_string_buffer(b""), _NO_DELETER
 
     def __init__(self, capsule: Any) -> None:
-        self._address, self._delete = 0, _NO_DELETER
         for name, used in _USED.items():
             if address := pointer_in(id(capsule), name):
-                _rename(capsule, used)
                 kind = ManagedVersioned if name == b"dltensor_versioned" else Managed
                 self._delete = ctypes.cast(kind.from_address(address).deleter, _Deleter)
-                self._address = address
+                self._capsule, self._name = capsule, used
+                _rename(capsule, used)
 
     def __del__(self) -> None:
-        if self._delete:
-            self._delete(self._address)
+        address = pointer_in(id(self._capsule), self._name.value)
+        if address and self._delete:
+            self._delete(address)
 
 
 def array_in(tensor: Tensor, writable: bool = True) -> ForeignArray:

@@ -62,6 +62,13 @@ def test_what_asked_for_the_function_or_its_lines_is_not_stored(rewrite: Callabl
     assert f"({name}), which is not in the key" in story()
 
 
+def test_numba_cudas_tests_are_not_numba(rewrite: Callable[[Ask], None]) -> None:
+    space: dict[str, Any] = {"__name__": "numba.cuda.tests.mine"}
+    exec("def ask(func_ir):\n    func_ir.loc.line", space)
+    rewrite(space["ask"])
+    assert "(line), which is not in the key" in story()
+
+
 @pytest.mark.parametrize("name", LINES)
 def test_lines_that_are_in_the_key_may_be_asked_for(rewrite: Callable[[Ask], None], name: str) -> None:
     rewrite(ASKED[name])

@@ -66,6 +66,10 @@ def named(out: Any) -> None:
     out[1] = nvvm_ir
 
 
+def grown(out: Any) -> None:
+    out += 1
+
+
 def sentence(function: Callable[..., Any], error: BaseException) -> str:
     """Return what is told of an error, without the user's own lines."""
     return explain(function, Signature(arguments=()), HOST, error).sentence
@@ -134,6 +138,11 @@ def test_users_may_give_their_own_names_any_name() -> None:
 def test_an_error_that_does_not_say_anything_is_told_by_the_users_expression() -> None:
     for error in (AssertionError(), KeyError("c"), ValueError("\n\n"), numbas("")):
         assert sentence(doubled, raised_in("numba", error)) == PLAIN
+
+
+def test_a_key_that_was_not_found_is_not_taken_for_an_array_that_is_changed_as_a_whole() -> None:
+    assert "whole array" in sentence(grown, raised_in("numba", KeyError(np.add)))
+    assert "whole array" not in sentence(grown, raised_in("somebodys_extension", KeyError("add")))
 
 
 @pytest.mark.parametrize(

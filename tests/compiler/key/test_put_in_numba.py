@@ -15,6 +15,7 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.key import put_in_numba as put_in_numba_module
 from gridjit.compiler.key.put_in_numba import put_in_numba
 from gridjit.compiler.process import survey
+from tests.programs import run_python
 
 numba_cuda()
 
@@ -79,6 +80,21 @@ def test_numba_as_it_is_adds_nothing_to_a_key_also_after_a_compile() -> None:
     assert put_in_numba() == ((), ())
     launched()
     assert put_in_numba() == ((), ())
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_what_has_names_of_kernels_raise_outside_of_them_adds_nothing_to_a_key(before: bool) -> None:
+    lines = [
+        "from gridjit import cuda",
+        "from gridjit.compiler.key.put_in_numba import put_in_numba",
+        "import numba.cuda.fp16, numba.cuda.bf16" if before else "cuda.fp16, cuda.bf16",
+        "print(put_in_numba())",
+        "cuda.fp16, cuda.bf16, cuda.libdevice",
+        "print(put_in_numba())",
+        "cuda.fp16.hsin.__code__ = (lambda: 3).__code__",
+        "print(len(put_in_numba()[0]))",
+    ]
+    assert run_python("-c", "\n".join(lines)).stdout == "((), ())\n((), ())\n1\n"
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from gridjit.compiler.target import Lowered, Target
 from gridjit.compiler.targets.ptx.generate import generate
 from gridjit.compiler.targets.ptx.link import link_flags
 from gridjit.compiler.targets.ptx.nvvm import known_archs, prepare
+from gridjit.compiler.targets.ptx.toolkit import LIBRARIES
 from tests.toolkit import needs_toolkit
 
 cuda = numba_cuda()
@@ -388,23 +389,22 @@ module = Path({str(tmp_path / "kernel.ll")!r}).read_text()
 lowered = Lowered(modules=(module,), entry={lowered.entry!r}, exceptions={{}})
 code = generate(lowered, Target(kind="ptx", arch="sm_90"), Options())
 assert code.image.startswith(b"\\x7fELF")
-print(sorted(name for name in sys.modules if name in {_NOT_NEEDED}))
+assert "libcuda.so" not in Path("/proc/self/maps").read_text()
 """
+    imported = _imported_by(script)
+    # Bindings may import others: all import the driver's in cuda-bindings 13.0, and NVRTC's do in later ones. It is
+    # NVRTC that says which architectures there are if NVVM is of CUDA 13.0 or older.
+    compilers = [f"cuda.bindings.{name}" for name in LIBRARIES if f"cuda.bindings.{name}" in imported]
+    assert imported == _imported_by(f"import sys, {', '.join(compilers)}\n")
+
+
+def _imported_by(script):
+    """Return which of numba, what it needs, and CUDA's bindings a process that runs script ends with."""
+    watched = ("numba", "llvmlite", "numpy", *(f"cuda.bindings.{name}" for name in (*LIBRARIES, "driver", "runtime")))
+    script = f"{script}\nprint(*(name for name in {watched} if name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == (f"{_imported_by_the_bindings()}\n", "")
-
-
-_NOT_NEEDED = ("numba", "llvmlite", "numpy", "cuda.bindings.driver")
-
-
-def _imported_by_the_bindings():
-    """Return those that the compilers' own bindings import: the driver's in cuda-bindings 13.0, none in later ones."""
-    script = f"""
-import sys
-from cuda.bindings import nvjitlink, nvvm
-print(sorted(name for name in sys.modules if name in {_NOT_NEEDED}))
-"""
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return done.stdout.split()
 
 
 def test_prepare_leaves_unknown_declarations_and_code_alone():

@@ -17,6 +17,7 @@ import gridjit
 from gridjit import ArgumentError, Buffer, StridedLayout, StridedMemoryView
 from gridjit.compiler.errors import CompileError, DeviceError, LaunchError
 from gridjit.runtime.memory.create import to_device
+from gridjit.runtime.memory.foreign import dlpack as foreign_dlpack
 from gridjit.runtime.memory.space import HOST_SPACE
 
 ITEMS = np.arange(24, dtype=np.float32).reshape(4, 6)
@@ -204,6 +205,29 @@ def test_a_view_consumes_its_capsule_so_that_no_other_library_frees_the_memory_u
     assert watched() is not None
     assert np.asarray(view).tolist() == [0, 1, 2]
     del view
+    gc.collect()
+    assert watched() is None
+
+
+@pytest.mark.parametrize("consumed", [False, True])
+def test_a_capsule_frees_its_memory_once_if_an_interrupt_comes_before_or_after_it_is_consumed(
+    consumed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = np.arange(3.0).view(Watched)
+    watched = weakref.ref(memory)
+    capsules = [memory.__dlpack__()]
+    rename = vars(foreign_dlpack)["_rename"]
+
+    def interrupted(capsule: Any, name: Any) -> None:
+        if consumed:
+            rename(capsule, name)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(foreign_dlpack, "_rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        StridedMemoryView(Producer(lambda **_: capsules[0]))
+    del memory
+    capsules.clear()
     gc.collect()
     assert watched() is None
 

@@ -6,6 +6,8 @@ import ast
 import re
 from typing import Final
 
+import numpy as np
+
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.rules.finding import ITEM, UNNAMED, Finding, ways_round
 from gridjit.compiler.frontend.explained.source import subscript_of, text_of
@@ -192,7 +194,8 @@ def _wrong_value(owner: str, value: str) -> tuple[str, str]:
 
 def whole_array(failure: Failure) -> Finding | None:
     """An array that is changed as a whole, which makes a new one on the way."""
-    if not isinstance(failure.error, KeyError):
+    # numba looks for a loop of the operator's ufunc that has nowhere to put a new array.
+    if not (isinstance(failure.error, KeyError) and isinstance(next(iter(failure.error.args), None), np.ufunc)):
         return None
     node = next(failure.source.of(ast.AugAssign), None)
     if node is None or isinstance(node.target, ast.Attribute):

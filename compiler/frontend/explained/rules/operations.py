@@ -294,7 +294,7 @@ def _misspelt(failure: Failure, node: ast.Call | None) -> Finding | None:
     except (TypeError, ValueError):
         return None
     unknown = next((one.arg for one in node.keywords if one.arg and one.arg not in taken), None)
-    if unknown is None:
+    if unknown is None or any(one.kind is one.VAR_KEYWORD for one in taken.values()):
         return None
     meant, name = near(unknown, taken), text_of(node.func)
     return Finding(

@@ -96,7 +96,7 @@ def _what(failure: Failure, given: ast.AST | None) -> str:
         if isinstance(value, np.integer):
             return f"{text_of(node)!r} is {a_class(type(value))}: write int(...) where it is assigned"
         if isinstance(value, float | np.floating):
-            return f"{text_of(node)!r} is {value}, not a whole number: divide with //, or write int(...)"
+            return f"{text_of(node)!r} is {a_class(type(value))}, {value}: divide with //, or write int(...)"
     return f"{text_of(given)!r} is computed while it runs"
 
 

@@ -1,0 +1,80 @@
+"""refusing: numba-cuda's functions that do nothing, as only kernels call them, raise OutsideKernelError when called.
+
+They remain the objects by which its compiler knows them, which never looks at their code. So it does not count in keys.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+from inspect import Parameter, Signature
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NoReturn
+
+_NAME = "the name"
+# What code that does nothing consists of, in any version of Python.
+_NOTHING = {"RESUME", "NOP", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE"}
+
+
+def refuse_calls(module: ModuleType, prefix: str) -> None:
+    """Have the functions that do nothing under a module's names raise the error if plain Python calls them.
+
+    prefix: what programs write before the names, without "cuda.".
+    """
+    for name, function in list(vars(module).items()):
+        if type(function) is FunctionType and _does_nothing(function.__code__):
+            _give(function, f"{prefix}{name}")
+
+
+def refuse_call(function: Any, name: str) -> None:
+    """Have a function raise the error if plain Python calls it. name: what programs write, without "cuda."."""
+    if not refuses(function):
+        _give(function, name)
+
+
+def refuses(function: Any) -> bool:
+    """Return whether a function only raises the error."""
+    return bool(function.__code__.co_code == _refuse.__code__.co_code)
+
+
+def _does_nothing(code: CodeType) -> bool:
+    # Most functions are told by their length, and the others have few instructions that differ.
+    return len(code.co_code) <= len(_nothing.__code__.co_code) and _are_nothing(code.co_code)
+
+
+@functools.cache
+def _are_nothing(instructions: bytes) -> bool:
+    return all(dis.opname[code] in _NOTHING for code in instructions[::2])
+
+
+def _give(function: FunctionType, name: str) -> None:
+    """Give a function the code that refuses, under its own name and with its parameters for who looks at them."""
+    own, code = function.__code__, _refuse.__code__
+    if own.co_argcount:
+        vars(function)["__signature__"] = _signature(own.co_varnames[: own.co_argcount])
+    function.__code__ = code.replace(
+        co_name=own.co_name,
+        co_filename=own.co_filename,
+        co_firstlineno=own.co_firstlineno,
+        co_consts=tuple(name if one == _NAME else one for one in code.co_consts),
+    )
+
+
+@functools.cache
+def _signature(parameters: tuple[str, ...]) -> Signature:
+    return Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in parameters])
+
+
+def _nothing() -> None:
+    pass
+
+
+def _refuse(*_arguments: Any, **_keywords: Any) -> NoReturn:
+    # It runs with the globals of the function that it is given to.
+    from gridjit.compiler.frontend.explained.outside import outside
+
+    try:
+        raise outside("the name")
+    except BaseException as error:
+        error.__traceback__ = None  # of the user's frames alone
+        raise
