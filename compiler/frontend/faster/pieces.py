@@ -15,6 +15,8 @@ from gridjit.compiler.frontend.faster import (
     unread,
     variables,
 )
+from gridjit.compiler.frontend.faster.answers import attributes, constants, implementations
+from gridjit.compiler.frontend.faster.around import error_contexts, instructions, lines, memory, pass_runs
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 from gridjit.compiler.frontend.faster.written_for import are_known
 
@@ -34,6 +36,14 @@ PIECES: tuple[Piece, ...] = (
     sizes.PIECE,
     unread.TEXTS,
     printing.PIECE,
+    implementations.PIECE,
+    attributes.PIECE,
+    constants.PIECE,
+    error_contexts.PIECE,
+    pass_runs.PIECE,
+    lines.PIECE,
+    memory.PIECE,
+    instructions.PIECE,
 )
 
 

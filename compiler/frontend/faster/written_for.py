@@ -43,7 +43,7 @@ def _look(place: str, records: tuple[str, ...]) -> bool:
     found = _found_at(place, steps)
     if not _is_known(found, records):
         return False
-    function = getattr(found, "__func__", found)
+    function = _function_of(found)
     _looked_up[place] = (tuple(steps), function, function.__code__, records)
     return True
 
@@ -88,8 +88,13 @@ def record(code: CodeType, count: int) -> str:
 
 
 def _is_known(function: Any, records: tuple[str, ...]) -> bool:
-    function = getattr(function, "__func__", function)  # of a class method
+    function = _function_of(function)
     return isinstance(function, FunctionType) and any(_matches(function.__code__, record) for record in records)
+
+
+def _function_of(found: Any) -> Any:
+    """Return the function of a class method, or what reads a property; others as they are."""
+    return found.fget if type(found) is property else getattr(found, "__func__", found)
 
 
 @functools.cache
