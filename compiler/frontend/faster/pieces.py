@@ -52,6 +52,6 @@ def make_faster(replace: Replace) -> None:
 
     In a compile inside another one they are in place already, and stay.
     """
-    for piece in PIECES:
-        if are_known(piece.written_for):
-            piece.install(replace)
+    # Looked at before any is in place: some rely on what others replace with its equal.
+    for piece in [one for one in PIECES if are_known(one.written_for)]:
+        piece.install(replace)

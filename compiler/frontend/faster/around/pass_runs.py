@@ -32,11 +32,12 @@ def _install(replace: Replace) -> None:
                     enforce_original(function)
 
     def run_pass(manager: Any, index: int, found: Any, state: Any) -> None:
-        printed = manager._print_before or manager._print_after or manager._print_wrap
-        if printed or event._registered.get(_EVENT):
+        name = found.name()
+        is_printed = any(name in names for names in (manager._print_before, manager._print_after, manager._print_wrap))
+        if is_printed or event._registered.get(_EVENT):
             original(manager, index, found, state)
             return
-        found.analysis, name = manager._analysis, found.name()
+        found.analysis = manager._analysis
         try:
             mutated, begun = False, perf_counter()
             times = []
