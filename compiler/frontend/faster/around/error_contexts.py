@@ -7,21 +7,31 @@ context manager of: six calls. Here it is a context manager by itself.
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Any
 
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 
 # The code of whatever contextlib makes of a generator.
-_MADE_BY_CONTEXTLIB = contextlib.contextmanager(lambda: iter(())).__code__
+MADE_BY_CONTEXTLIB = contextlib.contextmanager(lambda: iter(())).__code__
 
 
 def _install(replace: Replace) -> None:
     from numba.cuda import lowering
     from numba.cuda.core import errors, typeinfer
 
-    if errors.new_error_context.__code__ is not _MADE_BY_CONTEXTLIB:
+    if errors.new_error_context.__code__ is not MADE_BY_CONTEXTLIB:
         return
-    numbas, places, message, kind = errors._numba_path, errors.loc_info, errors._format_msg, errors.NumbaError
+    made = _context_of(errors)
+    own = errors.new_error_context
+    for module in (errors, lowering, typeinfer):
+        if module.new_error_context is own:
+            replace(module, "new_error_context", made)
+
+
+@functools.cache
+def _context_of(errors: Any) -> type:
+    """Return what stands for new_error_context of numba-cuda's module of errors."""
 
     class ErrorContext:
         """What numba-cuda's new_error_context returns."""
@@ -33,17 +43,14 @@ def _install(replace: Replace) -> None:
 
         def __enter__(self) -> None:
             place = self._kwargs.get("loc")
-            if place is not None and not place.filename.startswith(numbas):
-                places.update(self._kwargs)
+            if place is not None and not place.filename.startswith(errors._numba_path):
+                errors.loc_info.update(self._kwargs)
 
         def __exit__(self, _: Any, error: Any, trace: Any) -> None:
-            if isinstance(error, kind):
-                error.add_context(message(self._text, self._args, self._kwargs))
+            if error is not None and isinstance(error, errors.NumbaError):
+                error.add_context(errors._format_msg(self._text, self._args, self._kwargs))
 
-    own = errors.new_error_context
-    for module in (errors, lowering, typeinfer):
-        if module.new_error_context is own:
-            replace(module, "new_error_context", ErrorContext)
+    return ErrorContext
 
 
 PIECE = Piece(
