@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import os
 import struct
-
-from gridjit.values import dataclass
+from typing import NamedTuple
 
 _MAGIC = b"\x7fELF\x02\x01"
 # Of an ELF header: where segments and sections are, then their sizes and counts, and which section has the names.
 _HEADER = struct.Struct("<32x QQ 6x HHHHH")
 _KIND = struct.Struct("<16x HH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
-_FIELDS = ("name", "type", "flags", "addr", "offset", "size", "link", "info", "addralign", "entsize")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QIIq")
 SYMBOLS, _STRINGS, RELOCATIONS, _NO_BITS, SHORT_RELOCATIONS = 2, 3, 4, 8, 9
@@ -33,8 +31,7 @@ _MOST_BYTES, _MOST_ALIGNMENT = 1 << 31, 1 << 16
 _MACHINES = {"x86_64": 62, "aarch64": 183, "arm64": 183, "ppc64le": 21, "riscv64": 243}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class Section(NamedTuple):
     """A section's header; each field is named as in the ELF format, less sh_."""
 
     name: int
@@ -76,7 +73,7 @@ def read_sections(image: bytes) -> list[Section]:
     end = start + size * count
     if size != _SECTION.size or max(end, segments + segment_size * segment_count) > len(image):
         return []
-    sections = [Section(**dict(zip(_FIELDS, found, strict=True))) for found in _SECTION.iter_unpack(image[start:end])]
+    sections = [*map(Section._make, _SECTION.iter_unpack(image[start:end]))]
     inside = all(one.type == _NO_BITS or one.offset + one.size <= len(image) for one in sections)
     return sections if inside and names < count and sections[names].type == _STRINGS else []
 

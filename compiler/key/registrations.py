@@ -120,10 +120,14 @@ class _Look:
     def __init__(self, lists: tuple[tuple[list[Any], str], ...]) -> None:
         self.lists = lists
         self._entries = [entries for entries, _ in lists]
-        self._lengths = [*map(len, self._entries)]
+        self._each = [_in_list(entries, kind) for entries, kind in lists]
+        self._settle([*map(len, self._entries)])
+
+    def _settle(self, lengths: list[int]) -> None:
+        self._lengths = lengths
         self._filled = [entries for entries in self._entries if entries]
         self._last = [*map(_end, self._filled)]
-        self.found = tuple(filter(None, (_in_list(entries, kind) for entries, kind in lists)))
+        self.found = tuple(filter(None, self._each))
 
     def holds(self) -> bool:
         """Return whether each list is as long as then, with the same entry at its end."""
@@ -131,6 +135,15 @@ class _Look:
         return [*map(len, self._entries)] == self._lengths and all(
             map(operator.is_, map(_end, self._filled), self._last)
         )
+
+    def look_again(self) -> None:
+        """Look at the lists that ended otherwise."""
+        then = iter(self._last)
+        for index, (entries, length) in enumerate(zip(self._entries, self._lengths, strict=True)):
+            last = next(then) if length else None
+            if len(entries) != length or (length and entries[-1] is not last):
+                self._each[index] = _in_list(*self.lists[index])
+        self._settle([*map(len, self._entries)])
 
 
 _end: Callable[[list[Any]], Any] = operator.itemgetter(-1)
@@ -140,8 +153,10 @@ _last_look: list[_Look] = []
 
 def _in_lists(lists: tuple[tuple[list[Any], str], ...]) -> tuple[tuple[Registration, ...], ...]:
     """Return what is in lists; a compile asks a dozen times, and hardly ever has one grown."""
-    if not _last_look or _last_look[0].lists is not lists or not _last_look[0].holds():
+    if not _last_look or _last_look[0].lists is not lists:
         _last_look[:] = [_Look(lists)]
+    elif not _last_look[0].holds():
+        _last_look[0].look_again()
     return _last_look[0].found
 
 

@@ -10,6 +10,7 @@ reductions, and for arrays that are made from lists. Here this is left out for f
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
@@ -105,18 +106,32 @@ def _has_to_inline(ir: Any) -> bool:
 
 def _unrolls(ir: Any) -> bool:
     """Return whether a function may call literal_unroll, under any name."""
-    from numba.cuda.core.ir import expr_types, freevar_types, global_types
     from numba.cuda.misc.special import literal_unroll
 
-    values = (*global_types, *freevar_types)
-    for definitions in ir._definitions.values():
-        for one in definitions:
-            if isinstance(one, values):
-                if one.value is literal_unroll:
-                    return True
-            elif isinstance(one, expr_types) and one.op == "getattr" and one.attr == "literal_unroll":
+    definitions = [*chain.from_iterable(ir._definitions.values())]
+    # Passes ask of each function again and again, so parts are told apart by their classes, which are looked at once.
+    are_named = [*map(_are_named.__getitem__, map(type, definitions))]
+    for one, is_named in zip(definitions, are_named, strict=True):
+        if is_named:
+            if one.value is literal_unroll:
                 return True
+        elif is_named is None and one.op == "getattr" and one.attr == "literal_unroll":
+            return True
     return False
+
+
+class _Named(dict[type, "bool | None"]):
+    """Whether objects of a class are values that a name outside of the function stands for; None of expressions."""
+
+    def __missing__(self, kind: type) -> bool | None:
+        from numba.cuda.core.ir import expr_types, freevar_types, global_types
+
+        found = issubclass(kind, (*global_types, *freevar_types)) or (None if issubclass(kind, expr_types) else False)
+        self[kind] = found
+        return found
+
+
+_are_named = _Named()
 
 
 def _note_entry_variables(ir: Any) -> None:

@@ -15,6 +15,8 @@ from gridjit.compiler.frontend.faster import (
     unread,
     variables,
 )
+from gridjit.compiler.frontend.faster.answers import attributes, constants, implementations
+from gridjit.compiler.frontend.faster.around import error_contexts, instructions, lines, memory, pass_runs, warned
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 from gridjit.compiler.frontend.faster.written_for import are_known
 
@@ -33,8 +35,21 @@ PIECES: tuple[Piece, ...] = (
     locations.PIECE,
     sizes.PIECE,
     unread.TEXTS,
+    implementations.PIECE,
+    attributes.PIECE,
+    constants.PIECE,
+    error_contexts.PIECE,
+    pass_runs.PIECE,
+    lines.PIECE,
+    memory.PIECE,
+    instructions.PIECE,
+    warned.PIECE,
     printing.PIECE,
 )
+
+
+# Pieces, and all that they rely on.
+_together: list[tuple[tuple[Piece, ...], dict[str, tuple[str, ...]]]] = []
 
 
 def make_faster(replace: Replace) -> None:
@@ -42,6 +57,14 @@ def make_faster(replace: Replace) -> None:
 
     In a compile inside another one they are in place already, and stay.
     """
-    for piece in PIECES:
-        if are_known(piece.written_for):
-            piece.install(replace)
+    # Looked at before any is in place: some rely on what others replace with its equal.
+    known = PIECES if are_known(_all_of(PIECES)) else [one for one in PIECES if are_known(one.written_for)]
+    for piece in known:
+        piece.install(replace)
+
+
+def _all_of(pieces: tuple[Piece, ...]) -> dict[str, tuple[str, ...]]:
+    """Return all that pieces rely on; the same object each time."""
+    if not _together or _together[0][0] is not pieces:
+        _together[:] = [(pieces, {place: one.written_for[place] for one in pieces for place in one.written_for})]
+    return _together[0][1]

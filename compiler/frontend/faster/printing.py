@@ -102,7 +102,9 @@ def _install(replace: Replace) -> None:
     from numba.cuda.cgutils import ir
 
     void, kinds = ir.VoidType, ir.instructions
-    _own.update(_classes(ir.types, "__str__"), _classes(ir.values, "get_reference"), _classes(kinds, "get_reference"))
+    if not _own:
+        _own.update(_classes(ir.types, "__str__"), _classes(ir.values, "get_reference"))
+        _own.update(_classes(kinds, "get_reference"))
     ways: dict[type, Callable[[Any, Any], str]] = {
         kinds.ExtractValue: _extract_value,
         kinds.InsertValue: _insert_value,

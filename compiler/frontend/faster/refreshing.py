@@ -8,7 +8,6 @@ others come in numba-cuda's order. A context's first refresh is numba-cuda's own
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,21 +15,21 @@ from gridjit.compiler.frontend.faster.piece import Piece, Replace
 
 
 class _Step:
-    """How a context installs a registry, and how long the registry's lists were when it last began to.
+    """How contexts install a registry, and how long the registry's lists were when one last began to.
 
-    streams: what the context reads the registry with; if they are others, the context was told to begin again.
+    streams: what the contexts read the registry with; if they are others, they were told to begin again.
     """
 
-    def __init__(self, registry: Any, install: Callable[[], object]) -> None:
+    def __init__(self, registry: Any, install: Callable[[Any], object]) -> None:
         self.registry, self.install = registry, install
         self.lists = tuple(entries for entries in vars(registry).values() if type(entries) is list)
         self.streams, self.count = None, 0
 
-    def take(self, loaders: Any) -> None:
+    def take(self, context: Any) -> None:
         """Install what is new. What is added meanwhile, and not seen by this refresh, is new to the next."""
         count = sum(map(len, self.lists))
-        self.install()
-        self.streams, self.count = loaders[self.registry]._registrations, count
+        self.install(context)
+        self.streams, self.count = context._registries[self.registry]._registrations, count
 
     def is_taken(self, loaders: Any) -> bool:
         """Return whether the context has all that is in the registry."""
@@ -38,15 +37,18 @@ class _Step:
 
 
 class _Refreshed:
-    """The steps that a context goes through, by registry, and whether these are all of them."""
+    """The steps that contexts with one table of registries go through, and whether these are all of them.
 
-    def __init__(self, context: Any) -> None:
-        self.context = context
+    Each compile has a copy of the target's context, with the same tables: what one installs, the others have.
+    """
+
+    def __init__(self, registries: Any) -> None:
+        self.registries = registries
         self.steps: dict[Any, _Step] = {}
         self.whole = False
 
 
-# What contexts have been through, by their identity; a process has two contexts, which begin again only if told to.
+# What contexts have been through, by the identity of their tables of registries, of which a process has two.
 _seen: dict[int, _Refreshed] = {}
 _MOST_CONTEXTS = 8
 
@@ -57,10 +59,11 @@ def _install(replace: Replace) -> None:
     from numba.cuda.typing.context import BaseContext as TypingContext
 
     def of(context: Any) -> _Refreshed:
-        if (known := _seen.get(id(context))) is None:
+        registries = context._registries
+        if (known := _seen.get(id(registries))) is None:
             if len(_seen) >= _MOST_CONTEXTS:
                 _seen.clear()
-            known = _seen[id(context)] = _Refreshed(context)
+            known = _seen[id(registries)] = _Refreshed(registries)
         return known
 
     for owner, name in (
@@ -79,8 +82,8 @@ def _noting(original: Callable[..., Any], of: Callable[[Any], _Refreshed]) -> Ca
     def install(context: Any, registry: Any, *args: Any, **options: Any) -> None:
         steps = of(context).steps
         if registry not in steps:
-            steps[registry] = _Step(registry, functools.partial(original, context, registry, *args, **options))
-        steps[registry].take(context._registries)
+            steps[registry] = _Step(registry, lambda context: original(context, registry, *args, **options))
+        steps[registry].take(context)
 
     return install
 
@@ -97,7 +100,7 @@ def _refreshing(original: Callable[..., Any], of: Callable[[Any], _Refreshed], k
         loaders = context._registries
         for step in tuple(known.steps.values()):
             if not step.is_taken(loaders):
-                step.take(loaders)
+                step.take(context)
         if (typing := getattr(context, "typing_context", None)) is not None:
             typing.refresh()
 

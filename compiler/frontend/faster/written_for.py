@@ -10,6 +10,7 @@ import functools
 import hashlib
 import importlib
 import inspect
+import operator
 import sys
 from collections.abc import Mapping
 from itertools import islice
@@ -23,9 +24,49 @@ _looked_up: dict[str, tuple[tuple[_Step, ...], FunctionType, CodeType, tuple[str
 _NOTHING = object()
 
 
+class _Ways:
+    """The ways to functions that were known, all at once: what was on them, and what was not there."""
+
+    def __init__(self, places: Mapping[str, tuple[str, ...]]) -> None:
+        self.places = places
+        known = [_looked_up[place] for place in places]
+        # Many lead through the same modules and classes.
+        steps = {(id(space), name): (space, name, found) for one in known for space, name, found in one[0]}.values()
+        self._there = [*zip(*(step for step in steps if step[2] is not _NOTHING), strict=True)]
+        self._absent = [*zip(*(step[:2] for step in steps if step[2] is _NOTHING), strict=True)]
+        self._functions = [one[1] for one in known]
+        self._codes = [one[2] for one in known]
+
+    def hold(self) -> bool:
+        """Return whether all is as it was."""
+        namespaces, names, found = self._there
+        try:
+            is_there = all(map(operator.is_, map(operator.getitem, namespaces, names), found))
+        except KeyError:
+            return False
+        is_absent = not self._absent or not any(map(operator.contains, *self._absent))
+        return is_there and is_absent and all(map(operator.is_, map(_code, self._functions), self._codes))
+
+
+_code = operator.attrgetter("__code__")
+# Of functions that were asked for together, by the identity of the mapping that names them.
+_known: dict[int, _Ways] = {}
+_MOST = 256
+
+
 def are_known(functions: Mapping[str, tuple[str, ...]]) -> bool:
-    """Return whether each function, by "module:qualified.name", has the source of one of its records."""
-    return all(_is_still_known(place, records) or _look(place, records) for place, records in functions.items())
+    """Return whether each function, by "module:qualified.name", has the source of one of its records.
+
+    functions: stays as it is.
+    """
+    if (ways := _known.get(id(functions))) is not None and ways.places is functions and ways.hold():
+        return True
+    found = all(_is_still_known(place, records) or _look(place, records) for place, records in functions.items())
+    if found and functions:
+        if len(_known) >= _MOST:
+            _known.clear()
+        _known[id(functions)] = _Ways(functions)
+    return found
 
 
 def _is_still_known(place: str, records: tuple[str, ...]) -> bool:
@@ -43,7 +84,7 @@ def _look(place: str, records: tuple[str, ...]) -> bool:
     found = _found_at(place, steps)
     if not _is_known(found, records):
         return False
-    function = getattr(found, "__func__", found)
+    function = _function_of(found)
     _looked_up[place] = (tuple(steps), function, function.__code__, records)
     return True
 
@@ -88,8 +129,13 @@ def record(code: CodeType, count: int) -> str:
 
 
 def _is_known(function: Any, records: tuple[str, ...]) -> bool:
-    function = getattr(function, "__func__", function)  # of a class method
+    function = _function_of(function)
     return isinstance(function, FunctionType) and any(_matches(function.__code__, record) for record in records)
+
+
+def _function_of(found: Any) -> Any:
+    """Return the function of a class method, or what reads a property; others as they are."""
+    return found.fget if type(found) is property else getattr(found, "__func__", found)
 
 
 @functools.cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from gridjit.compiler.key.source.objects import MISSING
@@ -34,9 +35,19 @@ class _Replaced:
 
 def replace(owner: Any, name: str, value: Any) -> Any:
     """Set an attribute of owner until the change is undone, and return what it was, perhaps one of a base class's."""
-    original = inspect.getattr_static(owner, name)
+    original = _held(owner, name)
     put(owner, name, value)
     return original
+
+
+def _held(owner: Any, name: str) -> Any:
+    """Return what inspect.getattr_static finds, which takes longer: mostly a class or a module has the name itself."""
+    kind = type(owner)
+    if kind is type or (kind is ModuleType and not hasattr(ModuleType, name)):
+        found = vars(owner).get(name, MISSING)
+        if found is not MISSING:
+            return found
+    return inspect.getattr_static(owner, name)
 
 
 def put(owner: Any, name: str, value: Any) -> None:

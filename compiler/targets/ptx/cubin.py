@@ -59,6 +59,8 @@ def check_definitions(pieces: Sequence[LinkedFile]) -> None:
     nvJitLink 13 only prints a line about them, takes the first, and at times crashes the process. It checks LTO-IR
     itself; what archives and fat binaries hold is compressed.
     """
+    if len(pieces) < 2:
+        return
     first: dict[str, str] = {}
     for piece in pieces:
         names = _definitions(piece)

@@ -127,7 +127,9 @@ def functions_of(value: Any) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return the function of a class method or a static method; others as they are."""
+    """Return the function of a class method, a static method or a context manager; others as they are."""
+    if getattr(value, "__code__", None) is contextmanager(iter).__code__:
+        return value.__wrapped__
     return getattr(value, "__func__", value)
 
 

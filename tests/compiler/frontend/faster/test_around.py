@@ -1,0 +1,272 @@
+"""What is done with fewer calls has numba-cuda's result: names, places, errors' words, warnings, events, absences."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.faster.answers import attributes, constants, implementations
+from gridjit.compiler.frontend.faster.around import error_contexts, instructions, lines, memory, pass_runs, warned
+from gridjit.compiler.frontend.isolated.replacing import changes_now, replace, undo_to
+
+numba_cuda()
+
+from llvmlite import ir as llvm  # noqa: E402
+from numba.cuda import lowering, types  # noqa: E402  # the first import has to come first
+from numba.cuda.compiler import run_frontend  # noqa: E402
+from numba.cuda.core import errors, event, typeinfer  # noqa: E402
+from numba.cuda.core.compiler_machinery import FunctionPass, PassManager, register_pass  # noqa: E402
+from numba.cuda.core.imputils import Registry  # noqa: E402
+from numba.cuda.core.ir import Del, Loc  # noqa: E402
+from numba.cuda.descriptor import cuda_target  # noqa: E402
+from numba.cuda.flags import CUDAFlags  # noqa: E402
+from numba.cuda.lowering import Lower  # noqa: E402
+from numba.cuda.typing import signature  # noqa: E402
+
+
+@pytest.fixture
+def faster() -> Iterator[Callable[[Any], None]]:
+    """Return what puts a module's piece in place for the rest of a test."""
+    start = changes_now()
+    yield lambda found: found.PIECE.install(replace)
+    undo_to(start)
+
+
+def named_alike() -> str:
+    """Return the text of a function whose instructions ask for names that others have."""
+    module = llvm.Module()
+    double = llvm.DoubleType()
+    function = llvm.Function(module, llvm.FunctionType(double, (double, double)), name="f")
+    builder = llvm.IRBuilder(function.append_basic_block("entry"))
+    first, second = function.args
+    made = [builder.fadd(first, second, name=name) for name in ("x", "x.1", "x", "x", "", "", "x.1", "a\\b", "a\\b")]
+    slot = builder.alloca(double, name="x")
+    builder.store(builder.fmul(made[0], made[-1], flags=("fast",)), slot)
+    with builder.if_then(builder.fcmp_ordered("<", first, second)):
+        builder.ret(made[2])
+    builder.ret(builder.load(slot, name="x"))
+    return str(module)
+
+
+def test_instructions_get_the_names_that_llvmlite_gives_them(faster: Any) -> None:
+    expected = named_alike()
+    faster(instructions)
+    assert named_alike() == expected
+
+
+def test_an_instruction_of_what_is_not_a_type_is_refused_as_by_llvmlite(faster: Any) -> None:
+    faster(instructions)
+    function = llvm.Function(llvm.Module(), llvm.FunctionType(llvm.VoidType(), ()), name="f")
+    with pytest.raises(AssertionError):
+        llvm.Instruction(function.append_basic_block(), "double", "fadd", ())
+
+
+def test_the_place_of_another_line_is_that_which_numba_makes(faster: Any) -> None:
+    place = Loc("here.py", 3, 4, maybe_decorator=True)
+    place.get_lines()
+    expected = [vars(place.with_lineno(7)), vars(place.with_lineno(7, 2)), vars(place.with_lineno(line=8, col=1))]
+    faster(lines)
+    assert [
+        vars(place.with_lineno(7)),
+        vars(place.with_lineno(7, 2)),
+        vars(place.with_lineno(line=8, col=1)),
+    ] == expected
+
+
+def words_of_a_failure() -> tuple[str, object]:
+    """Return an error's words after two contexts, and what numba-cuda notes of the place."""
+    errors.loc_info.clear()
+    with (
+        pytest.raises(errors.TypingError) as caught,
+        lowering.new_error_context("typing of {0} at {loc}", "x", loc=Loc("users.py", 3)),
+        typeinfer.new_error_context("{{braces}} {0[0]}", "yz", loc=Loc(errors.__file__, 1)),
+    ):
+        raise errors.TypingError("not typed")
+    return str(caught.value), dict(errors.loc_info)
+
+
+def test_an_error_is_told_its_surroundings_in_numbas_words(faster: Any) -> None:
+    expected = words_of_a_failure()
+    faster(error_contexts)
+    assert words_of_a_failure() == expected
+    with pytest.raises(ZeroDivisionError), errors.new_error_context("nothing of other errors"):
+        raise ZeroDivisionError
+
+
+def warnings_of_a_round() -> tuple[list[str], list[tuple[Any, ...]], list[str], list[str]]:
+    """Return which constraints ran, what is kept of their warnings, which others come at once, and the errors."""
+    ran: list[str] = []
+    fixer = errors.WarningsFixer(errors.NumbaWarning)
+
+    def constraint(name: str, line: int, act: Callable[[], object]) -> Any:
+        class Constraint:
+            loc = Loc("users.py", line)
+
+            def __call__(self, inference: Any) -> None:
+                ran.append(name)
+                act()
+
+        return Constraint()
+
+    def fail() -> None:
+        warnings.warn("before it failed", errors.NumbaWarning, stacklevel=1)
+        raise errors.TypingError("not typed")
+
+    network = typeinfer.ConstraintNetwork()
+    for name, line, act in (
+        ("quiet", 1, lambda: None),
+        ("numbas", 2, lambda: warnings.warn("slow", errors.NumbaWarning, stacklevel=1)),
+        ("numbas again", 3, lambda: [warnings.warn("slow", errors.NumbaWarning, stacklevel=1) for _ in range(2)]),
+        ("another", 4, lambda: warnings.warn("a user's", UserWarning, stacklevel=1)),
+        ("adds", 5, lambda: network.append(constraint("added", 7, lambda: None))),
+        ("fails", 6, fail),
+    ):
+        network.append(constraint(name, line, act))
+    with warnings.catch_warnings(record=True) as others:
+        warnings.simplefilter("always")
+        found = network.propagate(SimpleNamespace(warnings=fixer))
+    kept = sorted((*place, *sorted(texts)) for place, texts in fixer._warnings.items())
+    return ran, kept, [str(one.message) for one in others], [str(one) for one in found]
+
+
+def test_warnings_of_constraints_are_kept_with_their_places_and_others_passed_on_as_by_numba(faster: Any) -> None:
+    expected = warnings_of_a_round()
+    assert len(expected[1]) == 3
+    assert expected[0][-1] == "added"
+    faster(warned)
+    assert warnings_of_a_round() == expected
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class EndsAVariable(FunctionPass):
+    """A pass that leaves behind what no pass may."""
+
+    _name = "ends_a_variable"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> Any:
+        if state.returned is True:
+            block = next(iter(state.func_ir.blocks.values()))
+            block.body.insert(0, Del("x", loc=block.loc))
+        if isinstance(state.returned, Exception):
+            raise state.returned
+        return state.returned
+
+
+def passed(returned: Any) -> tuple[str, list[str]]:
+    """Return how a pass that returns this, or raises it, ends, and what is timed."""
+
+    def function(x: Any) -> Any:
+        return x
+
+    manager = PassManager("test")
+    manager.add_pass(EndsAVariable, "ends a variable")
+    manager.finalize()
+    made = run_frontend(function)
+    state = SimpleNamespace(
+        func_id=made.func_id, func_ir=made, flags=CUDAFlags(), args=(), return_type=None, returned=returned
+    )
+    try:
+        manager.run(state)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}", [*manager.exec_times]
+    return "it ended", [*manager.exec_times]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: True, lambda: False, lambda: None, lambda: errors.TypingError("not typed"), lambda: KeyError("x")],
+    ids=["changed", "unchanged", "says nothing", "refuses", "fails"],
+)
+def test_a_pass_ends_as_numba_has_it_end(make: Callable[[], Any], faster: Any) -> None:
+    expected = passed(make())
+    faster(pass_runs)
+    assert passed(make()) == expected
+
+
+def test_those_who_listen_to_the_events_of_passes_hear_of_each(faster: Any) -> None:
+    faster(pass_runs)
+    with event.install_recorder("numba-cuda:run_pass") as heard:
+        passed(False)
+    assert [one.data["name"].partition(" ")[0] for _, one in heard.buffer] == ["ends_a_variable"] * 2
+
+
+@pytest.mark.parametrize("debuginfo", [None, False, True])
+@pytest.mark.parametrize("lines_only", [False, True])
+def test_whether_variables_are_in_memory_is_what_the_flags_say(
+    debuginfo: bool | None, lines_only: bool, faster: Any
+) -> None:
+    flags = CUDAFlags()
+    if debuginfo is not None:
+        flags.debuginfo = debuginfo
+    flags.dbg_directives_only = lines_only
+    made = [object.__new__(Lower), object.__new__(Lower)]
+    made[0].flags, made[1].flags = flags, None
+    expected = [one._disable_sroa_like_opt for one in made]
+    faster(memory)
+    assert [one._disable_sroa_like_opt for one in made] == expected
+
+
+def test_what_had_no_implementation_is_found_once_one_is_registered(faster: Any) -> None:
+    context, asked = cuda_target.target_context, signature(types.int32, types.int32)
+    registry = Registry()
+    context.install_registry(registry)
+
+    def words() -> str:
+        with pytest.raises(NotImplementedError) as caught:
+            context.get_function("absent until later", asked)
+        return str(caught.value)
+
+    expected = words()
+    faster(implementations)
+    assert [words(), words(), words()] == [expected] * 3
+    registry.lower("absent until later", types.float64)(lambda context, builder, sig, args: args[0])
+    context.install_registry(registry)
+    assert words() == expected
+    registry.lower("absent until later", types.int32)(lambda context, builder, sig, args: args[0])
+    context.install_registry(registry)
+    assert context.get_function("absent until later", asked) is not None
+
+
+def test_the_template_of_an_attribute_is_the_one_that_numba_finds(faster: Any) -> None:
+    context = cuda_target.typing_context
+    array = types.Array(types.float64, 1, "C")
+    wanted = [(array, "size"), (array, "T"), (array, "nothing"), (types.int64, "real"), (types.complex64, "imag")]
+    expected = [context.find_matching_getattr_template(*one) for one in wanted]
+    assert None in expected
+    faster(attributes)
+    assert [context.find_matching_getattr_template(*one) for one in (*wanted, *wanted)] == [*expected, *expected]
+
+
+def constants_of(function: Any) -> list[str]:
+    """Return what numba infers of each variable of a function, twice."""
+    made = run_frontend(function)
+    found = []
+    for name in [*made._definitions, *made._definitions, "unknown"]:
+        with contextlib.suppress(KeyError):
+            try:
+                found.append(repr(made.infer_constant(name)))
+            except errors.ConstantInferenceError as error:
+                found.append(f"{name}: {error}")
+    return found
+
+
+def test_others_than_rewrites_are_told_which_variables_are_constant_in_numbas_words(faster: Any) -> None:
+    def function(x: Any) -> Any:
+        y = x[0] + x[len(x) - 1]
+        for i in range(3):
+            y += x[i]
+        return types.int64, y, slice(1, 2), (1, x)
+
+    expected = constants_of(function)
+    assert any("not possible" in one for one in expected)
+    faster(constants)
+    assert constants_of(function) == expected
