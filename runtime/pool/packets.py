@@ -91,9 +91,9 @@ class Outbox:
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def add(self, packet: bytes) -> None:
-        """Have a packet sent after the others."""
-        self._waiting.append(packet)
+    def add(self, *messages: bytes) -> None:
+        """Have packets sent after the others: all of these, or none if an interrupt comes."""
+        self._waiting.extend(messages)
 
     def flush(self, to: socket.socket) -> None:
         """Send as many as there is room for; raises OSError if nobody is there."""

@@ -29,11 +29,18 @@ from gridjit.runtime.settings import Settings
 PATIENCE_S = 120.0
 # Another thread that waits may take what this one waits for out of the socket, so it looks again after so long.
 _TURN_S = 0.05
+# gridjit.cuda adds to numba-cuda, which is looked at as a whole each time something was added: so it comes first.
 _SERVER = """import sys
 sys.path[:] = sys.argv[3:]
+import gridjit.cuda
 from gridjit.runtime.pool.server import serve
 serve(int(sys.argv[1]), sys.argv[2])
 """
+
+
+# NumPy's linear algebra starts no threads in a server: they would take 0.1 s of the other cores, and a server forks.
+# Tasks have the program's own environment.
+_ALONE = {"OPENBLAS_NUM_THREADS": "1"}
 
 
 class Task:
@@ -154,11 +161,10 @@ class ProcessPool:
             return
         surroundings = ProcessEnvironment.of(self._settings) if kind == packets.TASK else self._surroundings
         if surroundings != self._surroundings and surroundings is not None:
+            # Noted once all of it waits to be sent: an interrupt may come at any call.
+            self._outbox.add(*packets.packets(packets.SURROUNDINGS, number, surroundings.to_bytes()))
             self._surroundings = surroundings
-            for packet in packets.packets(packets.SURROUNDINGS, number, surroundings.to_bytes()):
-                self._outbox.add(packet)
-        for packet in packets.packets(kind, number, data):
-            self._outbox.add(packet)
+        self._outbox.add(*packets.packets(kind, number, data))
         self._take_in(self._socket)
 
     def _take_in(self, server: socket.socket) -> None:
@@ -238,7 +244,7 @@ def _spawned(control: socket.socket, processes: int, target: str) -> int:
     return os.posix_spawn(
         sys.executable,
         command,
-        os.environ,
+        {**os.environ, **_ALONE},
         file_actions=[
             (os.POSIX_SPAWN_DUP2, control.fileno(), 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),

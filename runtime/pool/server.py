@@ -23,17 +23,28 @@ from gridjit.runtime.pool.worker import work
 
 # What every compile imports.
 _PREPARED = (
+    "gridjit.cache.bounds",
     "gridjit.cache.history",
     "gridjit.cache.index",
     "gridjit.compiler.compile",
     "gridjit.compiler.frontend.lower",
     "gridjit.compiler.frontend.types",
+    "gridjit.compiler.plain_signature",
+    "gridjit.runtime.jit",
+    "gridjit.runtime.launch.under_way",
+    "gridjit.runtime.numba_names.replacements",
     "gridjit.runtime.pool.build",
+    "gridjit.runtime.specialize.capture",
     "gridjit.runtime.specialize.explain",
     "gridjit.runtime.specialize.keep",
     "gridjit.runtime.specialize.kernel_view",
     "gridjit.runtime.specialize.unit_shelf",
 )
+# What every compile for a kind of target imports besides.
+_PREPARED_FOR = {
+    "host": ("gridjit.runtime.devices.host.device", "gridjit.runtime.simulated.under_numba"),
+    "ptx": ("gridjit.runtime.devices.cuda.presence",),
+}
 # How many seconds it waits for more tasks; for a later one, the program starts another server.
 _IDLE_S = 30.0
 _MOST_DESCRIPTORS = 1 << 16
@@ -47,6 +58,7 @@ def serve(processes: int, target: str) -> None:
     target: the kind of target that they are to compile for, "" for any.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the interrupt was meant for the program, which ends this process
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a program may ignore how its children end, this one asks
     os.closerange(3, _MOST_DESCRIPTORS)  # they are the program's, which may wait for their being closed
     control = socket.socket(fileno=os.dup(0))
     gc.disable()  # what is imported stays
@@ -68,7 +80,7 @@ def _prepare(target: str) -> None:
     from gridjit.compiler.frontend.bootstrap import numba_cuda
 
     numba_cuda()
-    for name in _PREPARED:
+    for name in (*_PREPARED, *_PREPARED_FOR.get(target, ())):
         importlib.import_module(name)
     from gridjit.compiler.compile import generator
     from gridjit.compiler.frontend.isolated.isolation import import_all
@@ -83,11 +95,18 @@ def _prepare(target: str) -> None:
 
 
 class _Worker:
-    """A worker as its server knows it. task: the number of what it does. surroundings: those it was told last."""
+    """A worker as its server knows it. task: the number of what it does. surroundings: those it was told last.
+
+    end: a descriptor that is ready once the process has ended, even if one that it forked goes on and keeps its socket
+    open; None where the system has no such descriptors.
+    """
 
     def __init__(self, pid: int, tasks: socket.socket) -> None:
         self.pid = pid
         self.tasks = tasks
+        self.end: int | None = None
+        with contextlib.suppress(OSError):
+            self.end = os.pidfd_open(pid)
         self.task: int | None = None
         self.surroundings: bytes | None = None
 
@@ -104,9 +123,24 @@ class _Worker:
             for packet in packets.packets(kind, number, data):
                 self.tasks.send(packet)
 
+    def heard(self) -> bytes | None:
+        """Return the packet that it sent; None if there is none yet, nothing if it has ended."""
+        try:
+            return self.tasks.recv(packets.MOST, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return b"" if self._has_ended() else None
+        except OSError:
+            return b""
+
+    def _has_ended(self) -> bool:
+        return self.end is not None and bool(select.select([self.end], [], [], 0)[0])
+
     def ended(self) -> str:
-        """Return what a worker died of."""
+        """End it if only its socket is closed, and return what it died of."""
         self.tasks.close()
+        if self.end is not None:
+            os.close(self.end)
+        os.kill(self.pid, signal.SIGKILL)  # nothing to one that has ended, which is not forgotten yet
         status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         what = f"by signal {-status}" if status < 0 else f"with status {status}"
         return f"the process that compiled it ended, {what}"
@@ -130,7 +164,7 @@ class _Server:
     def __init__(self, control: socket.socket, processes: int) -> None:
         self._control = control
         self._processes = processes
-        self._workers: dict[int, _Worker] = {}
+        self._workers: list[_Worker] = []
         self._waiting: collections.OrderedDict[int, _Waiting] = collections.OrderedDict()
         self._newest = 0
         self._surroundings = b""
@@ -145,7 +179,9 @@ class _Server:
         except OSError:  # nobody hears
             pass
         finally:
-            for worker in self._workers.values():
+            with contextlib.suppress(OSError):
+                self._control.shutdown(socket.SHUT_RDWR)  # before this process's memory is freed, which takes a while
+            for worker in self._workers:
                 os.kill(worker.pid, signal.SIGKILL)
             os._exit(0)  # taking numba apart would take a second
 
@@ -154,8 +190,9 @@ class _Server:
         ready = dict(self._poll().poll(None if self._is_busy() else _IDLE_S * 1e3))
         if self._outbox:
             self._outbox.flush(self._control)
-        for descriptor in ready.keys() & self._workers.keys():
-            self._hear(self._workers[descriptor])
+        for worker in [*self._workers]:
+            if worker.tasks.fileno() in ready or worker.end in ready:
+                self._hear(worker)
         if ready.get(self._control.fileno(), 0) & ~select.POLLOUT and not self._read():
             return False
         self._hand_out()
@@ -164,12 +201,14 @@ class _Server:
     def _poll(self) -> select.poll:
         poll = select.poll()
         poll.register(self._control, select.POLLIN | (select.POLLOUT if self._outbox else 0))
-        for descriptor in self._workers:
-            poll.register(descriptor, select.POLLIN)
+        for worker in self._workers:
+            for descriptor in (worker.tasks.fileno(), worker.end):
+                if descriptor is not None:
+                    poll.register(descriptor, select.POLLIN)
         return poll
 
     def _is_busy(self) -> bool:
-        return bool(self._waiting) or any(worker.task is not None for worker in self._workers.values())
+        return bool(self._waiting) or any(worker.task is not None for worker in self._workers)
 
     def _read(self) -> bool:
         """Take a packet of the program's; return whether it is still there."""
@@ -212,46 +251,64 @@ class _Server:
 
     def _free(self) -> _Worker | None:
         """Return a worker that has nothing to do, forked now if there may be more; None if all are busy."""
-        idle = next((worker for worker in self._workers.values() if worker.task is None), None)
-        return idle or (self._fork() if len(self._workers) < self._processes else None)
+        idle = next((worker for worker in self._workers if worker.task is None), None)
+        return idle or (self._one_more() if len(self._workers) < self._processes else None)
 
     def _hear(self, worker: _Worker) -> None:
         """Pass on what a worker says: it is done, or dead."""
-        try:
-            received = worker.tasks.recv(packets.MOST)
-        except OSError:
-            received = b""
+        if (received := worker.heard()) is None:
+            return
         number, worker.task = worker.task, None
         if not received:
-            del self._workers[worker.tasks.fileno()]
+            self._workers.remove(worker)
             why = worker.ended()
             received = b"" if number is None else packets.short(packets.LOST, number, why)
         if received:
             self._tell(received)
 
     def _tell(self, *messages: bytes) -> None:
-        for message in messages:
-            self._outbox.add(message)
+        self._outbox.add(*messages)
         self._outbox.flush(self._control)
+
+    def _one_more(self) -> _Worker | None:
+        """Return a new worker; None if the system has no room for one, and others do the tasks.
+
+        Raises OSError if there are no others.
+        """
+        try:
+            return self._fork()
+        except OSError as error:
+            if not self._workers:
+                self._tell(packets.short(packets.BROKEN, 0, f"{type(error).__name__}: {error}"))
+                raise
+            self._processes = len(self._workers)
+            return None
 
     def _fork(self) -> _Worker:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         server = os.getpid()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # threads of NumPy's linear algebra, which is made for forks
-            pid = os.fork()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # threads of a library that is made for forks
+                pid = os.fork()
+        except OSError:
+            ours.close()
+            theirs.close()
+            raise
         if not pid:
             self._become_worker(ours, theirs, server)
         theirs.close()
-        worker = self._workers[ours.fileno()] = _Worker(pid, ours)
-        return worker
+        self._workers.append(_Worker(pid, ours))
+        return self._workers[-1]
 
     def _become_worker(self, ours: socket.socket, theirs: socket.socket, server: int) -> None:
         try:
-            for socket_of_the_server in (ours, self._control, *(worker.tasks for worker in self._workers.values())):
+            for socket_of_the_server in (ours, self._control, *(worker.tasks for worker in self._workers)):
                 socket_of_the_server.close()
+            for end in filter(None, (worker.end for worker in self._workers)):
+                os.close(end)
             nothing = os.open(os.devnull, os.O_RDWR)
             os.dup2(nothing, 0)  # which is the program's socket
             work(theirs, server)
         finally:
-            os._exit(0)
+            os._exit(1)  # the server is gone, or else it is told that this one is

@@ -22,6 +22,12 @@ def who():
     return os.getpid(), os.getppid()
 
 
+def threads():
+    of_server = open(f"/proc/{os.getppid()}/environ").read().split("\\0")
+    theirs = dict(line.split("=", 1) for line in of_server if line)
+    return tuple(environment["OPENBLAS_NUM_THREADS"] for environment in (os.environ, theirs))
+
+
 def where():
     return os.getcwd(), os.environ.get("FLAG"), "only here" in sys.path
 
@@ -35,6 +41,18 @@ def move():
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_leaving_a_child(pipe):
+    if not os.fork():
+        open(pipe).close()
+        os._exit(0)
+    die()
+
+
+def hang_up(pipe):
+    os.closerange(3, 1000)
+    open(pipe).close()
 
 
 def leave():
