@@ -13,6 +13,7 @@ import pytest
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.faster.answers import attributes, constants, implementations
 from gridjit.compiler.frontend.faster.around import error_contexts, instructions, lines, memory, pass_runs, warned
+from gridjit.compiler.frontend.isolated.isolation import import_all
 from gridjit.compiler.frontend.isolated.replacing import changes_now, replace, undo_to
 
 numba_cuda()
@@ -216,6 +217,7 @@ def test_whether_variables_are_in_memory_is_what_the_flags_say(
 
 
 def test_what_had_no_implementation_is_found_once_one_is_registered(faster: Any) -> None:
+    import_all()  # has contexts read all registries before this one
     context, asked = cuda_target.target_context, signature(types.int32, types.int32)
     registry = Registry()
     context.install_registry(registry)
