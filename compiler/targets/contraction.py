@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-_FUNCTION = re.compile(r"^define .*?^}", re.MULTILINE | re.DOTALL)
+from gridjit.regexes import regex
+
+_FUNCTION = regex(r"^define .*?^}", re.MULTILINE | re.DOTALL)
 _NAME = r'%(?:"[^"]*"|[\w.$-]+)'
 _VALUE = rf"(?:{_NAME}|[^\s,%]+)"
-_NAMES = re.compile(_NAME)
-_ARITHMETIC = re.compile(
+_NAMES = regex(_NAME)
+_ARITHMETIC = regex(
     rf"^(?P<indent>\s*)(?P<name>{_NAME}) = (?P<verb>fmul|fadd|fsub) (?P<kind>float|double) "
     rf"(?P<left>{_VALUE}), (?P<right>{_VALUE})(?P<rest>,? !dbg [^\n]*)?$",
     re.MULTILINE,

@@ -6,18 +6,17 @@ operation that the optimizer may make less exact, as fastmath allows, is not, an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from gridjit.regexes import regex
+
 _FLAGS = r"(?:fast|nnan|ninf|nsz|arcp|contract|afn|reassoc)"
-_RELAXED = re.compile(
-    rf"= (?:(?:tail|notail|musttail) )?(?:f(?:add|sub|mul|div|rem|neg|cmp)|call|select|phi) {_FLAGS} "
-)
+_RELAXED = regex(rf"= (?:(?:tail|notail|musttail) )?(?:f(?:add|sub|mul|div|rem|neg|cmp)|call|select|phi) {_FLAGS} ")
 # LLVM's own functions, which it computes in one way where it knows the arguments, and in another where it does not.
 _OWN = r"(?:pow|powi|exp|exp2|exp10|log|log2|log10|sin|cos|tan|a?sinh?|a?cosh?|a?tanh?|atan2|fmuladd|minnum|maxnum)"
-_VAGUE = re.compile(rf'call [^\n]*@"?(llvm\.{_OWN})\.')
+_VAGUE = regex(rf'call [^\n]*@"?(llvm\.{_OWN})\.')
 # What numba-cuda has for fastmath, and programs may call as well.
-_FAST = re.compile(r'call [^\n]*(?:@"?__nv_fast_|asm [^\n]*\.approx\.)')
+_FAST = regex(r'call [^\n]*(?:@"?__nv_fast_|asm [^\n]*\.approx\.)')
 
 
 def inexact(modules: Iterable[str]) -> str:

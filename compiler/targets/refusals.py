@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_CAST: Final = re.compile(r"invalid cast opcode for cast from '(?P<given>\w+)' to '(?P<taken>\w+)'")
-_SHARED: Final = re.compile(r"uses too much shared data \((?P<used>0x[0-9a-f]+) bytes, (?P<most>0x[0-9a-f]+) max")
-_PARAMETERS: Final = re.compile(r"parameter space overflowed \((?P<used>\d+) bytes required, max (?P<most>\d+) bytes")
+from gridjit.regexes import regex
+
+_CAST: Final = regex(r"invalid cast opcode for cast from '(?P<given>\w+)' to '(?P<taken>\w+)'")
+_SHARED: Final = regex(r"uses too much shared data \((?P<used>0x[0-9a-f]+) bytes, (?P<most>0x[0-9a-f]+) max")
+_PARAMETERS: Final = regex(r"parameter space overflowed \((?P<used>\d+) bytes required, max (?P<most>\d+) bytes")
 # What LLVM and NVVM say of an array of more bytes than 64 bits count.
 _TOO_LARGE: Final = "expected number in address space"
 _FLOATS: Final = {"half": "float16", "float": "float32", "double": "float64"}

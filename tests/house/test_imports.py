@@ -20,7 +20,7 @@ FOLDERS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["
 # What all layers may use: it uses nothing but itself. Everything else that is in no folder is the package's own.
 FLOOR = {
     f"gridjit.{name}"
-    for name in ("digests", "forking", "interrupts", "messages", "printable", "reading", "stacks", "values")
+    for name in ("digests", "forking", "interrupts", "messages", "printable", "reading", "regexes", "stacks", "values")
 }
 LAYERS = {"gridjit.cache": 1, "gridjit.compiler": 1, "gridjit.runtime": 2}
 # Other libraries, and the modules or folders that may import them. NumPy is everybody's.

@@ -13,9 +13,10 @@ import inspect
 import operator
 import sys
 from collections.abc import Mapping
-from itertools import islice
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias
+
+import numpy
 
 # Place -> the namespaces on the way to a function, each with the name that was looked for and what was there; the
 # function and its code then; and its records.
@@ -123,8 +124,7 @@ def _lookup_order(owner: Any) -> tuple[Any, ...]:
 def record(code: CodeType, count: int) -> str:
     """Return the record of the count lines that code begins with, as "42 lines, 0123456789abcdef"."""
     start = code.co_firstlineno - 1
-    lines = _lines(code.co_filename)[start : start + count]
-    digest = hashlib.blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
+    digest = hashlib.blake2b(_lines(code.co_filename, start, start + count), digest_size=8).hexdigest()
     return f"{count} lines, {digest}"
 
 
@@ -146,21 +146,36 @@ def _matches(code: CodeType, recorded: str) -> bool:
 
 def _ends_after(code: CodeType, count: int) -> bool:
     """Return whether what follows count lines is not a part of the function any more."""
-    lines, start = _lines(code.co_filename), code.co_firstlineno - 1
-    first = lines[start] if start < len(lines) else ""
-    following = next(filter(str.strip, islice(lines, start + count, None)), "")
-    return _indentation(following) <= _indentation(first)
+    path, start = code.co_filename, code.co_firstlineno - 1
+    rest = range(start + count, len(_text(path)[1]))
+    following = next((line for number in rest if (line := _lines(path, number, number + 1)).strip()), b"")
+    return _indentation(following) <= _indentation(_lines(path, start, start + 1))
 
 
-def _indentation(line: str) -> int:
+def _indentation(line: bytes) -> int:
     return len(line) - len(line.lstrip())
 
 
+def _lines(path: str, start: int, stop: int) -> bytes:
+    """Return lines of one of numba's files, less the end of the last."""
+    text, starts = _text(path)
+    if start >= len(starts):
+        return b""
+    return text[int(starts[start]) : int(starts[stop]) - 1 if stop < len(starts) else None]
+
+
 @functools.lru_cache(maxsize=8)
-def _lines(path: str) -> tuple[str, ...]:
-    """Return the lines of one of numba's files, none if it does not exist."""
+def _text(path: str) -> tuple[bytes, Any]:
+    """Return one of numba's files, empty if it does not exist, and where its lines start.
+
+    Some have thousands of lines, which are not made into objects: few of them are looked at.
+    """
     try:
-        with open(path, encoding="utf-8") as file:
-            return tuple(file.read().split("\n"))
+        with open(path, "rb") as file:
+            text = file.read()
     except (OSError, ValueError):
-        return ()
+        text = b""
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    ends = numpy.flatnonzero(numpy.frombuffer(text, dtype=numpy.uint8) == ord("\n"))
+    return text, numpy.concatenate(([0], ends + 1))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import chain, compress, filterfalse, repeat
+from collections.abc import Iterable, Mapping
+from itertools import chain, compress, repeat
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeAlias
 
@@ -54,8 +54,9 @@ class _Group:
         self._survey = survey
         # What the names of each owner stood for, by its index in the survey.
         self.then: dict[int, dict[str, Any]] = {}
-        # Those that are part of the text, with their names: all but settings.
-        self._told: list[tuple[str, Mapping[str, object]]] = []
+        # The names of those that are part of the text, all but settings, and how many names each has; and these names.
+        self._told: list[tuple[str, int]] = []
+        self._names: list[str] = []
         # The values of these names, all the way down.
         self._within = Within(survey)
         # The text of all this, once it has been asked for, by how many owners there were.
@@ -67,9 +68,19 @@ class _Group:
         named = sorted((survey.path(index), index) for index in indices)
         added = [(index, self._original(index, originals)) for _, index in named]
         self.then.update(added)
-        told = [(name, then) for (name, _), (_, then) in zip(named, added, strict=True) if name not in SETTINGS]
-        self._told += told
-        self._within.add(chain.from_iterable(map(_values, map(operator.itemgetter(1), told))))
+        told = [
+            (name, _counting(then)) for (name, _), (_, then) in zip(named, added, strict=True) if name not in SETTINGS
+        ]
+        values = [*chain.from_iterable(names.values() for _, names in told)]
+        kinds = [*map(type, values)]
+        self._within.add(values)
+        # Which modules there are depends on imports, so that their names are left out.
+        names = chain.from_iterable(map(operator.itemgetter(1), told))
+        self._names += compress(names, map(operator.is_not, kinds, repeat(ModuleType)))
+        end = 0
+        for name, those in told:
+            start, end = end, end + len(those)
+            self._told.append((name, len(those) - kinds[start:end].count(ModuleType)))
 
     def _original(self, index: int, originals: Originals) -> dict[str, Any]:
         """Return what an owner's names stand for, less what a compile replaced."""
@@ -99,8 +110,8 @@ class _Group:
         from gridjit.compiler.frontend.kept.stored.around import numbas_text
 
         if (count := len(self.then)) not in self._text:
-            told = chain.from_iterable((name, *_names(names)) for name, names in self._told)
-            self._text[count] = numbas_text(told, self._within)
+            told = (f"{name} {many}" for name, many in self._told)
+            self._text[count] = numbas_text(chain(told, self._names), self._within)
         return self._text[count]
 
 
@@ -181,25 +192,16 @@ def numbas_own_text() -> str | None:
     return None if later is None else _watch.first.text()
 
 
-def _skipped(names: Mapping[str, object]) -> Collection[str]:
-    """Return those of the names that Python and numba change themselves."""
+def _counting(names: dict[str, Any]) -> dict[str, Any]:
+    """Return the names that count with what they stand for: all but those that Python and numba change themselves."""
     skipped = _NOT_TOLD_OF_MODULES if "__spec__" in names else _NOT_TOLD
     if names.keys().isdisjoint(skipped):
-        return ()
-    return [name for name in names if name in skipped and not _is_llvmlites(name, names[name])]
-
-
-def _values(names: Mapping[str, object]) -> Iterable[object]:
-    """Return what the names that count stand for."""
-    if not (skipped := _skipped(names)):
-        return names.values()
-    return [value for name, value in names.items() if name not in skipped]
-
-
-def _names(names: Mapping[str, object]) -> Iterator[str]:
-    """Return the names that count, except those of modules: which modules there are depends on imports."""
-    found = compress(names, map(operator.is_not, map(type, names.values()), repeat(ModuleType)))
-    return filterfalse(skipped.__contains__, found) if (skipped := _skipped(names)) else found
+        return names
+    found = names.copy()
+    for name in names.keys() & skipped:
+        if not _is_llvmlites(name, names[name]):
+            del found[name]
+    return found
 
 
 def _is_llvmlites(name: str, value: object) -> bool:

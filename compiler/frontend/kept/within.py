@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import chain, compress
 from types import CellType, FunctionType, MethodType
 from typing import Any
@@ -22,11 +22,11 @@ from gridjit.compiler.process.watched import Watched, same_items
 class Within:
     """What was found inside values, all the way down, and its state then.
 
-    met: all of these values, in that order. kinds: the same by their classes.
+    met: the classes of all of these values, in that order. kinds: the values by their classes.
     """
 
     def __init__(self, survey: Survey) -> None:
-        self.met: list[Any] = []
+        self.met: list[type] = []
         self.kinds: dict[type, list[Any]] = {}
         self._survey = survey
         self._changes = len(survey.changed_functions)
@@ -71,14 +71,14 @@ class Within:
     def _walk(self, values: list[Any], found: dict[type, list[Any]]) -> None:
         # There are tens of thousands of values, so they are told apart all at once.
         while values:
-            self.met += values
-            kinds = by_kind(values)
+            met = [*map(type, values)]
+            self.met += met
+            kinds = _by_kind(values, met)
             for kind, those in kinds.items():
                 self.kinds.setdefault(kind, []).extend(those)
             functions = self._new_functions(kinds.pop(FunctionType, []))
             found[FunctionType] += functions
-            holding = compress(functions, map(_NOTHING.__ne__, map(_HOLDS, functions)))
-            values = [*chain.from_iterable(_of_function(function, found) for function in holding)]
+            values = _of_functions([*compress(functions, map(_NOTHING.__ne__, map(_HOLDS, functions)))], found)
             for kind, those in kinds.items():
                 if (as_what := _kind_within(kind)) is not None:
                     new = self._new(those)
@@ -99,11 +99,11 @@ class Within:
         return [*new.values()]
 
 
-def by_kind(values: Iterable[Any]) -> dict[type, list[Any]]:
-    """Return values by their classes, each in their order."""
+def _by_kind(values: Iterable[Any], kinds: Iterable[type]) -> dict[type, list[Any]]:
+    """Return values by their classes, which are kinds, each in their order."""
     found: defaultdict[type, list[Any]] = defaultdict(list)
-    for value in values:
-        found[type(value)].append(value)
+    for kind, value in zip(kinds, values, strict=True):
+        found[kind].append(value)
     return found
 
 
@@ -112,18 +112,21 @@ _HOLDS = operator.attrgetter("__defaults__", "__kwdefaults__", "__closure__")
 _NOTHING = (None, None, None)
 
 
-def _of_function(function: FunctionType, found: dict[type, list[Any]]) -> Iterator[Any]:
-    if not (_is_front_ends(function.__globals__.get("__name__")) or _is_front_ends(function.__module__)):
-        return
+_defaults_of, _keywords_of, _closure_of = map(operator.attrgetter, ("__defaults__", "__kwdefaults__", "__closure__"))
+
+
+def _of_functions(functions: list[FunctionType], found: dict[type, list[Any]]) -> list[Any]:
+    """Return what the front end's functions among these hold: first all that defaults are, then what closures hold."""
+    ours = [
+        one for one in functions if _is_front_ends(one.__globals__.get("__name__")) or _is_front_ends(one.__module__)
+    ]
+    keywords = [*filter(None, map(_keywords_of, ours))]
+    cells = [*chain.from_iterable(filter(None, map(_closure_of, ours)))]
+    found[dict] += keywords
+    found[CellType] += cells
+    defaults = chain(*filter(None, map(_defaults_of, ours)), *map(dict.values, keywords))
     # A function keeps what it made before in a mutable default.
-    if function.__defaults__:
-        yield from (one for one in function.__defaults__ if not isinstance(one, _CONTAINERS))
-    if function.__kwdefaults__:
-        found[dict].append(function.__kwdefaults__)
-        yield from (one for one in function.__kwdefaults__.values() if not isinstance(one, _CONTAINERS))
-    if function.__closure__:
-        found[CellType] += function.__closure__
-        yield from map(cell_value, function.__closure__)
+    return [*(one for one in defaults if not isinstance(one, _CONTAINERS)), *map(cell_value, cells)]
 
 
 def _is_front_ends(module: Any) -> bool:

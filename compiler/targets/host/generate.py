@@ -50,15 +50,16 @@ from gridjit.compiler.targets.host.rows.rare import Rarely, rarely
 from gridjit.compiler.targets.host.spots import place_of
 from gridjit.compiler.targets.host.stack import looks, with_frames, with_library
 from gridjit.compiler.targets.host.whole import BODY, WholeKernel, has_lines, name_of, read_whole, waiting_cluster
+from gridjit.regexes import regex
 
 # Lines of LLVM IR, cleaned and cut into regions: five for each line of a kernel that computes with arrays.
 _HUGE = 10_000
 # With so many lines of its own, a kernel is not searched for operations side by side that make a vector: the search
 # takes longer than all other passes, and the loops over the threads are vectorized anyway.
 _LONG = 500
-_DECLARED = re.compile(r"^declare [^@\n]*@([^(\s]+)\([^\n]*\n?", re.MULTILINE)
+_DECLARED = regex(r"^declare [^@\n]*@([^(\s]+)\([^\n]*\n?", re.MULTILINE)
 # A region's function: the kernel's own code, which may have loops besides those that run it.
-_REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTILINE | re.DOTALL)
+_REGION = regex(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTILINE | re.DOTALL)
 
 
 def generate(lowered: Lowered, target: Target, options: Options) -> ObjectCode:

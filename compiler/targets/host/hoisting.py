@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 
-_FUNCTIONS = re.compile(r"^(?=define )", re.MULTILINE)
-_LABEL = re.compile(r'^(?:"[^"\n]*"|[-\w.$]+):[^\n]*\n', re.MULTILINE)
+from gridjit.regexes import regex
+
+_FUNCTIONS = regex(r"^(?=define )", re.MULTILINE)
+_LABEL = regex(r'^(?:"[^"\n]*"|[-\w.$]+):[^\n]*\n', re.MULTILINE)
 # Of a size that is known: there is no value behind the type.
-_FIXED = re.compile(r'^ *(?:%"[^"\n]*"|%[-\w.$]+) = alloca [^%\n]*\n', re.MULTILINE)
+_FIXED = regex(r'^ *(?:%"[^"\n]*"|%[-\w.$]+) = alloca [^%\n]*\n', re.MULTILINE)
 _WORD = " = alloca "
 
 

@@ -10,15 +10,14 @@ import re
 from dataclasses import dataclass, field, replace
 
 from gridjit.compiler.targets.host.regions.body import Block, Body, opcode
+from gridjit.regexes import regex
 
-_LOCATION = re.compile(r",? !dbg (!\d+)")
-_DEFINE = re.compile(
-    r"^define (?P<head>[^\n]*@(?P<name>[\w.$\"-]+)\([^\n]*) \{\n(?P<body>.*?)^\}", re.MULTILINE | re.DOTALL
-)
-_CALL = re.compile(r"^(  [^\n]*\bcall [^\n]*@gridjit\.[^\n]*)$", re.MULTILINE)
-_NODE = re.compile(r"^(!\d+) = (?:distinct )?!DILocation\((.*)\)$", re.MULTILINE)
-_INLINED = re.compile(r", inlinedAt: (!\d+)")
-_UNIT = re.compile(r"^(!\d+) = distinct !DICompileUnit\(.*?file: (!\d+)", re.MULTILINE)
+_LOCATION = regex(r",? !dbg (!\d+)")
+_DEFINE = regex(r"^define (?P<head>[^\n]*@(?P<name>[\w.$\"-]+)\([^\n]*) \{\n(?P<body>.*?)^\}", re.MULTILINE | re.DOTALL)
+_CALL = regex(r"^(  [^\n]*\bcall [^\n]*@gridjit\.[^\n]*)$", re.MULTILINE)
+_NODE = regex(r"^(!\d+) = (?:distinct )?!DILocation\((.*)\)$", re.MULTILINE)
+_INLINED = regex(r", inlinedAt: (!\d+)")
+_UNIT = regex(r"^(!\d+) = distinct !DICompileUnit\(.*?file: (!\d+)", re.MULTILINE)
 _FIRST = 800_000
 # Instructions that the stages after this take apart.
 _BARE = frozenset(("ret", "br", "switch", "phi", "unreachable", "alloca"))

@@ -23,23 +23,24 @@ from gridjit.compiler.targets.host.library.intrinsics import (
 )
 from gridjit.compiler.targets.host.regions.body import Body
 from gridjit.compiler.targets.host.spots import path_of
+from gridjit.regexes import regex
 
-_DEFINE = re.compile(r'^define [^\n]*@"?([^"(\s]+)"?\([^\n]*\{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
+_DEFINE = regex(r'^define [^\n]*@"?([^"(\s]+)"?\([^\n]*\{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
 _NAME = r'@("[^"\n]*"|[^"(\s]+)\('
-_HEAD = re.compile(rf"[^@\n]*{_NAME}")
-_CALL = re.compile(rf"call [^@\n]*{_NAME}")
-_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2})")
+_HEAD = regex(rf"[^@\n]*{_NAME}")
+_CALL = regex(rf"call [^@\n]*{_NAME}")
+_ESCAPE = regex(rb"\\([0-9A-Fa-f]{2})")
 # What looks at the stack (stack.py).
 _STACK = "gridjit.stack."
 _WAITS = dict.fromkeys(WAITS, "works with other threads of its warp or block") | {
     BARRIER: "waits at cuda.syncthreads()",
     ACTIVE_MASK: "asks which lanes are active",
 }
-_OURS = re.compile(r'call [^@\n]*@"?(gridjit\.[^"(\s]+)')
-_FUNCTION = re.compile(r"^define [^\n]*\{\n.*?^\}", re.MULTILINE | re.DOTALL)
+_OURS = regex(r'call [^@\n]*@"?(gridjit\.[^"(\s]+)')
+_FUNCTION = regex(r"^define [^\n]*\{\n.*?^\}", re.MULTILINE | re.DOTALL)
 _PLACES = {DYNAMIC_BYTES, LINEAR_THREAD, *(f"{OURS}{SREG}{coordinate}" for coordinate in COORDINATES)}
 # A question about the thread: its place, or where a shared array of its block is.
-_ASKS = re.compile(
+_ASKS = regex(
     r'^  (?P<result>%\S+) = (?:tail )?call [^@\n]*?(?P<kind>i32|ptr) (?P<name>@"?(?P<plain>gridjit\.[^"(\s]+)"?)\(\)'
     r"[^\n]*$",
     re.MULTILINE,

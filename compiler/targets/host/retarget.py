@@ -14,39 +14,38 @@ from gridjit.compiler.targets.host.hoisting import hoisted
 from gridjit.compiler.targets.host.library import intrinsics
 from gridjit.compiler.targets.host.library.ptx.inline_asm import replace_asm
 from gridjit.compiler.targets.host.spots import with_spots
+from gridjit.regexes import regex
 
-_DROPPED = re.compile(
+_DROPPED = regex(
     r"^(?:target (?:triple|datalayout)|source_filename|!nvvm|!llvm\.dbg|!llvm\.module\.flags"
     r"| *call void @\"?llvm\.dbg\.)[^\n]*\n?",
     re.MULTILINE,
 )
 # The same, where places in the source are kept.
-_DROPPED_BUT_LINES = re.compile(
+_DROPPED_BUT_LINES = regex(
     r"^(?:target (?:triple|datalayout)|source_filename|!nvvm| *call void @\"?llvm\.dbg\.)[^\n]*\n?", re.MULTILINE
 )
-_DEBUG = re.compile(r",? !dbg !\d+")
-_DEBUG_DECLARE = re.compile(r'^declare void @"?llvm\.dbg\.[^\n]*\n', re.MULTILINE)
-_SHARED = re.compile(
+_DEBUG = regex(r",? !dbg !\d+")
+_DEBUG_DECLARE = regex(r'^declare void @"?llvm\.dbg\.[^\n]*\n', re.MULTILINE)
+_SHARED = regex(
     r'^@"?(?P<name>[^"\s]+)"? = (?P<external>external )?addrspace\(3\) global (?P<type>\[.*\]) ?(?:undef)?'
     r"(?:, align (?P<align>\d+))?[ \t]*$",
     re.MULTILINE,
 )
-_SHARED_USE = re.compile(r'addrspacecast \[.*\] addrspace\(3\)\* @"?(?P<name>[^"\s]+)"? to (?P<type>\S+)')
-_ADDRESS_SPACE = re.compile(r" addrspace\((\d+)\)")
-_ARITHMETIC = re.compile(r"(= f(?:add|sub|mul)) (?=float|double|half|<)")
-_FAST_ARITHMETIC = re.compile(r"(= f(?:add|sub|mul|div|rem|neg)) (?=float|double|half|<)")
-_DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\([^\n]*$', re.MULTILINE)
+_SHARED_USE = regex(r'addrspacecast \[.*\] addrspace\(3\)\* @"?(?P<name>[^"\s]+)"? to (?P<type>\S+)')
+_ADDRESS_SPACE = regex(r" addrspace\((\d+)\)")
+_ARITHMETIC = regex(r"(= f(?:add|sub|mul)) (?=float|double|half|<)")
+_FAST_ARITHMETIC = regex(r"(= f(?:add|sub|mul|div|rem|neg)) (?=float|double|half|<)")
+_DECLARE = regex(r'^declare [^\n]*?@"?([^"(\s]+)"?\([^\n]*$', re.MULTILINE)
 _DECLARATION = "\ndeclare "
 # Every local array starts with such a store. LLVM splits it into items, which takes minutes for many items.
-_ZEROS = re.compile(r'^ *store (?P<type>\[.*\]) zeroinitializer, (?P=type)\* (?P<at>%"[^"]+"|%[-\w.$]+)', re.MULTILINE)
+_ZEROS = regex(r'^ *store (?P<type>\[.*\]) zeroinitializer, (?P=type)\* (?P<at>%"[^"]+"|%[-\w.$]+)', re.MULTILINE)
 _SET_START = "  call void @llvm.memset.p0.i64(ptr "
 _SIZE = r"ptrtoint (ptr getelementptr (\g<type>, ptr null, i64 1) to i64)"
 _SET = rf"{_SET_START}\g<at>, i8 0, i64 {_SIZE}, i1 false)"
 _DECLARE_SET = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 # Where checks look for unwritten memory, a local array is known by a call where its thread begins.
-_LOCAL_ARRAY = re.compile(
-    rf"{re.escape(_SET_START)}(?P<at>%\"_cudapy_lmem[^\"]*\"), i8 0, i64 (?P<size>.*), i1 false\)"
-)
+_LOCAL_ARRAY = regex(rf"{re.escape(_SET_START)}(?P<at>%\"_cudapy_lmem[^\"]*\"), i8 0, i64 (?P<size>.*), i1 false\)")
 
 # The function that a local array is given to, in checked code, where its thread begins.
 LOCAL = "gridjit.local"

@@ -14,24 +14,25 @@ from types import CodeType
 from typing import Any
 
 from gridjit.compiler.target import Lowered
+from gridjit.regexes import regex
 from gridjit.values import dataclass
 
-_FUNCTION = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\([^\n]*\n(.*?)^\}', re.MULTILINE | re.DOTALL)
+_FUNCTION = regex(r'^define [^\n]*?@"?([^"(\s]+)"?\([^\n]*\n(.*?)^\}', re.MULTILINE | re.DOTALL)
 # A block that checks divide goes on in blocks at the end of the text, whose names begin with its own.
-_LABEL = re.compile(r'^"?B(\d+)(?:\.[^":\n]*)?"?:', re.MULTILINE)
-_READ = re.compile(
+_LABEL = regex(r'^"?B(\d+)(?:\.[^":\n]*)?"?:', re.MULTILINE)
+_READ = regex(
     r'^( *%"[^"]+" = (?:(?:cmpxchg|atomicrmw|load volatile) [^\n]*'
     r'|load (?:i\d+|float|double), \S+ %"\.\d+"(?:, !dbg !\d+)?))$',
     re.MULTILINE,
 )
-_ITEM = re.compile(r" = load (?!volatile)")
+_ITEM = regex(r" = load (?!volatile)")
 # A fence has a thread look again at what it reads beside it.
-_WAITS = re.compile(r" (?:cmpxchg|atomicrmw|load volatile) |\.membar\.|nanosleep\.u32 ")
+_WAITS = regex(r" (?:cmpxchg|atomicrmw|load volatile) |\.membar\.|nanosleep\.u32 ")
 _FIRST = 800_000
-_MARK = re.compile(r", !gj\.spot !(\d+)")
+_MARK = regex(r", !gj\.spot !(\d+)")
 _NODE = r'^!{} = !\{{!"([^"]*)", i32 (\d+), i32 (\d+), i32 (\d+)\}}'
-_PART = re.compile(r"\d+")
-_ESCAPES = re.compile(r"(?:_[0-9a-f]{2})+")
+_PART = regex(r"\d+")
+_ESCAPES = regex(r"(?:_[0-9a-f]{2})+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

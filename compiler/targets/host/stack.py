@@ -15,6 +15,7 @@ from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.recursion import name_of
 from gridjit.compiler.targets.host.regions.body import Block, Body
 from gridjit.compiler.targets.host.regions.shared import local_arrays
+from gridjit.regexes import regex
 
 # A code that no exception has.
 STACK_ENDS = 0x7FFF_FFF1
@@ -29,9 +30,9 @@ _THREADS = 1024
 _KEPT = 1 << 18
 # What a recursion may take of a stack without a limit, which would take all memory.
 _MOST = 1 << 26
-_FUNCTION = re.compile(r'^define [^\n]*?@("[^"\n]*"|[^"(\s]+)\([^\n]*\n(?:.*?)^\}', re.MULTILINE | re.DOTALL)
-_RETURNS_CODE = re.compile(r"define (?:\w+ )*?i32 @")
-_BEGINS = re.compile(r'^  br label (%"?[^"\s]+"?)$', re.MULTILINE)
+_FUNCTION = regex(r'^define [^\n]*?@("[^"\n]*"|[^"(\s]+)\([^\n]*\n(?:.*?)^\}', re.MULTILINE | re.DOTALL)
+_RETURNS_CODE = regex(r"define (?:\w+ )*?i32 @")
+_BEGINS = regex(r'^  br label (%"?[^"\s]+"?)$', re.MULTILINE)
 
 # Where the stacks of threads end. Each thread finds its row by its own name from a place on, and only it writes there.
 LIBRARY = f"""
@@ -138,7 +139,7 @@ done:
 
 
 _DECLARATION = f"declare i1 @{_DEEP}(i64)"
-_ASKED = re.compile(rf"call i1 @{re.escape(_DEEP)}\(i64 0\)")
+_ASKED = regex(rf"call i1 @{re.escape(_DEEP)}\(i64 0\)")
 _ENTRY = ".entered"
 # Beside its local arrays, what a function keeps of its values while it calls itself.
 _VALUES = 1 << 10

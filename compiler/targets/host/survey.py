@@ -14,14 +14,15 @@ from gridjit.compiler.targets.host.library.intrinsics import is_intrinsic
 from gridjit.compiler.targets.host.library.maths import is_maths
 from gridjit.compiler.targets.host.library.provided import is_provided
 from gridjit.compiler.targets.host.library.ptx.inline_asm import asm_function
+from gridjit.regexes import regex
 
-_DEFINE = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
-_DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
-_ASM = re.compile(r'^[^"\n]*(?:"[^"\n]*"[^"\n]*)?\bcall [^@"\n]*\basm\b[^"\n]*"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
-_DEBUG = re.compile(r"!dbg !(\d+)")
+_DEFINE = regex(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
+_DECLARE = regex(r'^declare [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
+_ASM = regex(r'^[^"\n]*(?:"[^"\n]*"[^"\n]*)?\bcall [^@"\n]*\basm\b[^"\n]*"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
+_DEBUG = regex(r"!dbg !(\d+)")
 
 # A function of cuda.declare_device, not one of numba-cuda's or CUDA's own.
-_DECLARED_BY_USERS = re.compile(r"(?!brkpt|cuda|nv)[A-Za-z]\w*")
+_DECLARED_BY_USERS = regex(r"(?!brkpt|cuda|nv)[A-Za-z]\w*")
 # The operations as a user knows them, by the first part of the name that the front end gives their function.
 _VOCABULARY = (
     ("brkpt", "breakpoint()"),

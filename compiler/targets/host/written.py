@@ -13,16 +13,17 @@ from gridjit.compiler.target import Lowered
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.compiler.targets.host.recursion import recursive
+from gridjit.regexes import regex
 
 _NAME = r'%(?:[\w.$-]+|"[^"]*")'
-_MADE = re.compile(rf"\s*({_NAME}) = (.*)")
+_MADE = regex(rf"\s*({_NAME}) = (.*)")
 _END = r"(?:, ![^%]*)?$"
-_TO_NUMBER = re.compile(rf"ptrtoint ptr ({_NAME}) to i64{_END}")
-_SUM = re.compile(rf"add (?:nuw |nsw )*i64 ({_NAME}|-?\d+), ({_NAME}|-?\d+){_END}")
-_TO_POINTER = re.compile(rf"inttoptr i64 ({_NAME}) to ptr{_END}")
-_USED = re.compile(_NAME)
+_TO_NUMBER = regex(rf"ptrtoint ptr ({_NAME}) to i64{_END}")
+_SUM = regex(rf"add (?:nuw |nsw )*i64 ({_NAME}|-?\d+), ({_NAME}|-?\d+){_END}")
+_TO_POINTER = regex(rf"inttoptr i64 ({_NAME}) to ptr{_END}")
+_USED = regex(_NAME)
 # An LLVM function, from its first line to its last.
-_FUNCTION = re.compile(r"^define .*?^}$", re.MULTILINE | re.DOTALL)
+_FUNCTION = regex(r"^define .*?^}$", re.MULTILINE | re.DOTALL)
 
 
 def maybe_written(lowered: Lowered, names: Sequence[str]) -> frozenset[str]:

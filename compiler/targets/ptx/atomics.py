@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from gridjit.regexes import regex
+
 # How their names begin.
 _PREFIX = "___numba_atomic_"
-_DECLARATION = re.compile(rf'^declare \S+ @"?({_PREFIX}\w+)"?\(.*\)\s*$', re.MULTILINE)
+_DECLARATION = regex(rf'^declare \S+ @"?({_PREFIX}\w+)"?\(.*\)\s*$', re.MULTILINE)
 
 # %old: the value in memory; %value: the operand; %new: what to store; %store: whether to store it.
 _ALWAYS = "%store = icmp eq i32 0, 0"

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from gridjit.compiler.elf import SYMBOLS, named_sections
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.target import LinkedFile
+from gridjit.regexes import regex
 from gridjit.values import dataclass
 
 _GLOBAL = 1
-_FUNCTION = re.compile(rb"^\s*\.visible\s+\.(?:func|entry)\s*(?:\([^)]*\)\s*)?([\w$]+)", re.MULTILINE)
-_VARIABLE = re.compile(rb"^\s*\.visible\s+\.(?:global|const)\b[^;={]*?([\w$]+)(?:\[\d*\])*\s*[;={]", re.MULTILINE)
+_FUNCTION = regex(rb"^\s*\.visible\s+\.(?:func|entry)\s*(?:\([^)]*\)\s*)?([\w$]+)", re.MULTILINE)
+_VARIABLE = regex(rb"^\s*\.visible\s+\.(?:global|const)\b[^;={]*?([\w$]+)(?:\[\d*\])*\s*[;={]", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

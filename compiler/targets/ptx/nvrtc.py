@@ -18,14 +18,15 @@ from gridjit.compiler.target import LinkedFile
 from gridjit.compiler.targets.ptx.program import Program, legible, program
 from gridjit.compiler.targets.ptx.toolkit import include_directories, library, log_text
 from gridjit.messages import warn
+from gridjit.regexes import regex
 from gridjit.values import dataclass
 
 _LTO, _DEBUG, _LINES = "--dlink-time-opt", "--device-debug", "--generate-line-info"
 # NVRTC's words for a header that it cannot find, and a listing's line for a file that is entered.
-_ASKED = re.compile(r'^(?P<includer>.*?)\(\d+\): [^\n]*?open source file "(?P<name>[^"\n]+)"', re.MULTILINE)
+_ASKED = regex(r'^(?P<includer>.*?)\(\d+\): [^\n]*?open source file "(?P<name>[^"\n]+)"', re.MULTILINE)
 # A name, the header it stands for, and where there was none.
 _Wanted = tuple[str, str, tuple[str, ...]]
-_ENTERED = re.compile(rb'^L \d+ "([^\n]*)" 1$', re.MULTILINE)
+_ENTERED = regex(rb'^L \d+ "([^\n]*)" 1$', re.MULTILINE)
 
 
 class LinkedCodeWarning(UserWarning):

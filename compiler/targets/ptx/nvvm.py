@@ -13,14 +13,15 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.targets.ptx.atomics import define_atomics
 from gridjit.compiler.targets.ptx.toolkit import ARCH_NAMES, filled, libdevice, library, log_of
 from gridjit.compiler.targets.refusals import of_code
+from gridjit.regexes import regex
 
 # Lines that are looked for, each after the end of the one before: a text of many lines is searched for that at once.
-_DECLARED = re.compile(r"\ndeclare [^\n]*")
-_ATTRIBUTES = re.compile(r"\nattributes #[^\n]*")
+_DECLARED = regex(r"\ndeclare [^\n]*")
+_ATTRIBUTES = regex(r"\nattributes #[^\n]*")
 # Parameter attributes of newer LLVMs that NVVM's reader (LLVM 7) does not know.
-_UNKNOWN_ATTRIBUTES = re.compile(r" immarg\b")
-_UNKNOWN_GROUP_ATTRIBUTES = re.compile(r"\b(willreturn|nofree|nosync|mustprogress|nocallback) ?")
-_LIBDEVICE_CALL = re.compile(r'\ndeclare [^\n]*@"?__nv_')
+_UNKNOWN_ATTRIBUTES = regex(r" immarg\b")
+_UNKNOWN_GROUP_ATTRIBUTES = regex(r"\b(willreturn|nofree|nosync|mustprogress|nocallback) ?")
+_LIBDEVICE_CALL = regex(r'\ndeclare [^\n]*@"?__nv_')
 # From here on, an architecture has instructions that its successors lack; naming it with an "a" allows them.
 _FIRST_ACCELERATED = 90
 # Lets NVVM keep variables of generated code apart in debug information; not every release has it.

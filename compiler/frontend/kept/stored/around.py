@@ -17,8 +17,11 @@ from itertools import chain, compress
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+import numpy
+
 from gridjit.compiler.frontend.kept.within import Within
 from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.process.stamps import addresses
 from gridjit.digests import blake2b, utf8
 from gridjit.interrupts import let_through
 
@@ -57,12 +60,16 @@ def _texts(within: Within, files: set[str]) -> Iterator[str]:
     kinds = {**within.kinds}
     kinds.pop(ModuleType, None)
     functions = kinds.pop(FunctionType, [])
-    codes = [*map(_code_of, functions)]
+    first, places = _each_once(addresses(functions, "__code__")[0])
+    once = [functions[place] for place in places]
+    codes = [*map(_code_of, once)]
     written = [*map(_file_of, codes)]
     files.update(written)
     if _GENERATED in files:
         files.remove(_GENERATED)
-        files.update(_generated(compress(functions, map(_GENERATED.__eq__, written))))
+        places = [place for place, file in zip(places, written, strict=True) if file == _GENERATED]
+        files.update(_generated(functions[index] for index in numpy.flatnonzero(numpy.isin(first, places)).tolist()))
+    yield _digest_of(first.tobytes())
     yield _digest([*map(_line_of, codes)])
     # Code that replaces other code may be from the same line.
     constants = [*chain.from_iterable(map(_constants_of, codes))]
@@ -70,7 +77,9 @@ def _texts(within: Within, files: set[str]) -> Iterator[str]:
     called = {kind: f"{kind.__module__}.{kind.__qualname__}" for kind in kinds}
     told = {kind: name for kind, name in called.items() if _has_names(kind) or kind in _PLAIN or _has_a_text(kind)}
     # If two of these change places, they are of one class, or the order of the classes changes.
-    yield blake2b(utf8("\n".join(filter(None, map(told.get, map(type, within.met))))), digest_size=16).hexdigest()
+    numbers = {name: number for number, name in enumerate(sorted({*told.values()}))}
+    number_of = {kind: numbers[name] for kind, name in told.items()}
+    yield _digest([*map(number_of.__getitem__, filter(number_of.__contains__, within.met))])
     for kind in sorted(kinds, key=called.__getitem__):
         yield f"{called[kind]} {len(kinds[kind])}"
         if kind in _PLAIN:
@@ -87,20 +96,36 @@ def _own_texts(values: Sequence[Any]) -> Iterator[str]:
     return map(texts.__getitem__, map(id, values))
 
 
+def _each_once(objects: Any) -> tuple[Any, list[int]]:
+    """Return where each of some objects came first, and where there is one that did not come before, in order.
+
+    objects: their addresses. Many of numba's functions and classes have several names; each is told of once.
+    """
+    _, first, which = numpy.unique(objects, return_index=True, return_inverse=True)
+    return first[which], sorted(first.tolist())
+
+
 def _names(named: Sequence[Any], files: set[str]) -> Iterator[str]:
     """Yield what tells classes and functions in C by their names; a program's adds the foreign file to files."""
-    modules = [*map(str, map(operator.attrgetter("__module__"), named))]
+    first, places = _each_once(numpy.fromiter(map(id, named), dtype=numpy.uint64, count=len(named)))
+    once = [named[place] for place in places]
+    modules = [*map(str, map(operator.attrgetter("__module__"), once))]
+    yield _digest_of(first.tobytes())
     yield _digest(modules)
-    yield _digest([*map(str, map(operator.attrgetter("__qualname__"), named))])
+    yield _digest([*map(str, map(operator.attrgetter("__qualname__"), once))])
     elsewhere = {module for module in {*modules} if not _is_home_of_classes(module)}
-    if any(map(_is_a_programs, compress(named, map(elsewhere.__contains__, modules)))):
+    if any(map(_is_a_programs, compress(once, map(elsewhere.__contains__, modules)))):
         files.add(_FOREIGN)
 
 
 def _digest(values: list[Any]) -> str:
     """Return the digest of plain values, types included."""
     # Without references, which would depend on how often a value is in use. A text of so many values takes far longer.
-    return blake2b(marshal.dumps(values, 0), digest_size=16).hexdigest()
+    return _digest_of(marshal.dumps(values, 0))
+
+
+def _digest_of(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
 
 
 def _is_a_programs(value: Any) -> bool:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.regions.body import NAME
+from gridjit.regexes import regex
 
 _TYPE = r"(?P<type>[^,]+?|\{[^}]*\}|\[[^\]]*\]|<[^>]*>)"
 # A constant address is an expression of expressions: parentheses within parentheses, up to four deep.
@@ -13,18 +14,18 @@ _WITHIN = r"[^()]*"
 for _ in range(3):
     _WITHIN = rf"(?:[^()]|\({_WITHIN}\))*"
 _POINTER = rf"ptr (?P<at>{NAME}|@[^\s,]+|(?:inttoptr|getelementptr)[^@%(]*\({_WITHIN}\))"
-_LOAD = re.compile(rf"= load (?P<atomic>atomic )?(?:volatile )?{_TYPE}, {_POINTER}")
-_STORE = re.compile(rf"^store (?P<atomic>atomic )?(?:volatile )?(?P<type>[^%@]*?) \S+, {_POINTER}")
-_AGGREGATE = re.compile(rf"^store (?:volatile )?(?P<type>(?:\{{.*?\}}|\[.*?\]|<.*?>)) .*, {_POINTER}")
-_RMW = re.compile(rf"= atomicrmw (?:volatile )?(?P<operation>\w+) {_POINTER}, (?P<type>\S+) ")
-_EXCHANGE = re.compile(rf"= cmpxchg (?:weak )?(?:volatile )?{_POINTER}, (?P<type>\S+) ")
-_COPY = re.compile(
+_LOAD = regex(rf"= load (?P<atomic>atomic )?(?:volatile )?{_TYPE}, {_POINTER}")
+_STORE = regex(rf"^store (?P<atomic>atomic )?(?:volatile )?(?P<type>[^%@]*?) \S+, {_POINTER}")
+_AGGREGATE = regex(rf"^store (?:volatile )?(?P<type>(?:\{{.*?\}}|\[.*?\]|<.*?>)) .*, {_POINTER}")
+_RMW = regex(rf"= atomicrmw (?:volatile )?(?P<operation>\w+) {_POINTER}, (?P<type>\S+) ")
+_EXCHANGE = regex(rf"= cmpxchg (?:weak )?(?:volatile )?{_POINTER}, (?P<type>\S+) ")
+_COPY = regex(
     rf"call void @llvm\.mem(?:cpy|move)\.\S+\(ptr [^%@]*(?P<to>{NAME}|@[^\s,]+), ptr [^%@]*(?P<at>{NAME}|@[^\s,]+), "
     r"i\d+ (?P<size>\S+),"
 )
-_FILL = re.compile(rf"call void @llvm\.memset\.\S+\(ptr [^%@]*(?P<at>{NAME}|@[^\s,]+), i8 \S+, i\d+ (?P<size>\S+),")
-_ALIGN = re.compile(r", align (\d+)")
-_SCALAR = re.compile(r"\b(?:i\d+|half|bfloat|float|double|ptr)\b")
+_FILL = regex(rf"call void @llvm\.memset\.\S+\(ptr [^%@]*(?P<at>{NAME}|@[^\s,]+), i8 \S+, i\d+ (?P<size>\S+),")
+_ALIGN = regex(r", align (\d+)")
+_SCALAR = regex(r"\b(?:i\d+|half|bfloat|float|double|ptr)\b")
 # Types whose written values are compared with what is there, and integers of their sizes.
 _BITS = {**{f"i{n}": f"i{n}" for n in (8, 16, 32, 64)}, "half": "i16", "float": "i32", "double": "i64"}
 _BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}

@@ -22,17 +22,18 @@ from gridjit.compiler.targets.host.regions.body import Body
 from gridjit.compiler.targets.host.regions.shared import SharedLayout
 from gridjit.compiler.targets.host.regions.slots import ValueType
 from gridjit.compiler.targets.host.retarget import LOCAL
+from gridjit.regexes import regex
 
 # What checks are there, by the names that GRIDJIT_HOST_CHECKS has for them.
 ALL = ("bounds", "uninitialized", "races")
 # The types of values that checks add, for those that are the same in every kernel.
 _OWN = {name: ValueType(text="i64", size=8, align=8) for name in ("%gj.who", "%gj.block", "%gj.number")}
 _CLOCK = ValueType(text="i32", size=4, align=4)
-_NAMED = re.compile(r"^!llvm\.(?:dbg|module)[^\n]*\n", re.MULTILINE)
-_ATTACHED = re.compile(r",? !dbg !\d+")
+_NAMED = regex(r"^!llvm\.(?:dbg|module)[^\n]*\n", re.MULTILINE)
+_ATTACHED = regex(r",? !dbg !\d+")
 _LIBRARY = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
 # Recursive functions are not inlined and do not know their thread: their accesses are not checked.
-_TOLD = re.compile(
+_TOLD = regex(
     rf"^ *(?:tail )?call void @(?:{re.escape(OUTSIDE)}|{re.escape(ITEM)}\d+|{re.escape(LOCAL)})\([^\n]*\n", re.MULTILINE
 )
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from gridjit.compiler.targets.host.flow.terms import plus
 from gridjit.compiler.targets.host.library.intrinsics import COORDINATES, OURS, SREG
 from gridjit.compiler.targets.host.regions.body import NAME, arms
+from gridjit.regexes import regex
 
 # How often each product counts, by its factors in order; the constant by none.
 Form = dict[tuple[str, ...], int]
@@ -19,12 +20,12 @@ Form = dict[tuple[str, ...], int]
 # By what it begins with, and what is added: the grid's threads along an axis, a block's threads, the grid's blocks.
 TURNS = ("grid", "block", "blocks")
 _OPERAND = rf"({NAME}|-?\d+)"
-_BINARY = re.compile(rf"{NAME} = (add|sub|mul|shl|or) ((?:nuw |nsw |disjoint )*)(i32|i64) {_OPERAND}, {_OPERAND}$")
-_WIDENED = re.compile(rf"{NAME} = (zext|sext) (?:nneg )?i32 ({NAME}) to i64$")
-_PHI = re.compile(rf"{NAME} = phi i64 ")
-_COORDINATE = re.compile(rf'{NAME} = (?:tail )?call [^@]*@"?{re.escape(OURS + SREG)}([a-z]+\.[xyz])"?\(\)')
-_NEGATIVE = re.compile(rf"{NAME} = icmp slt i64 ({NAME}), 0$")
-_CHOICE = re.compile(rf"{NAME} = select i1 ({NAME}), i64 \S+, i64 0$")
+_BINARY = regex(rf"{NAME} = (add|sub|mul|shl|or) ((?:nuw |nsw |disjoint )*)(i32|i64) {_OPERAND}, {_OPERAND}$")
+_WIDENED = regex(rf"{NAME} = (zext|sext) (?:nneg )?i32 ({NAME}) to i64$")
+_PHI = regex(rf"{NAME} = phi i64 ")
+_COORDINATE = regex(rf'{NAME} = (?:tail )?call [^@]*@"?{re.escape(OURS + SREG)}([a-z]+\.[xyz])"?\(\)')
+_NEGATIVE = regex(rf"{NAME} = icmp slt i64 ({NAME}), 0$")
+_CHOICE = regex(rf"{NAME} = select i1 ({NAME}), i64 \S+, i64 0$")
 
 
 class Forms:

@@ -35,16 +35,15 @@ from gridjit.compiler.targets.host.regions.barriers import waits_for_others
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, defined, opcode
 from gridjit.compiler.targets.host.regions.shared import SharedLayout
 from gridjit.compiler.targets.host.retarget import LOCAL as LOCAL_ARRAY
+from gridjit.regexes import regex
 
 _MEETS = (
-    ("block", re.compile(r'call [^@]*@"?gridjit\.nvvm\.barrier')),
-    ("warp", re.compile(r'call [^@]*@"?gridjit\.nvvm\.bar\.warp\.sync')),
-    ("grid", re.compile(rf'call [^@]*@"?{re.escape(GRID_BARRIER)}')),
+    ("block", regex(r'call [^@]*@"?gridjit\.nvvm\.barrier')),
+    ("warp", regex(r'call [^@]*@"?gridjit\.nvvm\.bar\.warp\.sync')),
+    ("grid", regex(rf'call [^@]*@"?{re.escape(GRID_BARRIER)}')),
 )
-_OUTSIDE = re.compile(
-    rf'call void @"?{re.escape(OUTSIDE)}"?\(i64 (?:\w+ )*(?P<index>\S+), i64 (?:\w+ )*(?P<size>\S+)\)'
-)
-_LOCAL = re.compile(rf'call void @"?{re.escape(LOCAL_ARRAY)}"?\(ptr [^%]*(?P<at>{NAME}), i64 (?:\w+ )*(?P<size>\S.*)\)')
+_OUTSIDE = regex(rf'call void @"?{re.escape(OUTSIDE)}"?\(i64 (?:\w+ )*(?P<index>\S+), i64 (?:\w+ )*(?P<size>\S+)\)')
+_LOCAL = regex(rf'call void @"?{re.escape(LOCAL_ARRAY)}"?\(ptr [^%]*(?P<at>{NAME}), i64 (?:\w+ )*(?P<size>\S.*)\)')
 _CLOCK, _WHO, _JOINS = "%gj.clock", "%gj.who", "%gj.joins"
 
 

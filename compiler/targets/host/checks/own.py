@@ -16,10 +16,11 @@ from gridjit.compiler.targets.host.checks.places import without_location
 from gridjit.compiler.targets.host.checks.roots import UNKNOWN, Argument, Roots
 from gridjit.compiler.targets.host.library.intrinsics import ITEM
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body
+from gridjit.regexes import regex
 
-_ITEM = re.compile(rf'call void @"?{re.escape(ITEM)}(?P<axes>\d+)"?\((?P<passed>.*)\)$')
-_VALUE = re.compile(rf"(?:ptr|i64) (?:[a-z]+ )*({NAME}|-?\d+)")
-_PARAMETER = re.compile(r"%arg\.(\d+)$")
+_ITEM = regex(rf'call void @"?{re.escape(ITEM)}(?P<axes>\d+)"?\((?P<passed>.*)\)$')
+_VALUE = regex(rf"(?:ptr|i64) (?:[a-z]+ )*({NAME}|-?\d+)")
+_PARAMETER = regex(r"%arg\.(\d+)$")
 # A larger factor might wrap around together with the number of a thread.
 _MOST = 1 << 20
 

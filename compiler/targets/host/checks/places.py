@@ -6,15 +6,16 @@ import re
 from dataclasses import dataclass, field
 
 from gridjit.compiler.targets.host.checks.record import MOST_SITES, UPDATES
+from gridjit.regexes import regex
 
 # The folder of a file that is an array's name.
 ARRAY_MARK = "gridjit.array"
 
-_NODE = re.compile(r"^(!\d+) = (?:distinct )?!(DI\w+)\((.*)\)$", re.MULTILINE)
-_FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|[^,\s]+)')
-_LOCATION = re.compile(r",? !dbg (!\d+)")
+_NODE = regex(r"^(!\d+) = (?:distinct )?!(DI\w+)\((.*)\)$", re.MULTILINE)
+_FIELD = regex(r'(\w+): ("(?:[^"\\]|\\.)*"|[^,\s]+)')
+_LOCATION = regex(r",? !dbg (!\d+)")
 # Instructions that come from implementations in numba itself are at the line of the user's that calls them.
-_NUMBAS = re.compile(r"[/\\]numba(?:_cuda)?[/\\]")
+_NUMBAS = regex(r"[/\\]numba(?:_cuda)?[/\\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,19 +8,20 @@ from dataclasses import dataclass, field
 
 from gridjit.compiler.targets.host.library.intrinsics import SHARED_ARRAY
 from gridjit.compiler.targets.host.regions.body import NAME, defined, opcode
+from gridjit.regexes import regex
 
 # Memory of which nothing is known, constant memory, a local array, what is not an array, and a block's shared memory,
 # once arrays are placed in it.
 UNKNOWN, CONSTANT, LOCAL, PRIVATE, BLOCK = "unknown", "constant", "local", "private", "block"
-_ARGUMENT = re.compile(r"%arg\.(\d+)$")
-_GEP = re.compile(rf"getelementptr [^%@]*?ptr ({NAME}|@[^\s,]+)")
-_SHARED = re.compile(rf'call [^@]*@"?{re.escape(SHARED_ARRAY)}(?P<name>[^"(]+)"?\(')
-_VALUE = re.compile(rf"(?:ptr |\[ )({NAME}|@[^\s,\]]+|null|undef|poison)")
+_ARGUMENT = regex(r"%arg\.(\d+)$")
+_GEP = regex(rf"getelementptr [^%@]*?ptr ({NAME}|@[^\s,]+)")
+_SHARED = regex(rf'call [^@]*@"?{re.escape(SHARED_ARRAY)}(?P<name>[^"(]+)"?\(')
+_VALUE = regex(rf"(?:ptr |\[ )({NAME}|@[^\s,\]]+|null|undef|poison)")
 _ALLOCA = " = alloca "
 # How numba finds items of arrays with strides of their own: the array's address as a number, and what is added.
-_FROM_NUMBER = re.compile(rf"= inttoptr i64 ({NAME}) to ptr$")
-_ADDED = re.compile(rf"= add (?:nuw |nsw )*i64 ({NAME}), ({NAME}|-?\d+)$")
-_AS_NUMBER = re.compile(rf"= ptrtoint ptr ({NAME}) to i64$")
+_FROM_NUMBER = regex(rf"= inttoptr i64 ({NAME}) to ptr$")
+_ADDED = regex(rf"= add (?:nuw |nsw )*i64 ({NAME}), ({NAME}|-?\d+)$")
+_AS_NUMBER = regex(rf"= ptrtoint ptr ({NAME}) to i64$")
 
 
 @dataclass(frozen=True, slots=True)

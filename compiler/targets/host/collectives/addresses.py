@@ -6,27 +6,27 @@ a loop counts through it. Indices are assumed not to be negative and not to over
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from gridjit.compiler.targets.host.regions.body import NAME, Body, arms, defined, opcode
+from gridjit.regexes import regex
 
 _VALUE = rf"({NAME}|-?\d+)"
-_CAST = re.compile(rf"{NAME} = (?:[sz]ext|trunc|freeze) [a-z ]*?i\d+ {_VALUE}")
-_ADD = re.compile(rf"{NAME} = (add|sub|or disjoint) [a-z ]*?i\d+ {_VALUE}, {_VALUE}")
-_MULTIPLY = re.compile(rf"{NAME} = (mul|shl) [a-z ]*?i\d+ {_VALUE}, (-?\d+)(?:,|$)")
+_CAST = regex(rf"{NAME} = (?:[sz]ext|trunc|freeze) [a-z ]*?i\d+ {_VALUE}")
+_ADD = regex(rf"{NAME} = (add|sub|or disjoint) [a-z ]*?i\d+ {_VALUE}, {_VALUE}")
+_MULTIPLY = regex(rf"{NAME} = (mul|shl) [a-z ]*?i\d+ {_VALUE}, (-?\d+)(?:,|$)")
 # What is added to an index that may be negative: one of two numbers.
-_WRAPPED = re.compile(rf"{NAME} = select i1 {NAME}, i\d+ {_VALUE}, i\d+ 0(?:,|$)")
-_EITHER = re.compile(rf"{NAME} = select i1 {NAME}, i\d+ (-?\d+), i\d+ (-?\d+)(?:,|$)")
-_ELEMENT = re.compile(
+_WRAPPED = regex(rf"{NAME} = select i1 {NAME}, i\d+ {_VALUE}, i\d+ 0(?:,|$)")
+_EITHER = regex(rf"{NAME} = select i1 {NAME}, i\d+ (-?\d+), i\d+ (-?\d+)(?:,|$)")
+_ELEMENT = regex(
     rf"{NAME} = getelementptr [a-z ]*?(?:\[\d+ x )?(i8|i16|i32|i64|half|float|double)\]?, ptr ({NAME}), "
     rf"(?:i\d+ 0, )?i\d+ {_VALUE}(?:,|$)"
 )
-_COUNTS_DOWN = re.compile(rf"{NAME} = icmp sgt i\d+ ({NAME}), 0(?:,|$)")
-_COUNTS = re.compile(rf"{NAME} = add [a-z ]*?i\d+ (?P<of>{NAME}), (?P<by>-?\d+)(?:,|$)")
-_BRANCH = re.compile(rf"br i1 ({NAME}),")
+_COUNTS_DOWN = regex(rf"{NAME} = icmp sgt i\d+ ({NAME}), 0(?:,|$)")
+_COUNTS = regex(rf"{NAME} = add [a-z ]*?i\d+ (?P<of>{NAME}), (?P<by>-?\d+)(?:,|$)")
+_BRANCH = regex(rf"br i1 ({NAME}),")
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
 _LANES = 32
 _IN_A_ROW = frozenset(("%gj.tid.x", "%gj.thread"))

@@ -14,16 +14,17 @@ from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.library.intrinsics import ACTIVE_MASK, BARRIER, GRID_BARRIER, OURS, STEP, TURN
 from gridjit.compiler.targets.host.regions.body import NAME
 from gridjit.compiler.targets.host.regions.slots import ValueType
+from gridjit.regexes import regex
 
 FULL = 2**32 - 1
 # A thread's cells. What is read around a warp's values lies before and behind them.
 RESULT, VALUE, LANE, MASK, CLAMP = (f"%gj.cell.gj.{name}" for name in ("result", "value", "lane", "mask", "clamp"))
 _PAIR = "{ i32, i1 }"
-_CALL = re.compile(
+_CALL = regex(
     rf'^(?:(?P<result>{NAME}) = )?(?:tail |notail )?call [^@]*@"?(?P<name>gridjit\.[^"(\s]+)"?\((?P<arguments>.*)\)'
 )
-_EXTRACT = re.compile(rf"^{NAME} = extractvalue {re.escape(_PAIR)} (?P<of>{NAME}), (?P<part>\d)")
-_NESTED = re.compile(r"\([^()]*\)")
+_EXTRACT = regex(rf"^{NAME} = extractvalue {re.escape(_PAIR)} (?P<of>{NAME}), (?P<part>\d)")
+_NESTED = regex(r"\([^()]*\)")
 _NO_CELLS = (kinds.BARRIER, kinds.STEP, kinds.WARP)
 _PLAIN = {
     BARRIER: kinds.BARRIER,

@@ -12,7 +12,6 @@ none, and a kernel without barriers only the last kind. An unneeded cut costs ti
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -25,8 +24,9 @@ from gridjit.compiler.targets.host.regions.barriers import is_cut
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, defined, opcode, used
 from gridjit.compiler.targets.host.regions.coordinates import place
 from gridjit.compiler.targets.host.resident.waits import loops
+from gridjit.regexes import regex
 
-_ACCESS = re.compile(rf"(?:{NAME} = (?P<load>load) |store ).*ptr (?P<at>{NAME})(?:, |$)")
+_ACCESS = regex(rf"(?:{NAME} = (?P<load>load) |store ).*ptr (?P<at>{NAME})(?:, |$)")
 _CUT = f"call void @{STEP}()"
 
 

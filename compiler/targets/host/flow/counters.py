@@ -6,13 +6,13 @@ the end if they are negative: with that left out, threads side by side read memo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gridjit.compiler.targets.host.regions.body import NAME, Body, arms, defined
+from gridjit.regexes import regex
 
-_PHI = re.compile(rf"{NAME} = phi i64 ")
-_STEP = re.compile(rf"{NAME} = add (?:nuw )?(?:nsw )?i64 (?P<of>{NAME}), (?P<by>\d+)$")
+_PHI = regex(rf"{NAME} = phi i64 ")
+_STEP = regex(rf"{NAME} = add (?:nuw )?(?:nsw )?i64 (?P<of>{NAME}), (?P<by>\d+)$")
 # Steps by which a number of 64 bits does not overflow before 2**48 turns, each with a barrier, have been taken.
 _MOST = 1 << 15
 

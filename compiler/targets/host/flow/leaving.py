@@ -6,13 +6,13 @@ Threads that have ended count as arrived at every barrier of the block. So the o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from gridjit.compiler.targets.host.regions.body import NAME, Block, opcode
+from gridjit.regexes import regex
 
-_BRANCH = re.compile(rf"br i1 \S+, label ({NAME}), label ({NAME})")
+_BRANCH = regex(rf"br i1 \S+, label ({NAME}), label ({NAME})")
 
 
 def without_leaving(blocks: Collection[Block]) -> tuple[Block, ...]:

@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterator
 
 from gridjit.compiler.targets.host.flow.uniform_roots import may_have_chain
+from gridjit.regexes import regex
 
-_BLOCK = re.compile(r'^("[^"]+"|[-\w.$]+):', re.MULTILINE)
-_NAME = re.compile(r'%(?:"[^"]+"|[-\w.$]+)')
-_TARGET = re.compile(r'label %("[^"]+"|[-\w.$]+)')
+_BLOCK = regex(r'^("[^"]+"|[-\w.$]+):', re.MULTILINE)
+_NAME = regex(r'%(?:"[^"]+"|[-\w.$]+)')
+_TARGET = regex(r'label %("[^"]+"|[-\w.$]+)')
 # Far more than any program has that LLVM finishes; a search up to here takes a hundredth of a second.
 _MOST = 2**17
 

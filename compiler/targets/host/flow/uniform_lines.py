@@ -8,16 +8,17 @@ from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.regions.body import arms
 from gridjit.compiler.targets.host.regions.operations import is_operation
+from gridjit.regexes import regex
 
-_NAME = re.compile(r'%(?:"[^"]+"|[-\w.$]+)')
-_LABEL = re.compile(r'label %("[^"]+"|[-\w.$]+)')
-_INSTRUCTION = re.compile(r"\s*(?:(%\S+) = )?(?:(?:tail|musttail|notail) )?(\w+)(.*)", re.DOTALL)
-_STORE = re.compile(r" (?:volatile |atomic )*(?P<type>.+) (?P<value>\S+), ptr (?P<at>[^,\s]+)")
-_LOAD = re.compile(r" (?:volatile |atomic )*(?P<type>.+?), ptr (?P<at>[^,\s]+)")
+_NAME = regex(r'%(?:"[^"]+"|[-\w.$]+)')
+_LABEL = regex(r'label %("[^"]+"|[-\w.$]+)')
+_INSTRUCTION = regex(r"\s*(?:(%\S+) = )?(?:(?:tail|musttail|notail) )?(\w+)(.*)", re.DOTALL)
+_STORE = regex(r" (?:volatile |atomic )*(?P<type>.+) (?P<value>\S+), ptr (?P<at>[^,\s]+)")
+_LOAD = regex(r" (?:volatile |atomic )*(?P<type>.+?), ptr (?P<at>[^,\s]+)")
 # A comparison that tells what a value is where it holds: LLVM replaces the value there.
-_EQUAL = re.compile(r" (?:samesign |fast |[a-z]+ )*?(?:eq|ne|oeq|ueq|one|une) ")
-_WITH_NUMBER = re.compile(r", -?\d+$")
-_POINTER = re.compile(r", ptr ([^,\s]+)")
+_EQUAL = regex(r" (?:samesign |fast |[a-z]+ )*?(?:eq|ne|oeq|ueq|one|une) ")
+_WITH_NUMBER = regex(r", -?\d+$")
+_POINTER = regex(r", ptr ([^,\s]+)")
 _DIVISIONS = frozenset(("sdiv", "udiv", "srem", "urem"))
 _ROOTS = frozenset(("load", "call", "atomicrmw", "cmpxchg")) | _DIVISIONS
 # If one operand is 0, the result is 0.

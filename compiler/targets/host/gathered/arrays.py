@@ -16,6 +16,7 @@ from gridjit.compiler.targets.host.checks.roots import UNKNOWN, Argument, Root, 
 from gridjit.compiler.targets.host.regions.body import NAME, Body, Parameter, defined, opcode, used
 from gridjit.compiler.targets.host.regions.operations import may_wait
 from gridjit.compiler.targets.host.regions.shared_atomics import EXCHANGE
+from gridjit.regexes import regex
 
 # Whether the addresses of the gathered arrays are those of copies that nobody else has.
 ALONE = Parameter(type="i1", name="%gj.alone")
@@ -28,16 +29,16 @@ _KINDS = {
     "sub": "add",
     **{name: name for name in ("and", "or", "xor", "max", "min", "umax", "umin")},
 }
-_STEP = re.compile(rf"{NAME} = getelementptr (?:\w+ )*?(i\d+), ptr ({NAME}), i64 ([^\s,]+)$")
-_ADDRESS = re.compile(r"\bptr ([^\s,]+)")
-_PLACE = re.compile(rf"(?:{NAME}|@[^\s,]+)$")
+_STEP = regex(rf"{NAME} = getelementptr (?:\w+ )*?(i\d+), ptr ({NAME}), i64 ([^\s,]+)$")
+_ADDRESS = regex(r"\bptr ([^\s,]+)")
+_PLACE = regex(rf"(?:{NAME}|@[^\s,]+)$")
 _GIVEN = rf"ptr (?:\w+(?:\(\d+\))? |align \d+ )*({NAME}|@[^\s,]+), "
-_FILL = re.compile(rf"(?:tail )?call void @llvm\.mem(?:set|cpy|move)\.[^(]*\({_GIVEN}(?:{_GIVEN})?")
+_FILL = regex(rf"(?:tail )?call void @llvm\.mem(?:set|cpy|move)\.[^(]*\({_GIVEN}(?:{_GIVEN})?")
 # Addresses that an instruction makes of constants.
-_MADE_OF_CONSTANTS = re.compile(r"\b(?:inttoptr|getelementptr|addrspacecast)\b[^,(]*\(")
-_WORDS = re.compile(rf"{NAME} = (?:add|sub) (?:nuw |nsw )*i64 (\S+), (\S+)$")
-_OF_ADDRESS = re.compile(rf"{NAME} = ptrtoint ptr ({NAME}) to i64$")
-_TO_ADDRESS = re.compile(rf"{NAME} = inttoptr i64 ({NAME}) to ptr$")
+_MADE_OF_CONSTANTS = regex(r"\b(?:inttoptr|getelementptr|addrspacecast)\b[^,(]*\(")
+_WORDS = regex(rf"{NAME} = (?:add|sub) (?:nuw |nsw )*i64 (\S+), (\S+)$")
+_OF_ADDRESS = regex(rf"{NAME} = ptrtoint ptr ({NAME}) to i64$")
+_TO_ADDRESS = regex(rf"{NAME} = inttoptr i64 ({NAME}) to ptr$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

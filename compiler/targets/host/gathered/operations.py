@@ -8,8 +8,9 @@ from collections.abc import Collection
 from gridjit.compiler.targets.host.gathered.arrays import ALONE, MARK, GatheredArray
 from gridjit.compiler.targets.host.loops.seldom import SELDOM
 from gridjit.compiler.targets.host.regions.shared_atomics import EXCHANGE, SIMPLE
+from gridjit.regexes import regex
 
-_MARKED = re.compile(rf"^\s*(.*){re.escape(MARK)}$", re.MULTILINE)
+_MARKED = regex(rf"^\s*(.*){re.escape(MARK)}$", re.MULTILINE)
 
 
 def written_out(text: str) -> str:

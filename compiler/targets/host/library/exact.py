@@ -6,15 +6,14 @@ in their vector forms, which are less exact and used for some threads of a block
 
 from __future__ import annotations
 
-import re
-
 from gridjit.compiler.targets.host.library.text import KINDS, PURE
+from gridjit.regexes import regex
 
 # Has LLVM take a call for that of any function.
 OPAQUE = " nobuiltin"
 # Of zeros with two signs LLVM's own may return either.
 _EXTREMES = {"minnum": "olt", "maxnum": "ogt"}
-_APPROXIMATE = re.compile(r"(= fdiv) arcp afn ")
+_APPROXIMATE = regex(r"(= fdiv) arcp afn ")
 
 
 def exact(maths: str) -> str:

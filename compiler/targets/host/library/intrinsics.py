@@ -6,7 +6,7 @@ function. Then `coordinates` and `barriers` turn them into that function's own p
 
 from __future__ import annotations
 
-import re
+from gridjit.regexes import regex
 
 OURS = "gridjit.nvvm."
 THEIRS = "llvm.nvvm."
@@ -187,7 +187,7 @@ def _definitions() -> dict[str, str]:
 
 _DEFINITIONS = _definitions()
 # LLVM's own intrinsics that numba-cuda uses and every processor has.
-_PORTABLE = re.compile(
+_PORTABLE = regex(
     r"llvm\.(ctpop|ctlz|cttz|fma|bswap|bitreverse|memcpy|memset|memmove|[su](?:add|sub|mul)\.with\.overflow|assume"
     r"|fabs|sqrt|floor|ceil|trunc|copysign|rint|minnum|maxnum|[su]?(?:min|max)|abs|dbg|lifetime|expect|pow|exp|log|sin"
     r"|cos|fmuladd|experimental\.noalias\.scope\.decl)(\.|$)"

@@ -13,13 +13,14 @@ from gridjit.compiler.target import LinkedFile, Lowered
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.linked.c import compiled_c
 from gridjit.compiler.targets.host.linked.objects import defined_by, merged
+from gridjit.regexes import regex
 from gridjit.values import dataclass, field
 
-_HEAD = re.compile(r"^(?:target (?:triple|datalayout)|source_filename)[^\n]*\n?", re.MULTILINE)
-_FOREIGN = re.compile(r'^target triple = "(nvptx[^"]*)"', re.MULTILINE)
+_HEAD = regex(r"^(?:target (?:triple|datalayout)|source_filename)[^\n]*\n?", re.MULTILINE)
+_FOREIGN = regex(r'^target triple = "(nvptx[^"]*)"', re.MULTILINE)
 # Sections in which nvcc puts device code into an object for the host.
-_DEVICE_CODE = re.compile(rb"\.nv_fatbin|__nv_relfatbin")
-_DEFINE = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
+_DEVICE_CODE = regex(rb"\.nv_fatbin|__nv_relfatbin")
+_DEFINE = regex(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,21 +10,23 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from gridjit.regexes import regex
+
 SELDOM = '"gridjit.seldom"'
-_FUNCTION = re.compile(
+_FUNCTION = regex(
     r"^define (?:internal )?(?P<type>[^@\n]+) @(?P<name>[\w.]+)\((?P<parameters>.*)\)(?P<how>[^()\n]*)\{\n"
     r"(?:(?!\}).*\n)*\}\n",
     re.MULTILINE,
 )
-_GLOBAL = re.compile(r"^@([\w.]+) = internal global .*\n", re.MULTILINE)
-_DECLARED = re.compile(r"^declare .*@([\w.]+)\(.*\n", re.MULTILINE)
-_NAME = re.compile(r"@([\w.]+)")
-_PARAMETER = re.compile(r" %[\w.]+(?=,|$)")
-_NODE = re.compile(r"!(\d+)\b")
+_GLOBAL = regex(r"^@([\w.]+) = internal global .*\n", re.MULTILINE)
+_DECLARED = regex(r"^declare .*@([\w.]+)\(.*\n", re.MULTILINE)
+_NAME = regex(r"@([\w.]+)")
+_PARAMETER = regex(r" %[\w.]+(?=,|$)")
+_NODE = regex(r"!(\d+)\b")
 # A node of metadata that refers to no other.
-_LEAF = re.compile(r"^!(\d+) = !\{[^!\n]*\}\n", re.MULTILINE)
+_LEAF = regex(r"^!(\d+) = !\{[^!\n]*\}\n", re.MULTILINE)
 # A name in quotes, which may be any, and an instruction's attributes, which are the module's.
-_ALIEN = re.compile(r'@"|\) #\d')
+_ALIEN = regex(r'@"|\) #\d')
 
 
 class SplitModule(NamedTuple):

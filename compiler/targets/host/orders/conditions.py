@@ -14,17 +14,16 @@ from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.orders.monotone import asked_step, beside, is_step
 from gridjit.compiler.targets.host.regions.body import NAME, used
+from gridjit.regexes import regex
 
 _INTEGER = rf"(?P<type>i\d+) (?P<a>{NAME}|-?\d+), (?P<b>{NAME}|-?\d+)"
-_BINARY = re.compile(rf"(?P<name>{NAME}) = (?P<operation>add|sub|mul|shl|or) (?P<flags>[a-z ]*){_INTEGER}$")
-_CAST = re.compile(
-    rf"(?P<name>{NAME}) = (?P<operation>[sz]ext|trunc) [a-z ]*(?P<type>i\d+) (?P<a>{NAME}) to (?P<to>i\d+)$"
-)
-_COMPARE = re.compile(rf"(?P<name>{NAME}) = icmp (?:samesign )?(?P<predicate>\w+) {_INTEGER}$")
-_BOTH = re.compile(rf"{NAME} = (?:and i1 (\S+), (\S+)|select i1 (\S+), i1 (\S+), i1 false)$")
-_EITHER = re.compile(rf"{NAME} = (?:or (?:disjoint )?i1 (\S+), (\S+)|select i1 (\S+), i1 true, i1 (\S+))$")
-_NOT = re.compile(rf"{NAME} = xor i1 (\S+), true$")
-_FLAGS = re.compile(r" (?:nuw|nsw|nneg|samesign|exact|disjoint|inbounds)(?= )")
+_BINARY = regex(rf"(?P<name>{NAME}) = (?P<operation>add|sub|mul|shl|or) (?P<flags>[a-z ]*){_INTEGER}$")
+_CAST = regex(rf"(?P<name>{NAME}) = (?P<operation>[sz]ext|trunc) [a-z ]*(?P<type>i\d+) (?P<a>{NAME}) to (?P<to>i\d+)$")
+_COMPARE = regex(rf"(?P<name>{NAME}) = icmp (?:samesign )?(?P<predicate>\w+) {_INTEGER}$")
+_BOTH = regex(rf"{NAME} = (?:and i1 (\S+), (\S+)|select i1 (\S+), i1 (\S+), i1 false)$")
+_EITHER = regex(rf"{NAME} = (?:or (?:disjoint )?i1 (\S+), (\S+)|select i1 (\S+), i1 true, i1 (\S+))$")
+_NOT = regex(rf"{NAME} = xor i1 (\S+), true$")
+_FLAGS = regex(r" (?:nuw|nsw|nneg|samesign|exact|disjoint|inbounds)(?= )")
 _OPPOSITE = {"slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt", "eq": "ne", "ne": "eq"}
 
 

@@ -10,14 +10,13 @@ import re
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.regions.body import NAME, Body, used, without_labels
+from gridjit.regexes import regex
 
 _OPERAND = rf"({NAME}|-?\d+)"
-_COPY = re.compile(rf"({NAME}) = add i32 (%gj\.\S+), 0$")
-_CAST = re.compile(rf"({NAME}) = [sz]ext (?:nneg )?i32 ({NAME}) to i64$")
-_PRODUCT = re.compile(
-    rf"({NAME}) = (?:mul nuw nsw (i32|i64) {_OPERAND}, {_OPERAND}|shl nuw nsw (i32|i64) ({NAME}), (\d+))$"
-)
-_SUM = re.compile(rf"({NAME}) = add (?:nuw |nsw )*(i32|i64) {_OPERAND}, {_OPERAND}$")
+_COPY = regex(rf"({NAME}) = add i32 (%gj\.\S+), 0$")
+_CAST = regex(rf"({NAME}) = [sz]ext (?:nneg )?i32 ({NAME}) to i64$")
+_PRODUCT = regex(rf"({NAME}) = (?:mul nuw nsw (i32|i64) {_OPERAND}, {_OPERAND}|shl nuw nsw (i32|i64) ({NAME}), (\d+))$")
+_SUM = regex(rf"({NAME}) = add (?:nuw |nsw )*(i32|i64) {_OPERAND}, {_OPERAND}$")
 # What threads of a block ask of each other, or of where they are in it.
 _OF_A_BLOCK = frozenset(("%gj.thread", "%gj.shared", "%gj.slab"))
 

@@ -8,7 +8,6 @@ thread starts first and so takes the most turns, and all others wait with it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
@@ -26,8 +25,9 @@ from gridjit.compiler.targets.host.orders.strided import (
 from gridjit.compiler.targets.host.regions.body import Block, Body, defined, opcode, rename, used
 from gridjit.compiler.targets.host.regions.operations import may_wait
 from gridjit.compiler.targets.host.regions.slots import ValueType
+from gridjit.regexes import regex
 
-_PHI = re.compile(r"(\S+) = phi (.+?) \[")
+_PHI = regex(r"(\S+) = phi (.+?) \[")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

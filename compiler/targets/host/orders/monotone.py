@@ -11,13 +11,14 @@ import re
 from collections.abc import Collection
 
 from gridjit.compiler.targets.host.regions.body import NAME
+from gridjit.regexes import regex
 
 _FLOAT = r"(?P<type>double|float) (?P<a>\S+), (?P<b>\S+)$"
-_ARITHMETIC = re.compile(rf"(?P<name>{NAME}) = (?P<operation>fadd|fsub|fmul|fdiv) {_FLOAT}")
-_CONVERSION = re.compile(
+_ARITHMETIC = regex(rf"(?P<name>{NAME}) = (?P<operation>fadd|fsub|fmul|fdiv) {_FLOAT}")
+_CONVERSION = regex(
     rf"(?P<name>{NAME}) = (?P<operation>sitofp|uitofp|fptosi) (?:nneg )?(?P<type>\S+) (?P<a>{NAME}) to (?P<to>\S+)$"
 )
-_QUOTIENT = re.compile(
+_QUOTIENT = regex(
     rf"(?P<name>{NAME}) = (?P<operation>[su]div|[al]shr) (?:exact )?(?P<type>i\d+) (?P<a>{NAME}), (?P<b>\d+)$"
 )
 _WORDS = {"double": "f64", "float": "f32"}

@@ -8,16 +8,13 @@ from collections.abc import Mapping
 from gridjit.compiler.targets.host.library.intrinsics import COORDINATES
 from gridjit.compiler.targets.host.orders.sums import added, written
 from gridjit.compiler.targets.host.regions.body import NAME, Block, arms, defined, opcode
+from gridjit.regexes import regex
 
-GOTO = re.compile(rf"br label ({NAME})$")
-BRANCH = re.compile(rf"br i1 ({NAME}), label ({NAME}), label ({NAME})")
-_BEFORE_END = re.compile(
-    rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]l[te]) (?P<type>i\d+) (?P<a>{NAME}), (?P<b>\S+)$"
-)
-_AFTER_END = re.compile(
-    rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]g[te]) (?P<type>i\d+) (?P<b>\S+), (?P<a>{NAME})$"
-)
-_STEP = re.compile(rf"{NAME} = add (?:nuw |nsw )*(?P<type>i\d+) (?P<a>{NAME}|\d+), (?P<b>{NAME}|\d+)$")
+GOTO = regex(rf"br label ({NAME})$")
+BRANCH = regex(rf"br i1 ({NAME}), label ({NAME}), label ({NAME})")
+_BEFORE_END = regex(rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]l[te]) (?P<type>i\d+) (?P<a>{NAME}), (?P<b>\S+)$")
+_AFTER_END = regex(rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]g[te]) (?P<type>i\d+) (?P<b>\S+), (?P<a>{NAME})$")
+_STEP = regex(rf"{NAME} = add (?:nuw |nsw )*(?P<type>i\d+) (?P<a>{NAME}|\d+), (?P<b>{NAME}|\d+)$")
 _SWAPPED = {"sgt": "slt", "sge": "sle", "ugt": "ult", "uge": "ule"}
 
 

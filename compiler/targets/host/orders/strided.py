@@ -23,11 +23,12 @@ from gridjit.compiler.targets.host.orders.steps import (
 from gridjit.compiler.targets.host.orders.sums import sum_of
 from gridjit.compiler.targets.host.regions.body import Block, Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.regions.operations import PURE
+from gridjit.regexes import regex
 
-_SIZES = re.compile(r"%gj\.n(?:tid|ctaid)\.[xyz]")
+_SIZES = regex(r"%gj\.n(?:tid|ctaid)\.[xyz]")
 # Gives a kernel's blocks without the branches to where it ends for good, and with it all of its threads.
 Stays = Callable[[Collection[Block]], tuple[Block, ...]]
-THREADS = re.compile(r"%gj\.(?:tid\.[xyz]|thread)")
+THREADS = regex(r"%gj\.(?:tid\.[xyz]|thread)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

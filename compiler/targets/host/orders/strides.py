@@ -6,15 +6,16 @@ import re
 from collections.abc import Mapping
 
 from gridjit.compiler.targets.host.regions.body import NAME, Body, defined, opcode
+from gridjit.regexes import regex
 
 _OPERAND = rf"({NAME}|-?\d+)"
-_ADD = re.compile(rf"{NAME} = (add|sub|or) [a-z ]*i\d+ {_OPERAND}, {_OPERAND}$")
-_MULTIPLY = re.compile(rf"{NAME} = (mul|shl) [a-z ]*i\d+ {_OPERAND}, {_OPERAND}$")
-_CAST = re.compile(rf"{NAME} = (?:[sz]ext|trunc|ptrtoint|inttoptr|bitcast|freeze) [a-z ]*?(?:i\d+|ptr) {_OPERAND}")
-_ELEMENT = re.compile(
+_ADD = regex(rf"{NAME} = (add|sub|or) [a-z ]*i\d+ {_OPERAND}, {_OPERAND}$")
+_MULTIPLY = regex(rf"{NAME} = (mul|shl) [a-z ]*i\d+ {_OPERAND}, {_OPERAND}$")
+_CAST = regex(rf"{NAME} = (?:[sz]ext|trunc|ptrtoint|inttoptr|bitcast|freeze) [a-z ]*?(?:i\d+|ptr) {_OPERAND}")
+_ELEMENT = regex(
     rf"{NAME} = getelementptr [a-z ]*?(i8|i16|i32|i64|half|float|double|ptr), ptr {_OPERAND}, i\d+ {_OPERAND}$"
 )
-_ACCESS = re.compile(rf"(?:{NAME} = load |store ).*ptr ({NAME})(?:, |$)")
+_ACCESS = regex(rf"(?:{NAME} = load |store ).*ptr ({NAME})(?:, |$)")
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
 # Bytes: a cache line.
 _CLOSE = 64

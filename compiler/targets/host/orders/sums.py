@@ -6,15 +6,15 @@ if it is known not to wrap.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from gridjit.compiler.targets.host.flow.terms import plus
 from gridjit.compiler.targets.host.regions.body import NAME, defined
+from gridjit.regexes import regex
 
 _OPERAND = rf"({NAME}|-?\d+)"
-_BINARY = re.compile(rf"{NAME} = (add|sub|or disjoint|xor) ((?:nuw |nsw )*)i\d+ {_OPERAND}, {_OPERAND}$")
-_WIDENED = re.compile(rf"{NAME} = (zext|sext) (?:nneg )?i32 {_OPERAND} to i64$")
+_BINARY = regex(rf"{NAME} = (add|sub|or disjoint|xor) ((?:nuw |nsw )*)i\d+ {_OPERAND}, {_OPERAND}$")
+_WIDENED = regex(rf"{NAME} = (zext|sext) (?:nneg )?i32 {_OPERAND} to i64$")
 # A sum is a dictionary: how often each part counts, the constant under this name.
 _ONE = "1"
 Sum = dict[str, int]

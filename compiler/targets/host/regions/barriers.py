@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import Collective, extracted, given, got, read_call
 from gridjit.compiler.targets.host.regions.body import Block, Body, opcode, with_predecessors
+from gridjit.regexes import regex
 
 # What comes after all that threads of a block do together.
 _LATER = {kinds.GRID: 1, kinds.TURN: 2}
 _ARRIVE = "gridjit.arrive "
-_ARRIVAL = re.compile(rf"{re.escape(_ARRIVE)}(\d+), label (%\S+)")
+_ARRIVAL = regex(rf"{re.escape(_ARRIVE)}(\d+), label (%\S+)")
 _PASS = "gridjit.pass "
-_PASSAGE = re.compile(rf"{re.escape(_PASS)}(\d+), label (%\S+)")
+_PASSAGE = regex(rf"{re.escape(_PASS)}(\d+), label (%\S+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

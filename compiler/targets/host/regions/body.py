@@ -7,16 +7,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from gridjit.regexes import regex
+
 NAME = r'%(?:"[^"]*"|[-a-zA-Z$._0-9]+)'
-_NAMES = re.compile(NAME)
-_LABEL = re.compile(r'^("[^"]*"|[-a-zA-Z$._0-9]+):')
-_PREDECESSORS = re.compile(r"\s*; preds = .*$")
-_DEFINITION = re.compile(rf"^\s*({NAME}) = (.*)$", re.DOTALL)
-_LABELS = re.compile(rf"label {NAME}")
-_SUCCESSOR = re.compile(rf"label ({NAME})")
+_NAMES = regex(NAME)
+_LABEL = regex(r'^("[^"]*"|[-a-zA-Z$._0-9]+):')
+_PREDECESSORS = regex(r"\s*; preds = .*$")
+_DEFINITION = regex(rf"^\s*({NAME}) = (.*)$", re.DOTALL)
+_LABELS = regex(rf"label {NAME}")
+_SUCCESSOR = regex(rf"label ({NAME})")
 # Local arrays may move to the slab, where lifetimes, which are for the stack, do not apply.
-_LIFETIME = re.compile(r"call void @llvm\.lifetime\.")
-_ARM = re.compile(rf"\[ (\S.*?), ({NAME}) \]")
+_LIFETIME = regex(r"call void @llvm\.lifetime\.")
+_ARM = regex(rf"\[ (\S.*?), ({NAME}) \]")
 # Of how many instructions it is remembered what they are: passes ask the same of each some 20 times.
 _REMEMBERED = 1 << 13
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 from gridjit.compiler.targets.host.library import intrinsics
 from gridjit.compiler.targets.host.regions.body import Block, Body, Parameter
+from gridjit.regexes import regex
 
-_CALL = re.compile(r'^(?P<result>\S+) = (?:tail )?call (?P<attributes>[^@]*)@"?(?P<name>gridjit\.[^"(\s]+)"?\(\)')
+_CALL = regex(r'^(?P<result>\S+) = (?:tail )?call (?P<attributes>[^@]*)@"?(?P<name>gridjit\.[^"(\s]+)"?\(\)')
 
 # The parameters that come before the kernel's own, in order.
 PLACE = (

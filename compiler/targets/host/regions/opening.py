@@ -7,7 +7,6 @@ they would not have been made.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -23,11 +22,12 @@ from gridjit.compiler.targets.host.regions.body import (
     with_predecessors,
 )
 from gridjit.compiler.targets.host.regions.operations import EARLY, is_operation
+from gridjit.regexes import regex
 
-BRANCH = re.compile(r"^br i1 (\S+), label (\S+), label ([^\s,]+)")
-_DIVISION = re.compile(rf"^({NAME}) = ([su](?:div|rem)) ((?:exact )?)(i\d+) (\S+), (\S+)$")
-_PHI = re.compile(rf"^({NAME}) = phi (\S+) \[")
-_MEMSET = re.compile(rf"^call void @llvm\.memset\.[^(]*\(ptr [^%]*({NAME}),.* i1 false\)")
+BRANCH = regex(r"^br i1 (\S+), label (\S+), label ([^\s,]+)")
+_DIVISION = regex(rf"^({NAME}) = ([su](?:div|rem)) ((?:exact )?)(i\d+) (\S+), (\S+)$")
+_PHI = regex(rf"^({NAME}) = phi (\S+) \[")
+_MEMSET = regex(rf"^call void @llvm\.memset\.[^(]*\(ptr [^%]*({NAME}),.* i1 false\)")
 
 
 def direct(body: Body) -> Body:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from gridjit.regexes import regex
 
 _ARITHMETIC = frozenset(["add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr"])
 # On integers and addresses, cheap, and without effects: they neither touch memory nor trap.
@@ -15,14 +15,14 @@ PURE = _SIMPLE | {"fcmp", "sitofp", "uitofp", "fadd", "fsub", "fmul", "freeze"}
 # What may run for a thread that would not have come to it: it may have no meaning for some operands, but does not trap.
 EARLY = PURE | {"fdiv", "fneg", "fpext", "fptrunc", "fptosi", "fptoui", "bitcast", "ptrtoint", "inttoptr"}
 # Calls that are operations: what they return depends on their operands alone.
-_OPERATION = re.compile(
+_OPERATION = regex(
     r"call [^@]*@llvm\.(?:[su](?:min|max)|abs|fabs|ctpop|ctlz|cttz|bswap|bitreverse|fsh[lr]|sqrt|floor|ceil|trunc|rint"
     r"|nearbyint|round|copysign|minnum|maxnum|fma|fmuladd|[su](?:add|sub|mul)\.(?:sat|with\.overflow))\."
 )
 
 
 # What threads that wait for each other without a barrier use: a turn of one may wait for a later turn of another.
-_WAITING = re.compile(r"(?:.* = )?(?:fence |(?:load|store) (?:atomic |volatile ))")
+_WAITING = regex(r"(?:.* = )?(?:fence |(?:load|store) (?:atomic |volatile ))")
 
 
 def may_wait(line: str) -> bool:

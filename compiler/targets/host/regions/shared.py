@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,8 +10,9 @@ from gridjit.compiler.targets.host.regions.body import Body, defined
 from gridjit.compiler.targets.host.regions.slots import ValueType
 from gridjit.compiler.targets.host.regions.types import type_of
 from gridjit.compiler.targets.host.retarget import SharedArray
+from gridjit.regexes import regex
 
-_ALLOCA = re.compile(r" = alloca (?P<type>.+?)(?:, i\d+ (?P<count>\d+))?(?:, align (?P<align>\d+))?$")
+_ALLOCA = regex(r" = alloca (?P<type>.+?)(?:, i\d+ (?P<count>\d+))?(?:, align (?P<align>\d+))?$")
 # A page's: what the C library aligns memory to at most without more ado, and more than a GPU offers.
 _LARGEST_ALIGNMENT = 4096
 

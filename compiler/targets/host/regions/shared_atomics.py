@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, arms, defined, opcode
+from gridjit.regexes import regex
 
-EXCHANGE = re.compile(
+EXCHANGE = regex(
     rf"(?P<result>{NAME}) = atomicrmw (?P<volatile>volatile )?(?P<operation>\w+) ptr (?P<at>{NAME}), "
     r"(?P<type>\S+) (?P<value>\S+) [^,]*(?:, align (?P<align>\d+))?"
 )
-_COMPARE = re.compile(
+_COMPARE = regex(
     rf"(?P<result>{NAME}) = cmpxchg (?P<weak>weak )?(?P<volatile>volatile )?ptr (?P<at>{NAME}), "
     r"(?P<type>i\d+) (?P<old>\S+), i\d+ (?P<new>\S+) [^,]*(?:, align (?P<align>\d+))?"
 )
@@ -29,7 +30,7 @@ SIMPLE = {
     },
 }
 _BASE = "ptr %gj.shared,"
-_POINTER = re.compile(rf"ptr ({NAME})")
+_POINTER = regex(rf"ptr ({NAME})")
 # What loads and stores carry that depend on those of other threads.
 OWN = "!gridjit.own !{}"
 

@@ -13,21 +13,22 @@ from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.regions.body import NAME, Body, defined, opcode
 from gridjit.compiler.targets.host.regions.slots import ValueType
+from gridjit.regexes import regex
 
 # Numbers and pointers: others stand for themselves in no instruction.
 _PLAIN = r"(i\d+|half|bfloat|float|double|ptr)"
 _WORDS = r"(?:[a-z]+ )*?"
-_OF_OPERANDS = re.compile(
+_OF_OPERANDS = regex(
     rf"(?:[su]?(?:add|sub|mul|div|rem)|f(?:add|sub|mul|div|rem|neg)|and|or|xor|shl|[al]shr|phi|load|freeze)"
     rf" {_WORDS}{_PLAIN}[ ,]"
 )
-_CHOSEN = re.compile(rf"select {_WORDS}i1 \S+, {_PLAIN} ")
-_COMPARED = re.compile(rf"[if]cmp {_WORDS}{_PLAIN} ")
-_CAST = re.compile(rf"\w+ {_WORDS}{_PLAIN} \S+ to {_PLAIN}(?:,|$)")
-_CALLED = re.compile(rf"(?:\w+ )?call [^@%]*?{_PLAIN} @")
-_REPLACED = re.compile(rf"atomicrmw [^,]*, {_PLAIN} ")
-_ADDRESS = re.compile(r"(?:getelementptr|alloca) [^<]*$")
-_RESULT = re.compile(rf"^{NAME} = ")
+_CHOSEN = regex(rf"select {_WORDS}i1 \S+, {_PLAIN} ")
+_COMPARED = regex(rf"[if]cmp {_WORDS}{_PLAIN} ")
+_CAST = regex(rf"\w+ {_WORDS}{_PLAIN} \S+ to {_PLAIN}(?:,|$)")
+_CALLED = regex(rf"(?:\w+ )?call [^@%]*?{_PLAIN} @")
+_REPLACED = regex(rf"atomicrmw [^,]*, {_PLAIN} ")
+_ADDRESS = regex(r"(?:getelementptr|alloca) [^<]*$")
+_RESULT = regex(rf"^{NAME} = ")
 
 
 def value_types(body: Body, function: Any, target: Target) -> dict[str, ValueType]:

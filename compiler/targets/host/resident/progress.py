@@ -6,16 +6,16 @@ nobody else writes to their memory, none of them will ever get on.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
 from gridjit.compiler.targets.host.regions.body import NAME, opcode
+from gridjit.regexes import regex
 
-_STORE = re.compile(rf"store (?:atomic |volatile )*[^%@]*?.* ptr ({NAME}|@\S+?)(?:,|$)")
-_EXCHANGE = re.compile(r"cmpxchg (?:weak )?(?:volatile )?ptr [^,]+, (\S+) ([^,]+), \S+ ([^ ,]+) ")
-_UPDATE = re.compile(r"atomicrmw (?:volatile )?(\S+) ptr [^,]+, (\S+) ([^ ,]+) ")
-_FILLS = re.compile(r"call [^@]*@llvm\.mem(?:set|cpy|move)\.")
-_NOTHING = re.compile(r"[-+]?0(?:\.0+e\+00)?")
+_STORE = regex(rf"store (?:atomic |volatile )*[^%@]*?.* ptr ({NAME}|@\S+?)(?:,|$)")
+_EXCHANGE = regex(r"cmpxchg (?:weak )?(?:volatile )?ptr [^,]+, (\S+) ([^,]+), \S+ ([^ ,]+) ")
+_UPDATE = regex(r"atomicrmw (?:volatile )?(\S+) ptr [^,]+, (\S+) ([^ ,]+) ")
+_FILLS = regex(r"call [^@]*@llvm\.mem(?:set|cpy|move)\.")
+_NOTHING = regex(r"[-+]?0(?:\.0+e\+00)?")
 _UNLESS_ZERO = ("add", "sub", "or", "xor", "fadd", "fsub")
 
 

@@ -19,16 +19,17 @@ from gridjit.compiler.targets.host.regions.barriers import is_cut
 from gridjit.compiler.targets.host.regions.body import Block, Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.regions.operations import is_operation
 from gridjit.compiler.targets.host.spots import Spot, spot_of, without_spot
+from gridjit.regexes import regex
 
-_READS_ATOMICALLY = re.compile(r"= (?:load (?:atomic|volatile)|atomicrmw|cmpxchg) ")
-_MAY_WAIT = re.compile(rf"{_READS_ATOMICALLY.pattern}|^fence ")
+_READS_ATOMICALLY = regex(r"= (?:load (?:atomic|volatile)|atomicrmw|cmpxchg) ")
+_MAY_WAIT = regex(rf"{_READS_ATOMICALLY.pattern}|^fence ")
 # What counts up or down changes memory each time, so whoever does it gets on.
-_COUNTS = re.compile(r"= atomicrmw (?:volatile )?(?:uinc_wrap|udec_wrap|f?add|f?sub) ptr [^,]+, \S+ (\S+?),? ")
-_EXPECTED = re.compile(r"cmpxchg (?:weak )?(?:volatile )?ptr [^,]+, \S+ ([^,]+),")
-_NOTHING = re.compile(r"[-+]?0(?:\.0+e\+00)?|null|%.*")
+_COUNTS = regex(r"= atomicrmw (?:volatile )?(?:uinc_wrap|udec_wrap|f?add|f?sub) ptr [^,]+, \S+ (\S+?),? ")
+_EXPECTED = regex(r"cmpxchg (?:weak )?(?:volatile )?ptr [^,]+, \S+ ([^,]+),")
+_NOTHING = regex(r"[-+]?0(?:\.0+e\+00)?|null|%.*")
 _VARYING = frozenset(("phi", "load", "atomicrmw", "cmpxchg", "call"))
 # Where a thread is, and where shared arrays are.
-_PLACE = re.compile(rf'@"?(?:{re.escape(OURS + SREG)}n?(?:tid|ctaid)\.|{re.escape(SHARED_ARRAY)}|{LINEAR_THREAD}\()')
+_PLACE = regex(rf'@"?(?:{re.escape(OURS + SREG)}n?(?:tid|ctaid)\.|{re.escape(SHARED_ARRAY)}|{LINEAR_THREAD}\()')
 _CHANGES = frozenset(("store", "call", "invoke", "atomicrmw", "cmpxchg"))
 _MEMORY = frozenset(("load", "atomicrmw", "cmpxchg"))
 

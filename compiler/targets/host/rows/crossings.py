@@ -8,7 +8,6 @@ the loop, and needs no masks. Where a value is so large that it may wrap around,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,10 +16,11 @@ from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, Parame
 from gridjit.compiler.targets.host.regions.guard import PASSES
 from gridjit.compiler.targets.host.rows.known import FAR, RegionValues, RowWriter
 from gridjit.compiler.targets.host.rows.linear import ONE, PLACE, Linear, Row
+from gridjit.regexes import regex
 
 AT = "%gj.at"
-_COMPARE = re.compile(rf"({NAME}) = icmp (?:samesign )?(\w+) (i32|i64) ({NAME}|-?\d+), ({NAME}|-?\d+)$")
-_BRANCH = re.compile(rf"br i1 ({NAME}), ")
+_COMPARE = regex(rf"({NAME}) = icmp (?:samesign )?(\w+) (i32|i64) ({NAME}|-?\d+), ({NAME}|-?\d+)$")
+_BRANCH = regex(rf"br i1 ({NAME}), ")
 _JOINED = frozenset(("and", "or", "xor", "select"))
 _RARE = "gj.met."
 _EFFECTS = frozenset(("store", "call", "atomicrmw", "cmpxchg"))

@@ -7,7 +7,6 @@ shortest row and of the longest.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from gridjit.compiler.targets.host.checks.accesses import Access
@@ -15,9 +14,10 @@ from gridjit.compiler.targets.host.flow.terms import plus
 from gridjit.compiler.targets.host.regions.body import NAME
 from gridjit.compiler.targets.host.rows.linear import ONE, PLACE, Linear, Row
 from gridjit.compiler.targets.host.rows.rare import LARGEST_BLOCK, Stop, beyond_size
+from gridjit.regexes import regex
 
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
-_ELEMENT = re.compile(
+_ELEMENT = regex(
     rf"{NAME} = getelementptr (?:inbounds |nuw |nusw )*({'|'.join(_SIZES)}), ptr ({NAME}), (i32|i64) ({NAME}|-?\d+)$"
 )
 _SHARED = "%gj.shared"

@@ -14,11 +14,12 @@ from dataclasses import replace
 
 from gridjit.compiler.targets.host.flow.uniform import parted_blocks, uniform_values
 from gridjit.compiler.targets.host.regions.body import NAME, Body
+from gridjit.regexes import regex
 
 APART = "%gj.apart"
 # No pass looks into inline assembly.
 NOTHING = '  %nothing = call i32 asm "", "=r,0"(i32 0)'
-_DIVISION = re.compile(rf"({NAME}) = ([su](?:div|rem)) (exact )?i(\d+) (\S+), ({NAME})(.*)", re.DOTALL)
+_DIVISION = regex(rf"({NAME}) = ([su](?:div|rem)) (exact )?i(\d+) (\S+), ({NAME})(.*)", re.DOTALL)
 
 
 def with_own_divisions(body: Body) -> Body:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.regions.body import Block, Parameter, arms, defined, opcode, used
 from gridjit.compiler.targets.host.rows.linear import ONE, PLACE, Linear
+from gridjit.regexes import regex
 
-_FLAGS = re.compile(r" (?:nuw|nsw|nneg|samesign|exact|disjoint|inbounds)(?= )")
+_FLAGS = regex(r" (?:nuw|nsw|nneg|samesign|exact|disjoint|inbounds)(?= )")
 # No sum of an index of a row's first thread below this and a way along the row wraps around.
 FAR = 1 << 61
 # The types of values that are copied; a boolean is kept as another type.

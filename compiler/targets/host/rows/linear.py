@@ -11,16 +11,17 @@ from collections.abc import Collection, Mapping
 
 from gridjit.compiler.targets.host.flow.terms import plus
 from gridjit.compiler.targets.host.regions.body import NAME, opcode, used
+from gridjit.regexes import regex
 
 # A value is a dictionary: how often each part counts. Two parts have names: the place along the row, the constant.
 PLACE, ONE = "place", "1"
 Linear = dict[str, int]
 
 _OPERAND = rf"({NAME}|-?\d+)"
-_BINARY = re.compile(rf"{NAME} = (add|sub|mul|shl|or) ((?:nuw |nsw |disjoint )*)(i32|i64) {_OPERAND}, {_OPERAND}$")
-_WIDENED = re.compile(rf"{NAME} = (zext|sext) (nneg )?i32 ({NAME}) to i64$")
-_NARROWED = re.compile(rf"{NAME} = trunc ((?:nuw |nsw )*)i64 ({NAME}) to i32$")
-_SHIFTED = re.compile(rf"{NAME} = (?:shl|lshr|ashr) [a-z ]*i\d+ \S+, \d+$")
+_BINARY = regex(rf"{NAME} = (add|sub|mul|shl|or) ((?:nuw |nsw |disjoint )*)(i32|i64) {_OPERAND}, {_OPERAND}$")
+_WIDENED = regex(rf"{NAME} = (zext|sext) (nneg )?i32 ({NAME}) to i64$")
+_NARROWED = regex(rf"{NAME} = trunc ((?:nuw |nsw )*)i64 ({NAME}) to i32$")
+_SHIFTED = regex(rf"{NAME} = (?:shl|lshr|ashr) [a-z ]*i\d+ \S+, \d+$")
 _SIMPLE = frozenset(("add", "sub", "mul", "and", "or", "xor", "icmp", "select", "sext", "zext", "trunc"))
 
 

@@ -9,7 +9,6 @@ to the next barrier. Values are computed again only from memory to which the reg
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
@@ -22,11 +21,12 @@ from gridjit.compiler.targets.host.regions.operations import EARLY, is_operation
 from gridjit.compiler.targets.host.regions.shared_atomics import OWN
 from gridjit.compiler.targets.host.rows.distances import Distances
 from gridjit.compiler.targets.host.rows.rare import RARE
+from gridjit.regexes import regex
 
 _ENDS = "ret i32 0"
-_BRANCH = re.compile(rf"br i1 ({NAME}), label ({NAME}), label ({NAME})")
+_BRANCH = regex(rf"br i1 ({NAME}), label ({NAME}), label ({NAME})")
 _TRUTH = rf"({NAME}|true|false)"
-_JOINT = re.compile(rf"{NAME} = (?:and|or|xor|select) i1 {_TRUTH}, (?:i1 )?{_TRUTH}(?:, i1 {_TRUTH})?")
+_JOINT = regex(rf"{NAME} = (?:and|or|xor|select) i1 {_TRUTH}, (?:i1 )?{_TRUTH}(?:, i1 {_TRUTH})?")
 _ASSUMES = "call void @llvm.assume("
 # They have no effects, but must not be executed where the thread would not have come to them.
 _DIVIDES = frozenset(("sdiv", "udiv", "srem", "urem"))

@@ -8,18 +8,18 @@ condition is known not to hold. Threads run in the same order, unless the rare p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.regions.body import NAME, Body, defined
 from gridjit.compiler.targets.host.rows.linear import ONE, PLACE, Linear, Row
+from gridjit.regexes import regex
 
 RARE = "%gj.rare"
-_EQUAL = re.compile(rf"({NAME}) = icmp (?:samesign )?(eq|ne) (i32|i64) ({NAME}), ({NAME}|-?\d+)$")
-_COPY = re.compile(rf"{NAME} = (?:zext|sext) (?:nneg )?i32 ({NAME}) to i64$")
-_MOVED = re.compile(rf"{NAME} = add (?:nuw |nsw )*i(?:32|64) ({NAME}), (-?\d+)$")
-_MADE = re.compile(r"gj\.met\.(\d+)\.")
+_EQUAL = regex(rf"({NAME}) = icmp (?:samesign )?(eq|ne) (i32|i64) ({NAME}), ({NAME}|-?\d+)$")
+_COPY = regex(rf"{NAME} = (?:zext|sext) (?:nneg )?i32 ({NAME}) to i64$")
+_MOVED = regex(rf"{NAME} = add (?:nuw |nsw )*i(?:32|64) ({NAME}), (-?\d+)$")
+_MADE = regex(r"gj\.met\.(\d+)\.")
 # More places would cost more than they save, and so would a region of more lines.
 _MOST, _LONG = 4, 150
 # The most threads that a row has.

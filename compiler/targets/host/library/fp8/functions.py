@@ -5,18 +5,18 @@ A function takes a pointer to what it returns, or makes, and pointers to its arg
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from gridjit.compiler.targets.host.library.halves.code import BFLOAT, HALF, IRBuilder, narrowed
 from gridjit.compiler.targets.host.library.halves.conversions import from_number, to_number
 from gridjit.compiler.targets.host.library.halves.names import INTEGERS, CppFunction
+from gridjit.regexes import regex
 
 # CUDA's numbers of two of the formats, and one of our own for that of powers of two.
 _E4M3, _E5M2, _E8M0 = 0, 1, 2
 _FORMATS = {"e4m3": _E4M3, "e5m2": _E5M2, "e8m0": _E8M0}
-_OWNER = re.compile(r"__nv_fp8(?:x([24]))?_(e4m3|e5m2|e8m0)")
-_CVT = re.compile(r"__nv_cvt_(float|double|float2|double2|bfloat16raw)_to_(fp8|e8m0)(?:x2)?")
+_OWNER = regex(r"__nv_fp8(?:x([24]))?_(e4m3|e5m2|e8m0)")
+_CVT = regex(r"__nv_cvt_(float|double|float2|double2|bfloat16raw)_to_(fp8|e8m0)(?:x2)?")
 _TO_RAW = "__nv_cvt_e8m0_to_bf16raw"
 _WORDS = {"float": "f", "double": "d", "bfloat16raw": "__nv_bfloat16"}
 # Types whose C++ names begin with a digit's worth of letters: what is made of several floats, and of what size each is.

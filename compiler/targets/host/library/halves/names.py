@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from gridjit.regexes import regex
+
 # Integers by their letter: how many bits, and whether they have a sign.
 INTEGERS = {
     **{letter: (8, letter != "h") for letter in "ach"},
@@ -17,10 +19,10 @@ INTEGERS = {
     "x": (64, True),
     "y": (64, False),
 }
-_FUNCTION = re.compile(r"_ZL(\d+)(\w+)_nbst")
-_OPERATOR = re.compile(r"_Z(pl|mi|ml|dv|pL|mI|mL|dV|ps|ng|eq|ne|gt|lt|ge|le)(\w+)_nbst")
-_CONSTRUCTOR = re.compile(r"_ZN(\d+)(\w+)_nbst")
-_CONVERSION = re.compile(r"\w*?_ZNV?K(\d+)(\w+)Ev_(?:\d+|nbst)")
+_FUNCTION = regex(r"_ZL(\d+)(\w+)_nbst")
+_OPERATOR = regex(r"_Z(pl|mi|ml|dv|pL|mI|mL|dV|ps|ng|eq|ne|gt|lt|ge|le)(\w+)_nbst")
+_CONSTRUCTOR = regex(r"_ZN(\d+)(\w+)_nbst")
+_CONVERSION = regex(r"\w*?_ZNV?K(\d+)(\w+)Ev_(?:\d+|nbst)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

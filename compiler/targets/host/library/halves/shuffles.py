@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from gridjit.compiler.targets.host.library.halves.code import IRBuilder
 from gridjit.compiler.targets.host.library.halves.names import CppFunction
 from gridjit.compiler.targets.host.library.intrinsics import OURS, declaration
+from gridjit.regexes import regex
 
-_SHUFFLE = re.compile(r"__shfl(?:_(up|down|xor))?_sync")
+_SHUFFLE = regex(r"__shfl(?:_(up|down|xor))?_sync")
 # The mode of a shuffle, and the lane at which a segment ends: its first lane for upward shuffles alone.
 _MODES = {None: (0, 31), "up": (1, 0), "down": (2, 31), "xor": (3, 31)}
 _NAME = f"{OURS}shfl.sync.i32"

@@ -5,7 +5,6 @@ Such a symbol is that of a C++ function. It takes a pointer to what it returns a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from functools import cache
 
@@ -17,18 +16,19 @@ from gridjit.compiler.targets.host.library.halves.conversions import WORDS, from
 from gridjit.compiler.targets.host.library.halves.names import INTEGERS, CppFunction, read_name
 from gridjit.compiler.targets.host.library.halves.pairs import pair_function
 from gridjit.compiler.targets.host.library.halves.shuffles import DECLARED, shuffle
+from gridjit.regexes import regex
 
 _KINDS = {"__half": HALF, "__nv_bfloat16": BFLOAT}
 _PAIR = "__nv_bfloat162"
 _OWN = {"half": HALF, "bfloat16": BFLOAT}
 _WORDS = {**WORDS, "float": "f", "double": "d"}
-_INTO = re.compile(rf"__({'|'.join(_WORDS)})2(half|bfloat16)(?:_(rn|rz|ru|rd))?")
-_FROM = re.compile(rf"__(half|bfloat16)2({'|'.join(_WORDS)})(?:_(rn|rz|ru|rd))?")
-_BITS = re.compile(r"__(?:half|bfloat16)_as_u?short|__u?short_as_(?:half|bfloat16)")
-_LOAD, _STORE = re.compile(r"__ld(?:g|cg|ca|cs|lu|cv)"), re.compile(r"__st(?:wb|cg|cs|wt)")
+_INTO = regex(rf"__({'|'.join(_WORDS)})2(half|bfloat16)(?:_(rn|rz|ru|rd))?")
+_FROM = regex(rf"__(half|bfloat16)2({'|'.join(_WORDS)})(?:_(rn|rz|ru|rd))?")
+_BITS = regex(r"__(?:half|bfloat16)_as_u?short|__u?short_as_(?:half|bfloat16)")
+_LOAD, _STORE = regex(r"__ld(?:g|cg|ca|cs|lu|cv)"), regex(r"__st(?:wb|cg|cs|wt)")
 
 
-_CALLED = re.compile(r"call (\w+) @((?:llvm\.|__nv_)[\w.]+)\(([^)]*)\)")
+_CALLED = regex(r"call (\w+) @((?:llvm\.|__nv_)[\w.]+)\(([^)]*)\)")
 
 
 def definitions(symbols: Iterable[str]) -> str:

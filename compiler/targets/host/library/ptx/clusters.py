@@ -10,6 +10,7 @@ import re
 
 from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.targets.host.library.intrinsics import BARRIER, GRID_BARRIER, OURS, SREG, WAITS, declaration
+from gridjit.regexes import regex
 
 PREFIX = "gridjit.cluster."
 WAIT = f"{PREFIX}wait"
@@ -20,7 +21,7 @@ _BARRIERS = {
     re.compile(f"{_SPACE}{_ARRIVE}{_SPACE}"): f"{PREFIX}arrive",
     re.compile(f"{_SPACE}(?:{_ARRIVE}{_SPACE})?{_WAIT}{_SPACE}"): WAIT,
 }
-_REGISTER = re.compile(rf"{_SPACE}mov\.u32{_SPACE}\$0,{_SPACE}%(\w+(?:\.[xyz])?);{_SPACE}")
+_REGISTER = regex(rf"{_SPACE}mov\.u32{_SPACE}\$0,{_SPACE}%(\w+(?:\.[xyz])?);{_SPACE}")
 _ATTRIBUTES = "alwaysinline nounwind willreturn memory(none)"
 _OF_AXIS = ("cluster_ctaid", "cluster_nctaid", "clusterid", "nclusterid")
 _RANKS = ("cluster_ctarank", "cluster_nctarank")

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 import struct
 
-_CONVERSION = re.compile(
+from gridjit.regexes import regex
+
+_CONVERSION = regex(
     r"^(?P<indent> *)(?P<name>%\S+) = fpto(?P<sign>[su])i (?P<from>float|double) (?P<value>\S+) to "
     r"i(?P<bits>8|16|32|64)(?P<rest>\b.*)$",
     re.MULTILINE,

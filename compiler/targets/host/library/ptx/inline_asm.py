@@ -6,6 +6,7 @@ import re
 
 from gridjit.compiler.targets.host.library.intrinsics import COORDINATES, OURS, REGISTERS, SREG
 from gridjit.compiler.targets.host.library.ptx.clusters import cluster_function
+from gridjit.regexes import regex
 
 _PREFIX = "gridjit.asm."
 
@@ -18,15 +19,15 @@ _EXACT = {
     "griddepcontrol.launch_dependents;": "llvm.donothing",
     "tanh.approx.f32 $0, $1;": "__nv_tanhf",
 }
-_REGISTER = re.compile(r"\s*mov\.u32\s+\$0,\s*%(\w+(?:\.[xyz])?);\s*")
+_REGISTER = regex(r"\s*mov\.u32\s+\$0,\s*%(\w+(?:\.[xyz])?);\s*")
 _REGISTERS = REGISTERS | {word: f"{OURS}{SREG}{word}" for word in (*COORDINATES, "laneid")}
-_LOAD = re.compile(r"ld\.global\.(?:ca|cg|cs|lu|cv)\.b(8|16|32|64) \$0, \[\$1\];")
+_LOAD = regex(r"ld\.global\.(?:ca|cg|cs|lu|cv)\.b(8|16|32|64) \$0, \[\$1\];")
 # What others write is read again each time.
 _VOLATILE = "ld.global.cv."
-_STORE = re.compile(r"st\.global\.(?:cg|cs|wb|wt)\.b(8|16|32|64) \[\$0\], \$1;")
-_FROM_HALF = re.compile(r"cvt\.(?:(f32|f64)|rni\.([su])(8|16|32|64))\.f16 \$0, \$1;")
-_TO_HALF = re.compile(r"cvt\.rn\.f16\.(?:(f32|f64)|([su])(8|16|32|64)) \$0, \$1;")
-_CALL = re.compile(
+_STORE = regex(r"st\.global\.(?:cg|cs|wb|wt)\.b(8|16|32|64) \[\$0\], \$1;")
+_FROM_HALF = regex(r"cvt\.(?:(f32|f64)|rni\.([su])(8|16|32|64))\.f16 \$0, \$1;")
+_TO_HALF = regex(r"cvt\.rn\.f16\.(?:(f32|f64)|([su])(8|16|32|64)) \$0, \$1;")
+_CALL = regex(
     r'call (?P<type>[^\s(]+)(?: \([^()]*\))?\s+asm\s+(?:sideeffect\s+)?"(?P<asm>(?:[^"\\]|\\.)*)", "[^"]*"'
     r"\s*\((?P<arguments>[^()]*)\)"
 )

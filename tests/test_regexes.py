@@ -1,0 +1,60 @@
+"""A regular expression that is compiled when it is first used does what a compiled one does."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import threading
+
+import pytest
+
+from gridjit.compiler import targets
+from gridjit.regexes import Postponed, regex
+
+TEXT = "one, two,  three"
+
+
+def test_a_postponed_expression_answers_like_a_compiled_one() -> None:
+    postponed, compiled = regex(r",\s*(T\w+)", re.IGNORECASE), re.compile(r",\s*(T\w+)", re.IGNORECASE)
+    assert postponed.findall(TEXT) == compiled.findall(TEXT) == ["two", "three"]
+    assert [found.span() for found in postponed.finditer(TEXT)] == [found.span() for found in compiled.finditer(TEXT)]
+    assert postponed.sub("-", TEXT) == compiled.sub("-", TEXT)
+    assert postponed.split(TEXT) == compiled.split(TEXT)
+    assert (postponed.pattern, postponed.flags, postponed.groups) == (compiled.pattern, compiled.flags, 1)
+    assert postponed.match(TEXT) is postponed.fullmatch(TEXT) is None
+
+
+def test_a_fault_is_told_at_the_first_use_and_again() -> None:
+    broken = regex("(")
+    for _ in range(2):
+        with pytest.raises(re.error, match="unterminated"):
+            broken.search("")
+
+
+def test_threads_that_use_an_expression_first_at_the_same_time_find_the_same() -> None:
+    postponed, ready, found = regex(r"t(\w+)"), threading.Barrier(4), []
+
+    def use() -> None:
+        ready.wait()
+        found.append(postponed.findall(TEXT))
+
+    threads = [threading.Thread(target=use) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [["wo", "hree"]] * 4
+
+
+def test_what_a_compiled_expression_does_not_have_is_missing() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        _ = regex("a").colour  # type: ignore[attr-defined]
+
+
+def test_every_expression_of_the_targets_can_be_compiled() -> None:
+    found = pkgutil.walk_packages(targets.__path__, f"{targets.__name__}.")
+    names = [vars(importlib.import_module(module.name)) for module in found]
+    postponed = [value for one in names for value in one.values() if isinstance(value, Postponed)]
+    assert len(postponed) > 200
+    assert all(one.groups >= 0 for one in postponed)  # which compiles it
