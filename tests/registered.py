@@ -39,7 +39,7 @@ def taken_away_after() -> Iterator[None]:
 
 
 def _lists() -> list[tuple[list[object], str]]:
-    return list(registrations._registry_lists()) if "numba.cuda" in sys.modules else []
+    return list(registrations.lists_of_registries()) if "numba.cuda" in sys.modules else []
 
 
 def _tables() -> list[dict[object, object]]:

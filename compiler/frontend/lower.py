@@ -20,8 +20,7 @@ from gridjit.compiler.frontend.isolated.recursion import link_what_was_waited_fo
 from gridjit.compiler.frontend.isolated.replacing import replace
 from gridjit.compiler.frontend.kept.library import is_printed
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
-from gridjit.compiler.frontend.narrow.leaving_out import are_left_out
-from gridjit.compiler.frontend.narrow.modules import takes_narrow_floats
+from gridjit.compiler.frontend.narrow.modules import are_imported, takes_narrow_floats
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.frontend.types import numba_arguments
@@ -72,7 +71,7 @@ def lower(
     with section():
         install_static()
         instructions()
-        if not are_left_out():
+        if are_imported():
             values_of_halves()
 
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:

@@ -108,7 +108,7 @@ _tables: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Registration, ...]]]
 
 
 def _scans() -> Iterator[tuple[Registration, ...]]:
-    yield from _in_lists(_registry_lists())
+    yield from _in_lists(lists_of_registries())
     for module, path, kind in _TABLES:
         if (table := in_loaded(module, path)) is not None:
             yield _table_scan((module, path), table, kind)
@@ -168,7 +168,7 @@ def _in_list(entries: list[Any], kind: str) -> tuple[Registration, ...]:
     return found
 
 
-def _registry_lists() -> tuple[tuple[list[Any], str], ...]:
+def lists_of_registries() -> tuple[tuple[list[Any], str], ...]:
     """Return every list of every registry; they are collected again when a module was imported or a context made."""
     installed = _installed_registries()
     stamp = (len(sys.modules), len(installed))
@@ -199,13 +199,25 @@ def _installed_registries() -> tuple[Any, ...]:
     return tuple(registry for context in contexts for registry in tuple(getattr(context, "_registries", ())))
 
 
+def is_numbas_own(kind: str, entry: Any) -> bool:
+    """Return whether an entry of such a list is not an extension's that kernels may meet."""
+    read = _reader(kind)
+    # A global counts by its templates, most of which are entries, too.
+    templates = getattr(entry[-1], "templates", ()) if isinstance(entry, tuple) else ()
+    return all(read(kind, one) is None for one in (entry, *templates))
+
+
 def _read_list(entries: list[Any], kind: str) -> None:
     _, count, last, found = _lists.get(id(entries), (entries, 0, None, ()))
     if len(entries) < count or (count and entries[count - 1] is not last):
         count, found = 0, ()
-    read = _typing if kind.startswith("typing") else _lowering
+    read = _reader(kind)
     found += tuple(_owned(one) for entry in entries[count:] if (one := read(kind, entry)) is not None)
     _lists[id(entries)] = (entries, len(entries), entries[-1] if entries else None, found)
+
+
+def _reader(kind: str) -> Callable[[str, Any], Registration | None]:
+    return _typing if kind.startswith("typing") else _lowering
 
 
 def _table_scan(name: tuple[str, str], table: Mapping[Any, Any], kind: str) -> tuple[Registration, ...]:

@@ -114,6 +114,20 @@ class ConfigView:
         self._begin()
         return True
 
+    def until_now(self) -> Callable[[], None]:
+        """Return what drops all that is asked for from now on, for a compilation that is made again from here.
+
+        What was read remains: whoever told it may remember, and not read it again.
+        """
+        recording, hooks = recording_of(self), [*self.pre_launch_callbacks]
+        required, said = recording.required, recording.said_sharedmem
+
+        def begin_again() -> None:
+            recording.required, recording.said_sharedmem = required, said
+            self.pre_launch_callbacks = hooks
+
+        return begin_again
+
     def settle(self) -> None:
         """End the compilation. A hook that holds this view may read all of it, in any launch: so all of it counts."""
         from gridjit.compiler.hooks.description import holds

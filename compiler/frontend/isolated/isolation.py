@@ -57,12 +57,13 @@ from gridjit.compiler.frontend.narrow.leaving_out import (
     are_left_out,
     complete_contexts,
     go_on_without,
+    import_in_order,
     leave_out,
     may_matter,
     note_left_out,
 )
-from gridjit.compiler.frontend.narrow.meeting import stop_at_narrow_floats
-from gridjit.compiler.frontend.narrow.modules import are_imported, import_modules
+from gridjit.compiler.frontend.narrow.meeting import in_numbas_own_compiles, stop_at_narrow_floats
+from gridjit.compiler.frontend.narrow.modules import are_imported
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.phases import phase
 from gridjit.compiler.process.collecting import making_what_stays
@@ -96,13 +97,12 @@ def isolated(
     import_all()
     core, cuda = compiler_locks()
 
-    def compile_it() -> Result:
+    def compile_it(record: Isolation) -> Result:
         # Taken in C, where taking a lock and noting it are one step; numba's own wrappers take them in Python.
         with core, cuda, section():
-            record = Isolation(view=view)
             return _restoring(lambda: _isolated(record, compute_capability, boundscheck, reads, work, keep))
 
-    return _with_all_it_needs(compile_it)
+    return _with_all_it_needs(view, compile_it)
 
 
 def import_all(*, narrow_floats: bool = False) -> None:
@@ -116,7 +116,7 @@ def import_all(*, narrow_floats: bool = False) -> None:
     if not contexts_were_read():
         _import(_make_contexts)
     if are_left_out() if narrow_floats else may_matter():
-        _import(complete_contexts)
+        _import(_complete_contexts)
 
 
 def _import(work: Callable[[], None]) -> None:
@@ -142,22 +142,31 @@ def _make_contexts() -> None:
     note_left_out()
 
 
-def _with_all_it_needs(compile_it: Callable[[], Result]) -> Result:
-    """Return compile_it(), begun again with the floats of 16 and 8 bits if it ended for want of them.
+def _complete_contexts() -> None:
+    if are_left_out():  # another thread may have been first
+        complete_contexts()
 
-    That shows in many ways, such as a name that is not there, so it is tried after every error.
+
+def _with_all_it_needs(view: ConfigView, compile_it: Callable[[Isolation], Result]) -> Result:
+    """Return compile_it(record), begun again with the floats of 16 and 8 bits if it ended for want of them.
+
+    That shows in many ways, such as a name that is not there, so it is tried after every error of a compile that was
+    without them. Only the compile itself knows whether it is: before and after, other threads import them.
     """
-    if not are_left_out() or held(compiler_locks()[0]):
-        return compile_it()
+    record = Isolation(view=view)
+    begin_again = view.until_now()
     try:
-        result = compile_it()
+        result = compile_it(record)
     except Exception as error:
         let_through(error)
+        if not record.without_narrow_floats:
+            raise
     else:
-        if not are_imported():
+        if not (record.without_narrow_floats and are_imported()):
             return result
     import_all(narrow_floats=True)
-    return compile_it()
+    begin_again()
+    return compile_it(Isolation(view=view, told_before=record.told))
 
 
 def _isolated(
@@ -178,7 +187,7 @@ def _isolated(
             _keep_callees(record, reads, compute_capability, boundscheck)
     start, failures = changes_now(), Failures(record.drafts)
     try:
-        if not outermost:
+        if not outermost or (record.told_before and are_left_out()):  # where nothing can be imported for good
             _set_contexts_aside()
         allow_depth()
         allow_recursion(record.waiting, record.keeping)
@@ -202,9 +211,14 @@ def _isolated(
         _listen(record)
         record_reads(NotedReads(reads, record.drafts))
         time_passes()
+        if record.told_before is not None:
+            record.told_before.leave_out(replace)
         if are_left_out():
+            record.without_narrow_floats = True
+            record.told.note(replace)
             go_on_without(put)
             stop_at_narrow_floats(replace)
+            in_numbas_own_compiles(replace, _with_contexts_aside)
         hide_from_backend()
         result = work(record)
         if record.keeping is not None:
@@ -224,10 +238,26 @@ def _isolated(
 def _set_contexts_aside() -> None:
     """Begin a compile inside another one, which may be without the floats of 16 and 8 bits, and remains so."""
     if without := are_left_out():
-        uninterrupted(import_modules)  # which makes functions known to the contexts, for good
+        uninterrupted(import_in_order)  # which makes functions known to the contexts, for good
     set_contexts_aside()
     if without:
         complete_contexts()
+
+
+def _with_contexts_aside(compile_it: Callable[[], Result]) -> Result:
+    """Return compile_it(), a compile of numba-cuda's own inside one of ours that is without these floats."""
+    if not are_left_out():
+        return compile_it()
+    start = changes_now()
+    try:
+        _set_contexts_aside()
+        return compile_it()
+    finally:
+        try:
+            undo_to(start)
+        except BaseException:  # an interrupt, perhaps at the call itself
+            surely(lambda: undo_to(start))
+            raise
 
 
 def _is_outermost() -> bool:

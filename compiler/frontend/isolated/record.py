@@ -8,6 +8,7 @@ from typing import Any
 from gridjit.compiler.frontend.isolated.recursion import Waiting
 from gridjit.compiler.frontend.kept.drafts import Drafts
 from gridjit.compiler.frontend.kept.keeping import Keeping
+from gridjit.compiler.frontend.narrow.telling import ShownWarnings
 from gridjit.compiler.view.config import ConfigView
 
 
@@ -19,6 +20,8 @@ class Isolation:
     exceptions: (type, arguments, location) by return code. Codes are digests: callees' never collide with a kernel's,
         and they agree between processes.
     waiting: functions that were called before their compile had ended.
+    without_narrow_floats: whether it began without numba-cuda's floats of 16 and 8 bits. told: what it told the user
+        then. told_before: what the same compile did that was without them; None if there was none.
     drafts: the callees that are being compiled. keeping: what is kept of callees; None if nothing is in this compile.
     """
 
@@ -29,3 +32,6 @@ class Isolation:
     drafts: Drafts = field(default_factory=Drafts)
     keeping: Keeping | None = None
     waiting: list[Waiting] = field(default_factory=list)
+    without_narrow_floats: bool = False
+    told: ShownWarnings = field(default_factory=ShownWarnings)
+    told_before: ShownWarnings | None = None

@@ -15,15 +15,18 @@ import functools
 import operator
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 from gridjit.compiler.frontend.faster import refreshing
 from gridjit.compiler.frontend.faster.piece import Replace
 from gridjit.compiler.frontend.faster.written_for import are_known
+from gridjit.compiler.frontend.isolated.contexts import contexts_may_be_half_read
 from gridjit.compiler.frontend.narrow.modules import NAMES, are_imported, import_modules
 from gridjit.compiler.frontend.vocabulary import values_of_halves
 from gridjit.compiler.key.extensions import all_registrations
+from gridjit.compiler.key.registrations import is_numbas_own, lists_of_registries
 from gridjit.compiler.key.toolchain import version_of
 
 _VERSIONS = frozenset({"0.30.4"})
@@ -36,11 +39,15 @@ _WRITTEN_FOR = {
 class _LeftOut:
     """A typing context that was made without them.
 
-    then: what its globals stood for when the modules' turn had come. stand_ins: templates that it has in their place.
+    then: what its globals stood for when the modules' turn had come. stand_ins: templates that it has in their place,
+    from their registry. ends: each list of numba-cuda's registries, what its entries are, and how many there were.
     """
 
-    def __init__(self, typing: Any, then: Mapping[Any, Any], stand_ins: frozenset[Any]) -> None:
-        self.typing, self.then, self.stand_ins = typing, then, stand_ins
+    def __init__(self, typing: Any, then: Mapping[Any, Any], stand_ins: Any) -> None:
+        self.typing, self.then = typing, then
+        self.stand_ins = frozenset(template for _, type_ in stand_ins.globals for template in type_.templates)
+        self.registry = stand_ins
+        self.ends = [(entries, kind, len(entries)) for entries, kind in lists_of_registries()]
         self.was_completed = False
 
     def is_current(self) -> bool:
@@ -76,8 +83,7 @@ def leave_out(replace: Replace) -> None:
         if not _left_out or _left_out[0].typing is not context:  # contexts load again while they load
             then, stand_ins = dict(context._globals), _stand_ins()
             context.install_registry(stand_ins)
-            templates = (template for _, type_ in stand_ins.globals for template in type_.templates)
-            _left_out[:] = [_LeftOut(context, then, frozenset(templates))]
+            _left_out[:] = [_LeftOut(context, then, stand_ins)]
 
     for kind, loading in zip(_kinds_of_contexts(), (load, load_target), strict=True):
         replace(kind, _LOAD, loading)
@@ -115,7 +121,7 @@ def may_matter() -> bool:
 
 def complete_contexts() -> None:
     """Import the modules, and have the process's contexts read their registries as if they had from the start."""
-    modules = import_modules()
+    modules = import_in_order()
     typing, target = _contexts()
     for context in (typing, target):
         vars(context).pop(_LOAD, None)
@@ -123,9 +129,26 @@ def complete_contexts() -> None:
         typing.install_registry(module.typing_registry)
         target.install_registry(module.target_registry)
     for left_out in _left_out:
+        left_out.registry.globals.clear()  # or a context that is mended would read them again
         _put_in_order(left_out, modules)
         left_out.was_completed = True
     values_of_halves()
+
+
+def import_in_order() -> list[ModuleType]:
+    """Return the modules, imported; what programs registered before they were counts as registered after them.
+
+    Much of the modules' goes into registries of other modules, where the order tells which implementation is used.
+    """
+    modules = import_modules()
+    for left_out in _left_out:
+        for entries, kind, count in left_out.ends:
+            since = entries[count:]
+            others = [not is_numbas_own(kind, entry) for entry in since]
+            if sorted(others) != others:
+                entries[count:] = (entry for _, entry in sorted(zip(others, since, strict=True), key=itemgetter(0)))
+                contexts_may_be_half_read()  # if they have read some of it
+    return modules
 
 
 def _complete_and_load(context: Any) -> None:

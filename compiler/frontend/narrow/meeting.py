@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gridjit.compiler.frontend.faster.piece import Replace
@@ -26,3 +27,19 @@ def stop_at_narrow_floats(replace: Replace) -> None:
         return found
 
     inferred = replace(typed_passes, "type_inference_stage", infer)
+
+
+def in_numbas_own_compiles(replace: Replace, do: Callable[[Callable[[], Any]], Any]) -> None:
+    """Have each compile that a program asks numba-cuda for, in the middle of ours, be done by do(compile_it).
+
+    Functions that our compile calls come another way.
+    """
+    from numba.cuda import compiler
+    from numba.cuda.dispatcher import _Kernel
+
+    for owner, name in ((compiler, "compile_cuda"), (_Kernel, "__init__")):
+        replace(owner, name, _done(do, getattr(owner, name)))
+
+
+def _done(do: Callable[[Callable[[], Any]], Any], original: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *given, **named: do(lambda: original(*given, **named))

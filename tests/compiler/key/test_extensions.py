@@ -263,7 +263,7 @@ def test_labels_that_are_given_twice_are_numbered() -> None:
 
 def test_what_is_quickly_seen_to_be_numbas_has_nothing_of_an_extensions_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     make_contexts()
-    entries = [(kind, one) for entries, kind in registrations._registry_lists() for one in entries]
+    entries = [(kind, one) for entries, kind in registrations.lists_of_registries() for one in entries]
     seen = [_read(kind, one) for kind, one in entries]
     quick = [registrations._is_numbas_alone(one[0]) for kind, one in entries if kind.startswith("lowering")]
     assert sum(quick) > len(quick) * 0.9
