@@ -111,6 +111,7 @@ PIECE = Piece(
     name="refreshing",
     written_for={
         "numba.cuda.core.base:BaseContext.refresh": ("17 lines, 5a4511195e7121e4",),
+        "numba.cuda.core.base:BaseContext.subtarget": ("10 lines, c57c20f751fcbcb7",),
         "numba.cuda.core.base:BaseContext.install_registry": ("15 lines, 91853312a8e7bf3a",),
         "numba.cuda.core.base:BaseContext.install_external_registry": ("66 lines, 2220e0345607413e",),
         "numba.cuda.target:CUDATargetContext.load_additional_registries": ("70 lines, 6f58a1e3055069d1",),
