@@ -254,8 +254,9 @@ def _implementations(registered: Iterable[Registration], stub: str) -> list[Regi
     return [found for found in registered if found.stub == stub and not made_by_a_compile(found)]
 
 
-def _users(registered: Iterable[Registration], stub: str) -> list[Registration]:
-    return [found for found in _implementations(registered, stub) if found.owner is None]
+def _users(registered: Iterable[Registration], stub: str) -> list[int]:
+    """Return what users registered for a function, by the identity of their code: entries are read more than once."""
+    return [id(found.sources[0]) for found in _implementations(registered, stub) if found.owner is None]
 
 
 def _parts(implementations: Iterable[Registration]) -> Parts:
