@@ -11,8 +11,8 @@ from typing import Any
 
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 
-# The data layout, its text, and its answers by the method and the type's text. Each compile has another object of it.
-_answers: list[tuple[Any, str, dict[tuple[str, str], int]]] = []
+# The data layout, and its answers by the method and the type's text.
+_answers: list[tuple[Any, dict[tuple[str, str], int]]] = []
 _MOST = 4096
 
 
@@ -37,11 +37,9 @@ def _remembering(name: str, original: Callable[[Any, Any], int], kind: type) -> 
 
 
 def _known(layout: Any) -> dict[tuple[str, str], int]:
-    if not _answers or _answers[0][0] is not layout:
-        text = str(layout)
-        alike = _answers[0][2] if _answers and _answers[0][1] == text else {}
-        _answers[:] = [(layout, text, alike if len(alike) < _MOST else {})]
-    return _answers[0][2]
+    if not _answers or _answers[0][0] is not layout or len(_answers[0][1]) >= _MOST:
+        _answers[:] = [(layout, {})]
+    return _answers[0][1]
 
 
 PIECE = Piece(
