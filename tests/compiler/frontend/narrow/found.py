@@ -51,10 +51,10 @@ def types() -> dict[str, str]:
 
     given = [
         numbas.boolean,
-        *(getattr(numbas, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 32, 64)),
+        *(getattr(numbas, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 64)),
         *(numbas.float32, numbas.float64, numbas.complex64, numbas.literal(3), numbas.literal(True)),
         *(numbas.NPTimedelta("s"), numbas.Array(numbas.int8, 1, "C"), numbas.UniTuple(numbas.int64, 2)),
-        *(numbas.IntEnumMember(Whole, numbas.int64), numbas.none, numbas.unicode_type, numbas.Optional(numbas.int8)),
+        *(numbas.IntEnumMember(Whole, numbas.int64), numbas.Optional(numbas.int8)),
         numpy_support.from_dtype(np.dtype([("a", "f4")])),
     ]
     typing = cuda_target.typing_context
