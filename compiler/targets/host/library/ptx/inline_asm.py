@@ -27,6 +27,25 @@ _VOLATILE = "ld.global.cv."
 _STORE = regex(r"st\.global\.(?:cg|cs|wb|wt)\.b(8|16|32|64) \[\$0\], \$1;")
 _FROM_HALF = regex(r"cvt\.(?:(f32|f64)|rni\.([su])(8|16|32|64))\.f16 \$0, \$1;")
 _TO_HALF = regex(r"cvt\.rn\.f16\.(?:(f32|f64)|([su])(8|16|32|64)) \$0, \$1;")
+# Processors round a double to a float, and a float to a half; LLVM would call a function of GCC's library, which not
+# every process has. Rounded twice to the nearest, a number may be one too large. So the float gets a last digit of 1 if
+# digits were lost, and then tells which half is nearer.
+_HALF_OF_DOUBLE = """
+  %near = fptrunc double %v0 to float
+  %back = fpext float %near to double
+  %exact = fcmp ueq double %back, %v0
+  %size = call double @llvm.fabs.f64(double %v0)
+  %size.back = call double @llvm.fabs.f64(double %back)
+  %beyond = fcmp ogt double %size.back, %size
+  %less = zext i1 %beyond to i32
+  %bits = bitcast float %near to i32
+  %towards.zero = sub i32 %bits, %less
+  %odd = or i32 %towards.zero, 1
+  %chosen = select i1 %exact, i32 %bits, i32 %odd
+  %float = bitcast i32 %chosen to float
+  %h = fptrunc float %float to half
+  %r = bitcast half %h to i16
+  ret i16 %r""".removeprefix("\n")
 _CALL = regex(
     r'call (?P<type>[^\s(]+)(?: \([^()]*\))?\s+asm\s+(?:sideeffect\s+)?"(?P<asm>(?:[^"\\]|\\.)*)", "[^"]*"'
     r"\s*\((?P<arguments>[^()]*)\)"
@@ -82,6 +101,8 @@ def _body(instruction: str, result: str, types: list[str]) -> str:
         return "  %h = bitcast i16 %v0 to half\n" + _from_half(found, result)
     found = _TO_HALF.fullmatch(instruction)
     assert found is not None  # asm_function knew it
+    if found[1] == "f64":
+        return _HALF_OF_DOUBLE
     number = "fptrunc" if found[1] else ("sitofp" if found[2] == "s" else "uitofp")
     return f"  %h = {number} {types[0]} %v0 to half\n  %r = bitcast half %h to i16\n  ret i16 %r"
 
