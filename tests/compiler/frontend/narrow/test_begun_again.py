@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.programs import run_python
+from tests.toolkit import missing_library
 
 START = """
 import signal
@@ -108,6 +109,7 @@ round_a_number()
 """
 
 
+@pytest.mark.skipif(missing_library() is not None, reason="a library of the CUDA toolkit cannot be found")
 def test_a_compile_of_numba_cudas_own_has_them_in_the_middle_of_one_without() -> None:
     done = run_python("-c", START + NUMBAS_OWN)
     assert (done.stdout, done.stderr) == ("True\n0.0999755859375\n", "")
