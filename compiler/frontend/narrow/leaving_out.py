@@ -15,7 +15,6 @@ import functools
 import operator
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -144,9 +143,9 @@ def import_in_order() -> list[ModuleType]:
     for left_out in _left_out:
         for entries, kind, count in left_out.ends:
             since = entries[count:]
-            others = [not is_numbas_own(kind, entry) for entry in since]
-            if sorted(others) != others:
-                entries[count:] = (entry for _, entry in sorted(zip(others, since, strict=True), key=itemgetter(0)))
+            ordered = sorted(since, key=lambda entry: not is_numbas_own(kind, entry))
+            if any(map(operator.is_not, ordered, since)):
+                entries[count:] = ordered
                 contexts_may_be_half_read()  # if they have read some of it
     return modules
 
