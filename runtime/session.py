@@ -30,15 +30,18 @@ class Session:
     """The process's settings, stores, locks and device.
 
     compiles_declared: whether what a kernel declares is compiled before it is used; not where a pool's parent decides.
-    no_pool: why no other processes compile for this one any more, if so.
+    no_pool: why no other processes compile for this one any more, if so; no_server: why the compile server does not.
+    unfit: of how many kernels in a row it made what this process does not need.
     """
 
     def __init__(self, settings: Settings, *, compiles_declared: bool = True) -> None:
         self.settings = settings
         self.compiles_declared = compiles_declared
         self.noting = lock()  # what came of what other processes compile
-        self.no_pool = ""
+        self.no_pool = self.no_server = ""
+        self.unfit = 0
         self._pool: ProcessPool | None = None
+        self._served: ProcessPool | None = None
         self._memory_locks = Locks()
         if settings.check_streams:
             from gridjit.runtime.hazards.attached import begin
@@ -138,6 +141,15 @@ class Session:
                 self._pool = ProcessPool(self.settings, processes, target.kind)
             return self._pool
 
+    def server(self, target: Target) -> ProcessPool:
+        """Return the compile server's processes for this one; target: what counts is the first that is asked for."""
+        from gridjit.runtime.pool.pool import ProcessPool
+
+        with section(), _making:
+            if self._served is None:
+                self._served = ProcessPool(self.settings, self.settings.processes_that_serve, target.kind, starts=False)
+            return self._served
+
     def without_pool(self, why: str) -> None:
         """Have no other process compile for this one from now on: it is of no use."""
         self.no_pool = self.no_pool or why
@@ -145,8 +157,9 @@ class Session:
 
     def end(self) -> None:
         """End the processes that compile for this one."""
-        if self._pool is not None:
-            self._pool.end()
+        for pool in (self._pool, self._served):
+            if pool is not None:
+                pool.end()
 
     @cached_property
     def recorder(self) -> NeedLog | None:

@@ -74,6 +74,11 @@ WORDS = {
         "",
         "how many other processes compile what kernels declare; `0`: none ([processes.md](processes.md))",
     ),
+    "GRIDJIT_COMPILE_SERVER": Words(
+        _SWITCH,
+        "`0`",
+        "`1`: let `gridjit serve` compile, while it runs ([processes.md](processes.md#a-compile-server))",
+    ),
     "GRIDJIT_NATIVE_LAUNCH": Words(
         _SWITCH, "`1`", "`0`: launch from Python instead of through machine code, with equal results"
     ),

@@ -53,6 +53,7 @@ class Settings:
     native_launch: bool = True
     check_streams: bool = False
     compile_processes: int | None = None
+    compile_server: bool = False
     traceback: str = "short"
     host_device: str | None = None
     host_devices: int = 1
@@ -71,11 +72,16 @@ class Settings:
         given: dict[str, Any] = {one.field: one.value(text) for one in VARIABLES if (text := environ.get(one.name))}
         return cls(**({"cache_dir": _default_dir(environ)} | given))
 
+    @property
+    def processes_that_serve(self) -> int:
+        """How many processes of the compile server compile for this one at once: one for each thread that may run."""
+        return usable_cores() if self.compile_processes is None else self.compile_processes
+
     def processes_for(self, background: bool | None) -> int:
         """Return how many processes compile what a kernel declares: background is what jit was told, None nothing."""
         if background is False or (background is None and self.compile_processes is None):
             return 0
-        return usable_cores() if self.compile_processes is None else self.compile_processes
+        return self.processes_that_serve
 
 
 @functools.cache
@@ -239,6 +245,7 @@ VARIABLES = (
     Variable("GRIDJIT_TRACEBACK", "traceback", functools.partial(_one_of, known=("short", "full"))),
     Variable("GRIDJIT_ASSERT_NO_COMPILE", "assert_no_compile", _switch),
     Variable("GRIDJIT_COMPILE_PROCESSES", "compile_processes", functools.partial(_count, least=0)),
+    Variable("GRIDJIT_COMPILE_SERVER", "compile_server", _switch),
     Variable("GRIDJIT_NATIVE_LAUNCH", "native_launch", _switch),
     Variable("GRIDJIT_CHECK_STREAMS", "check_streams", _switch),
     Variable("GRIDJIT_HOST_THREADS", "host_threads", _count),

@@ -3,19 +3,20 @@
 Those of the program's own file (`__main__`) hold both: a process that runs the same file finds them there, any other
 makes them.
 
-The second form needs numba's serializer, which takes functions apart; it is imported only for that. The cache does not
-read pickles, neither these nor any others.
+The second form needs cloudpickle, which takes functions apart; it is imported only for that. The cache does not read
+pickles, neither these nor any others.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import sys
 import threading
 from collections.abc import Callable, Collection
 from types import CodeType
 from typing import TYPE_CHECKING, Any
+
+from gridjit.digests import sha256
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
@@ -96,7 +97,7 @@ def _kernel(function: Callable[..., Any], kind: Any, options: Any, settings: dic
 
 def _whole(make: Callable[..., Any], parts: tuple[Any, ...]) -> bytes:
     """Return a pickle of make(*parts), by the code of the functions among them and what these refer to."""
-    from gridjit.compiler.frontend.serializer import dumps
+    from gridjit.runtime.numba_names.serializer import dumps
 
     _state.whole, before = True, _state.whole
     try:
@@ -117,7 +118,7 @@ def _shorten(kept: dict[Any, Any]) -> None:
 def _made(data: bytes) -> Any:
     if data in _known:
         return _known[data]
-    from gridjit.compiler.frontend.serializer import loads
+    from gridjit.runtime.numba_names.serializer import loads
 
     make, parts = loads(data)
     made = make(*parts)
@@ -142,7 +143,7 @@ def _found_or_made(module: str, name: str, kind: type[Any], digest: bytes, data:
 
 def _digest(function: Any) -> bytes:
     """Return what tells a function's code from others, the same in every process."""
-    return hashlib.sha256(_look(function.__code__).encode()).digest()
+    return sha256(_look(function.__code__).encode())
 
 
 def look_of(function: Any) -> tuple[Any, ...]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import pickle
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from gridjit.cache.manifest import read_manifest
 from gridjit.compiler.errors import GridjitError, LaunchNeededError
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.numba_names.pickling import look_of
-from gridjit.runtime.pool.request import CannotBeHandedOverError, CompileRequest, NamedFunction, Outcome
+from gridjit.runtime.pool.request import CannotBeHandedOverError, CompileRequest, NamedFunction, Outcome, Warned
 from gridjit.runtime.session import session
 from gridjit.runtime.specialize.look import Launch
 
@@ -25,17 +28,38 @@ def build(request: CompileRequest) -> Outcome:
         return Outcome(why="its code depends on the launch", needs_launch=True)
     except (GridjitError, CannotBeHandedOverError) as error:
         # One line: if it is an error in the program's process too, that raises it in full.
-        return Outcome(why=f"{type(error).__name__}: {error}".splitlines()[0][:_MOST_TEXT])
+        why = f"{type(error).__name__}: {error}".splitlines()[0][:_MOST_TEXT]
+        return Outcome(why=why, differs=isinstance(error, CannotBeHandedOverError))
 
 
 def _built(kernel: Kernel, request: CompileRequest) -> Outcome:
-    made = kernel.specialized_ahead(request.signature, request.target, Launch(config=request.config))
+    with _noting() as warned:
+        made = kernel.specialized_ahead(request.signature, request.target, Launch(config=request.config))
     job = str(made.metadata.get("job", ""))
     if made.artifact.private:
         return Outcome(why=f"its code stays in each process's memory: {'; '.join(made.artifact.private)}"[:_MOST_TEXT])
     if made.origin == "compiled" and not _is_kept(job):
         return Outcome(why=f"the cache folder {session().settings.cache_dir} did not keep it", unkept=kernel.cached)
-    return Outcome(job=job, origin=made.origin, milliseconds=made.milliseconds)
+    return Outcome(job=job, origin=made.origin, milliseconds=made.milliseconds, warned=tuple(warned))
+
+
+@contextlib.contextmanager
+def _noting() -> Iterator[list[Warned]]:
+    """Note the warnings that would be shown, in place of showing them; only those that mean something elsewhere."""
+    noted: list[Warned] = []
+
+    def note(message: Warning, category: object, file: str, line: int, *_: object) -> None:
+        one = Warned(message=message, file=file, line=line)
+        with contextlib.suppress(Exception):  # whatever a warning holds
+            pickle.dumps(one)
+            noted.append(one)
+
+    shown = warnings.showwarning
+    warnings.showwarning = note  # type: ignore[assignment]
+    try:
+        yield noted
+    finally:
+        warnings.showwarning = shown
 
 
 def _is_kept(job: str) -> bool:

@@ -23,7 +23,8 @@ from gridjit.runtime.specialize.look import Launch, Look
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
 
-_BUILD = "gridjit.runtime.pool.build:build"
+# What another process is asked to do.
+BUILD = "gridjit.runtime.pool.build:build"
 
 
 class Ahead:
@@ -92,7 +93,7 @@ class Ahead:
     def send(self, pool: ProcessPool) -> None:
         """Hand over what was prepared, or say why not."""
         try:
-            self._under_way = pool, pool.submit(_BUILD, self._request, size=self._size)
+            self._under_way = pool, pool.submit(BUILD, self._request, size=self._size)
         except OSError as error:
             self.look, self.why = None, str(error)
 
@@ -113,8 +114,9 @@ class Ahead:
         """Take in what came of it."""
         self.outcome = task.result
         self.why = task.lost if self.outcome is None else self.outcome.why
-        if self.outcome is not None and self.outcome.needs_launch:
-            self.is_settled = True
+        if self.outcome is not None:
+            self.outcome.warn_again()
+            self.is_settled = self.is_settled or self.outcome.needs_launch
         if self.outcome is not None and self.outcome.unkept:
             here.without_pool(self.why)
         if said := self.told():

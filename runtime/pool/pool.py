@@ -13,7 +13,6 @@ import pickle
 import select
 import signal
 import socket
-import subprocess
 import sys
 import time
 import weakref
@@ -21,12 +20,15 @@ from typing import Any
 
 from gridjit.forking import in_child, lock, section
 from gridjit.runtime.pool import packets
-from gridjit.runtime.pool.environment import ProcessEnvironment
+from gridjit.runtime.pool.address import connected
+from gridjit.runtime.pool.environment import ALONE, ProcessEnvironment
 from gridjit.runtime.pool.packets import Outbox, Packet
 from gridjit.runtime.settings import Settings
 
 # A server from which nothing is heard for so long, in seconds, while somebody waits for it, is given up.
 PATIENCE_S = 120.0
+# A server that a program did not start has imported everything, and answers at once.
+_PATIENCE_AT_FIRST_S = 20.0
 # Another thread that waits may take what this one waits for out of the socket, so it looks again after so long.
 _TURN_S = 0.05
 # gridjit.cuda adds to numba-cuda, which is looked at as a whole each time something was added: so it comes first.
@@ -36,11 +38,6 @@ import gridjit.cuda
 from gridjit.runtime.pool.server import serve
 serve(int(sys.argv[1]), sys.argv[2])
 """
-
-
-# NumPy's linear algebra starts no threads in a server: they would take 0.1 s of the other cores, and a server forks.
-# Tasks have the program's own environment.
-_ALONE = {"OPENBLAS_NUM_THREADS": "1"}
 
 
 class Task:
@@ -63,15 +60,18 @@ class Task:
 class ProcessPool:
     """At most so many processes that do tasks for this one, with its settings, folder, environment and sys.path.
 
+    They are forked by the compile server, if the settings ask for it and it is there, else by one that is started.
     target: the kind of target that most tasks compile for, "" for any.
+    starts: whether one may be started.
     no_use: why it is better not tried again, if so: a server was started and could not serve.
     """
 
-    def __init__(self, settings: Settings, processes: int, target: str = "") -> None:
+    def __init__(self, settings: Settings, processes: int, target: str = "", *, starts: bool = True) -> None:
         self.no_use = ""
         self._settings = settings
         self._processes = processes
         self._target = target
+        self._starts = starts
         self._lock = lock()
         self._last = 0
         self._socket: socket.socket | None = None
@@ -129,7 +129,7 @@ class ProcessPool:
                 return
             if news:
                 self._take_in(server)
-            elif time.monotonic() - self._heard > PATIENCE_S:
+            elif time.monotonic() - self._heard > self._patience:
                 self._give_up("the processes that compile no longer respond")
 
     def end(self) -> None:
@@ -142,8 +142,10 @@ class ProcessPool:
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._take_in(self._socket)
-        if self._socket is not None:
+        if self._socket is not None or self._joined_a_server():
             return
+        if not self._starts:
+            raise OSError(f"no compile server is there for {self._settings.cache_dir}: `gridjit serve` is one")
         if not sys.executable or hasattr(sys, "frozen"):
             raise OSError("there is no Python interpreter to start other processes with")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -155,6 +157,20 @@ class ProcessPool:
             raise
         self._socket, self._speaks = ours, False
         self._heard = time.monotonic()
+
+    def _joined_a_server(self) -> bool:
+        """Ask the compile server for processes, if there is one to be asked."""
+        there = connected(self._settings.cache_dir) if self._settings.compile_server else None
+        if there is None:
+            return False
+        self._outbox.add(*packets.packets(packets.HELLO, 0, packets.sized(self._processes, b"")))
+        self._socket, self._speaks = there, False
+        self._heard = time.monotonic()
+        return True
+
+    @property
+    def _patience(self) -> float:
+        return PATIENCE_S if self._speaks or self._server is not None else _PATIENCE_AT_FIRST_S
 
     def _send(self, kind: bytes, number: int, data: bytes = b"") -> None:
         if self._socket is None:
@@ -205,7 +221,7 @@ class ProcessPool:
         self._outbox, self._open = Outbox(), {}
         for task in lost.values():
             task.lost = why
-        if pid is not None and not self._speaks:
+        if server is not None and not self._speaks:
             self.no_use = self.no_use or why
         if server is not None:
             server.close()
@@ -214,7 +230,7 @@ class ProcessPool:
 
     def _forget_parent(self) -> None:
         """Let go of the parent's processes, as a forked child must; the parent's copy of the socket keeps them."""
-        self._server = None
+        self._server, self._speaks = None, True  # nothing is known of whether it serves
         self._give_up("the process was forked from the one that handed it over")
 
 
@@ -239,12 +255,14 @@ atexit.register(_end_all)
 
 def _spawned(control: socket.socket, processes: int, target: str) -> int:
     """Start a server that has control as its standard input, and no other stream; return its number."""
+    import subprocess  # a program with a compile server starts nothing
+
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
     command = [sys.executable, *flags, "-c", _SERVER, str(processes), target, *map(str, sys.path)]
     return os.posix_spawn(
         sys.executable,
         command,
-        {**os.environ, **_ALONE},
+        {**os.environ, **ALONE},
         file_actions=[
             (os.POSIX_SPAWN_DUP2, control.fileno(), 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import warnings
 from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -55,10 +56,20 @@ class CompileRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Warned:
+    """A warning, and the place in the program that it is about."""
+
+    message: Warning
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What came of a request. job: the key that it was compiled under; origin: "compiled" or "disk".
 
-    why: why the cache does not have it; needs_launch: it depends on its launch; unkept: the cache keeps nothing.
+    why: why the cache does not have it; needs_launch: it depends on its launch; unkept: the cache keeps nothing;
+    differs: the other process has another function, or cannot import it. warned: of what its compile warned.
     """
 
     job: str = ""
@@ -67,6 +78,13 @@ class Outcome:
     why: str = ""
     needs_launch: bool = False
     unkept: bool = False
+    differs: bool = False
+    warned: tuple[Warned, ...] = ()
+
+    def warn_again(self) -> None:
+        """Give the warnings in this process, whose filters count."""
+        for one in self.warned:
+            warnings.warn_explicit(one.message, type(one.message), one.file, one.line)
 
 
 def request_of(kernel: Kernel, signature: Signature, config: LaunchConfig | None, target: Target) -> CompileRequest:

@@ -18,6 +18,7 @@ import warnings
 
 from gridjit.compiler.process.collecting import freeze_for_good
 from gridjit.runtime.pool import packets
+from gridjit.runtime.pool.conditions import Conditions
 from gridjit.runtime.pool.packets import Inbox, Outbox, Packet
 from gridjit.runtime.pool.worker import work
 
@@ -57,22 +58,28 @@ def serve(processes: int, target: str) -> None:
 
     target: the kind of target that they are to compile for, "" for any.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the interrupt was meant for the program, which ends this process
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a program may ignore how its children end, this one asks
+    heed_no_signals()
     os.closerange(3, _MOST_DESCRIPTORS)  # they are the program's, which may wait for their being closed
     control = socket.socket(fileno=os.dup(0))
     gc.disable()  # what is imported stays
+    conditions = Conditions.now()
     try:
-        _prepare(target)
+        prepare(target)
     except BaseException as error:
         control.send(packets.short(packets.BROKEN, 0, f"{type(error).__name__}: {error}"))
         return
     freeze_for_good()  # in memory that all workers share
     gc.enable()
-    _Server(control, processes).run()
+    ProgramServer(control, processes, conditions).run()
 
 
-def _prepare(target: str) -> None:
+def heed_no_signals() -> None:
+    """Leave interrupts to the program, and hear how children end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the interrupt was meant for the program, which ends this process
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a program may ignore how its children end, this one asks
+
+
+def prepare(target: str) -> None:
     """Do once what workers would do each: import what all compiles need, and have numba-cuda read its registries.
 
     No user's module is imported, and no extension.
@@ -86,9 +93,11 @@ def _prepare(target: str) -> None:
     from gridjit.compiler.frontend.isolated.isolation import import_all
     from gridjit.compiler.key.put_in_numba import put_in_numba
     from gridjit.compiler.key.registrations import registrations
+    from gridjit.compiler.key.toolchain import toolchain
 
     if target:
         generator(target)
+        toolchain(target)  # as it is now: later, another one may be installed
     import_all()
     registrations()
     put_in_numba()
@@ -158,18 +167,27 @@ class _Waiting:
         self.is_wanted = False
 
 
-class _Server:
-    """Tasks that wait, in the order in which they are wanted, and the workers that do them."""
+class ProgramServer:
+    """What serves one program: its tasks, in the order in which they are wanted, and the workers that do them.
 
-    def __init__(self, control: socket.socket, processes: int) -> None:
+    conditions: those that the compiler was imported under.
+    """
+
+    def __init__(self, control: socket.socket, processes: int, conditions: Conditions) -> None:
         self._control = control
         self._processes = processes
+        self._conditions = conditions
         self._workers: list[_Worker] = []
         self._waiting: collections.OrderedDict[int, _Waiting] = collections.OrderedDict()
         self._newest = 0
         self._surroundings = b""
         self._gathering = Inbox()
         self._outbox = Outbox()
+
+    def fork_ahead(self) -> None:
+        """Have a first worker before there is a task, if there is room for one."""
+        with contextlib.suppress(OSError):
+            self._fork()
 
     def run(self) -> None:
         """Serve until the program is gone, or has nothing to do for a while; then end the workers."""
@@ -225,7 +243,10 @@ class _Server:
         return True
 
     def _note(self, packet: Packet, message: bytes) -> None:
-        if packet.kind == packets.SURROUNDINGS:
+        if packet.kind == packets.HELLO:
+            self._processes = min(self._processes, packets.size_and_data(message)[0])
+            self._tell(*packets.packets(packets.HELLO, 0))
+        elif packet.kind == packets.SURROUNDINGS:
             self._surroundings = message
         elif packet.number > self._newest:  # not one that was sent twice
             self._newest = packet.number
@@ -309,6 +330,6 @@ class _Server:
                 os.close(end)
             nothing = os.open(os.devnull, os.O_RDWR)
             os.dup2(nothing, 0)  # which is the program's socket
-            work(theirs, server)
+            work(theirs, server, self._conditions)
         finally:
             os._exit(1)  # the server is gone, or else it is told that this one is

@@ -12,6 +12,7 @@ import socket
 import sys
 
 from gridjit.runtime.pool import packets
+from gridjit.runtime.pool.conditions import Conditions
 from gridjit.runtime.pool.environment import ProcessEnvironment
 from gridjit.runtime.pool.packets import Inbox, Packet
 from gridjit.runtime.session import begin_session
@@ -19,9 +20,12 @@ from gridjit.runtime.session import begin_session
 _PR_SET_PDEATHSIG = 1
 
 
-def work(tasks: socket.socket, parent: int) -> None:
-    """Do the tasks that come through a socket. The process ends with its parent, however that ends."""
-    _end_with(parent)
+def work(tasks: socket.socket, parent: int, conditions: Conditions) -> None:
+    """Do the tasks that come through a socket. The process ends with its parent, however that ends.
+
+    conditions: those that the compiler was imported under. Where a program has others, its tasks are lost.
+    """
+    end_with(parent)
     gathering = Inbox()
     while received := tasks.recv(packets.MOST):
         packet = Packet.read(received)
@@ -30,6 +34,10 @@ def work(tasks: socket.socket, parent: int) -> None:
         if packet.kind == packets.SURROUNDINGS:
             wanted: ProcessEnvironment = pickle.loads(message)
             begin_session(wanted.settings, compiles_declared=False)
+            _enter(wanted)
+            why = conditions.difference(Conditions.now())
+        elif why:
+            tasks.send(packets.short(packets.LOST, packet.number, why))
         else:
             _enter(wanted)
             tasks.send(_done(packet.number, message))
@@ -51,6 +59,10 @@ def _enter(wanted: ProcessEnvironment) -> None:
     """Give this process the program's surroundings, whatever an earlier task did to its own."""
     _set_environ(dict(wanted.environ))
     sys.path[:] = wanted.path
+    writes, sys.pycache_prefix = wanted.bytecode
+    sys.dont_write_bytecode = not writes
+    if wanted.umask is not None:
+        os.umask(wanted.umask)
     with contextlib.suppress(OSError):  # it may be gone
         if wanted.folder is not None:
             os.chdir(wanted.folder)
@@ -63,7 +75,8 @@ def _set_environ(wanted: dict[str, str]) -> None:
     os.environ.update({name: text for name, text in wanted.items() if os.environ.get(name) != text})
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
+    """Have this process end when its parent does, or now if that has ended already."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before

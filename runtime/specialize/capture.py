@@ -88,6 +88,11 @@ def capture_compile_config(kernel: Kernel) -> Iterator[CompileCapture]:
         active[:] = [other for other in active if other is not entry]
 
 
+def is_captured(kernel: Kernel) -> bool:
+    """Return whether this thread wants to see a kernel's compiles."""
+    return any(captured == kernel for captured, _ in _captures.active)
+
+
 def note_compile(kernel: Kernel, config: LaunchConfig | None) -> None:
     """Tell the captures of this thread that kernel was compiled for config."""
     for captured, capture in _captures.active:

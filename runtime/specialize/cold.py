@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 class Cold:
     """What the cold path works with, handed in by a kernel.
 
-    code: what the kernel has in memory, of this generation. compile: makes code of a job as a view shows its launch.
+    form: what of the kernel is compiled, if it has several forms. code: what that has in memory, of this generation.
+    compile: makes code of a job as a view shows its launch.
     let_go: has launches ask anew for what a new specialization displaced.
     lock_timeout: seconds to wait for another's compile before compiling too.
     anew: compile whatever is stored, and in memory from there.
@@ -55,6 +56,7 @@ class Cold:
     store: Store
     locks: Locks
     kernel: Kernel
+    form: Kernel
     code: KernelCode
     generation: int
     compile: Callable[[CompileJob, ConfigView], Compiled]
@@ -68,6 +70,8 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
     """Return the specialization of job for launch, compiling it on a miss."""
     look = Look.at(cold.store, job, launch)
     if (found := look_up(look, cold)) is not None:
+        return add(found, cold)
+    if cold.here.settings.compile_server and (found := _served(look, cold)) is not None:
         return add(found, cold)
     with phase("wait for others") as waiting, cold.locks.single_flight(look.key, _patience(cold)):
         waiting.end()
@@ -83,7 +87,7 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
 def in_memory(signature: Signature, target: Target, launch: Launch, cold: Cold) -> Specialization | None:
     """Return the specialization that the kernel has in memory for launch, or None."""
     found = cold.code.table.match(signature, target, launch.config, launch.args)
-    return None if cold.anew and found is not None and found.origin == "disk" else found
+    return None if cold.anew and found is not None and found.origin != "compiled" else found
 
 
 def look_up(look: Look, cold: Cold) -> Specialization | None:
@@ -97,6 +101,17 @@ def look_up(look: Look, cold: Cold) -> Specialization | None:
                 disk.note_use(look.store, name, hit=True)
                 return specialization(look, found, "disk", "in the cache")
     return None
+
+
+def _served(look: Look, cold: Cold) -> Specialization | None:
+    """Return what the compile server made for the launch, found as any stored code is; None if this process has to."""
+    from gridjit.runtime.specialize.served import served
+
+    if cold.anew or cold.apart:
+        return None
+    reason = _why(look, cold)
+    found = served(look, cold, lambda: look_up(look.again(), cold))
+    return None if found is None else dataclasses.replace(found, origin="served", reason=reason)
 
 
 def compile_now(look: Look, reason: str, cold: Cold) -> Compiled:
@@ -192,7 +207,7 @@ def add(found: Specialization, cold: Cold) -> Specialization:
             f"{found.origin} {kernel.name}{found} in {found.milliseconds} ms: {found.reason}; "
             f"{phases_text(found.phases)}"
         ),
-        level=INFO if found.origin == "compiled" else DEBUG,
+        level=DEBUG if found.origin == "disk" else INFO,
     )
     if cold.here.recorder is not None and not found.signature.foreign:
         from gridjit.runtime.specialize.needs import Need

@@ -125,7 +125,7 @@ class Compilation:
         except Exception as error:
             let_through(error)
             # A device refuses in many ways; only what was compiled here is known to be right for it.
-            if found.origin != "disk":
+            if found.origin == "compiled":
                 raise
             self._code.table.discard(found)
         found = self._specialized(*wanted, anew=True)
@@ -206,6 +206,7 @@ class Compilation:
             store=here.store(self._cache),
             locks=here.locks(self._cache),
             kernel=self._known_as,
+            form=cast("Kernel", self),
             code=self._code,
             generation=self._code.generation,
             compile=self._compile_for_args,

@@ -41,11 +41,10 @@ class Statistics:
             setattr(self, name, getattr(self, name) + 1)
 
     def note(self, origin: str, signature: Signature) -> None:
-        """Count where code for signature came from: "disk" is a hit, "compiled" a miss."""
-        counts = {"disk": self.cache_hits, "compiled": self.cache_misses}.get(origin)
-        if counts is not None:
-            with section(), self._lock:
-                counts[signature] = counts.get(signature, 0) + 1
+        """Count where code for signature came from: "disk" is a hit, "compiled" and "served" are misses."""
+        counts = {"disk": self.cache_hits}.get(origin, self.cache_misses)
+        with section(), self._lock:
+            counts[signature] = counts.get(signature, 0) + 1
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the counts, for a pickle or a copy."""

@@ -27,7 +27,8 @@ class Specialization:
     """One compiled form of a kernel.
 
     signature: the argument types. config: the launch that asked for it (None: compiled ahead of a launch).
-    artifact: the code and everything known about it. origin: "compiled", "disk" or "memory".
+    artifact: the code and everything known about it. origin: "compiled", "disk", or "served": by
+    the compile server, now.
     milliseconds: how long it took to get it; phases: how many of them each part took. reason: why it was needed.
     hooks: called before each of its launches; they may remove themselves.
     module: callbacks for the module that it is loaded as.

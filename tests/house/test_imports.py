@@ -52,6 +52,7 @@ WALLS = {
     "PyInstaller": ("gridjit.freezing",),
     "pytest": ("gridjit.testing",),
     "rich": ("gridjit.commands",),
+    "cloudpickle": ("gridjit.runtime.numba_names.serializer",),
     "torch": ("gridjit.runtime.args.arrays.tensors",),
     "yaml": ("gridjit.compiler.key.numba_settings",),
 }
@@ -68,6 +69,8 @@ ENVIRONMENT = {
     "gridjit.runtime.devices.cuda.plain.api",
     # What compiles for another process has that one's environment; so have the processes of a demonstration.
     "gridjit.runtime.pool.environment",
+    "gridjit.runtime.pool.compile_server",
+    "gridjit.runtime.pool.conditions",
     "gridjit.runtime.pool.pool",
     "gridjit.runtime.pool.worker",
     "gridjit.commands.demo",

@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--version", action="version", version=f"gridjit {__version__}")
     made.set_defaults(run=None, shown=made)
     commands = made.add_subparsers(title="commands", metavar="COMMAND")
-    for add in (_demo, _info, _explain, _warm, _report, _cache, _completion):
+    for add in (_demo, _info, _explain, _warm, _serve, _report, _cache, _completion):
         add(commands)
     return made
 
@@ -95,7 +95,22 @@ def _warm(commands: Any) -> None:
     warm.add_argument(
         "--jobs", metavar="N", type=values.count("--jobs"), help="parallel processes (default: the usable cores)"
     )
-    _finish(warm, "warm:run")
+    _finish(warm, "compiling.warm:run")
+
+
+def _serve(commands: Any) -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="compile for all programs that set GRIDJIT_COMPILE_SERVER=1, until Ctrl-C",
+        description="Imports the compiler once. Programs of this user and interpreter then need not import it.",
+    )
+    serve.add_argument(
+        "--jobs",
+        metavar="N",
+        type=values.count("--jobs"),
+        help="processes for each program (default: the usable cores)",
+    )
+    serve.set_defaults(run="compiling.serve:run")
 
 
 def _report(commands: Any) -> None:
@@ -263,7 +278,7 @@ def _finish(made: argparse.ArgumentParser, run: str, *, quiet: bool = True) -> N
 def check(given: argparse.Namespace) -> None:
     """Raise WrongWord where words that are right by themselves make no sense together."""
     match given.run:
-        case "warm:run" if bool(given.kernels) == (given.file is not None):
+        case "compiling.warm:run" if bool(given.kernels) == (given.file is not None):
             raise values.WrongWord("give kernels (module:kernel) or --from FILE, but not both")
         case "reports.command:run" if given.trace and given.dir:
             raise values.WrongWord("give TRACE or --dir, but not both")

@@ -16,9 +16,9 @@ from rich.progress import Progress
 
 from gridjit import reading
 from gridjit.commands import printing
+from gridjit.commands.compiling.warm_work import Built, WarmTask
 from gridjit.commands.kernels import find_kernels
 from gridjit.commands.progress import is_wanted, left_text, shown
-from gridjit.commands.warm_work import Built, WarmTask
 from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.digests import utf8
@@ -29,7 +29,7 @@ from gridjit.runtime.session import session
 from gridjit.runtime.settings import usable_cores
 from gridjit.runtime.specialize.needs import Need
 
-_BUILD = "gridjit.commands.warm_work:build"
+_BUILD = "gridjit.commands.compiling.warm_work:build"
 
 
 def run(given: argparse.Namespace) -> int:

@@ -1,0 +1,34 @@
+"""serializer: functions as bytes, by their code and what they refer to, and back; cloudpickle takes them apart."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+import cloudpickle
+
+
+class _Serializer(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
+    """cloudpickle's, which refuses memory of a GPU: an address means nothing elsewhere, or in this process later."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Return what obj is made of; raises PicklingError for memory of a GPU."""
+        if getattr(obj, "__cuda_array_interface__", None) is not None:
+            raise pickle.PicklingError(
+                f"a {type(obj).__name__} in a GPU's memory, to which a kernel or device function refers, cannot be "
+                "pickled; pass it to the kernel as an argument"
+            )
+        return super().reducer_override(obj)
+
+
+def dumps(value: Any) -> bytes:
+    """Return value as bytes; raises PicklingError or TypeError if it means nothing elsewhere, as a device array."""
+    with io.BytesIO() as data:
+        _Serializer(data, protocol=4).dump(value)
+        return data.getvalue()
+
+
+def loads(data: bytes) -> Any:
+    """Return the value that bytes hold. They must be trusted: they may run any code."""
+    return pickle.loads(data)

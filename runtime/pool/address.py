@@ -1,0 +1,59 @@
+"""address: where a compile server listens, and whether the process at the other end of a socket is this user's.
+
+The address is a name of Linux's, not a file: it is gone with the process that listens there, however that ends. It
+says who the user is, where the cache and the interpreter are, and what these see of the file system, so programs for
+which any of this is different do not meet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import struct
+import sys
+from pathlib import Path
+
+from gridjit.digests import sha256, utf8
+
+# What the system knows of the process at the other end: its number, its user's and its group's.
+_PEER = struct.Struct("iII")
+
+
+def address(cache: Path) -> str:
+    """Return the name under which programs of this user, interpreter and cache folder find a compile server."""
+    python = (sys.prefix, str(sys.implementation.cache_tag), str(sys.flags.optimize))
+    said = (os.path.realpath(cache), *python, *map(str, _file_system()))
+    return f"\0gridjit-{os.geteuid()}-{sha256(utf8(chr(0).join(said))).hex()[:32]}"
+
+
+def connected(cache: Path) -> socket.socket | None:
+    """Return a socket to the compile server of a cache folder; None if there is none that is this user's."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        made.setblocking(False)  # a server that does not take in who comes is not waited for
+        made.connect(address(cache))
+        made.setblocking(True)
+        if is_this_user(made):
+            return made
+    except OSError:
+        pass
+    except BaseException:
+        made.close()
+        raise
+    made.close()
+    return None
+
+
+def is_this_user(other: socket.socket) -> bool:
+    """Return whether the process at the other end of a socket has this one's user and group."""
+    _, user, group = _PEER.unpack(other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+    return (user, group) == (os.geteuid(), os.getegid())
+
+
+def _file_system() -> tuple[int, ...]:
+    """Return what tells this process's view of the file system apart from that of a container."""
+    found = [os.stat("/")]
+    with contextlib.suppress(OSError):
+        found.append(os.stat("/proc/self/ns/mnt"))
+    return tuple(number for one in found for number in (one.st_dev, one.st_ino))

@@ -1,0 +1,87 @@
+"""served: has the compile server make what a launch needs, so that this process does not import the compiler.
+
+Nothing that the server says is trusted. What it made is found in the cache by the key that this process made, and is
+checked like any entry; where it is not found, this process compiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gridjit.compiler.phases import phase
+from gridjit.compiler.view.config import current_view
+from gridjit.runtime.pool.declared import BUILD, why_not
+from gridjit.runtime.pool.request import CannotBeHandedOverError, Outcome, request_of, to_send
+from gridjit.runtime.specialize.capture import is_captured
+
+if TYPE_CHECKING:
+    from gridjit.runtime.specialize.cold import Cold
+    from gridjit.runtime.specialize.look import Look
+    from gridjit.runtime.specialize.table import Specialization
+
+# Of how many kernels in a row the server may make what does not fit this program, until it is not asked any more.
+_MOST_UNFIT = 3
+
+
+def served(look: Look, cold: Cold, find: Callable[[], Specialization | None]) -> Specialization | None:
+    """Return what the compile server made for a launch, as it is found then; None, and a line in the log, if nothing.
+
+    The server's workers import modules once, so what does not fit may be of a module that was edited since; then it is
+    made once more, by new workers.
+    """
+    why = _why_here(look, cold)
+    for is_last in (False, True):
+        if why:
+            break
+        outcome = _asked(look, cold)
+        if not outcome.why and (found := find()) is not None:
+            cold.here.unfit = 0
+            outcome.warn_again()
+            return found
+        if is_last or (outcome.why and not outcome.differs):
+            why = outcome.why or _unfit(cold)
+        else:
+            cold.here.server(look.job.target).end()
+    cold.here.report(lambda: f"{cold.form.name}: not compiled by the compile server: {why}")
+    return None
+
+
+def _why_here(look: Look, cold: Cold) -> str:
+    """Return why this process is to compile; empty if the compile server may be asked."""
+    if look.job.private:
+        return f"its code stays in this process's memory: {'; '.join(look.job.private)}"
+    if current_view() is not None:
+        return "it is compiled in the middle of another compile"
+    if is_captured(cold.kernel):
+        return "capture_compile_config() wants to see its compile"
+    if "_compile_for_args" in vars(cold.kernel):
+        return "the program has a function in the compiler's place"
+    return cold.here.no_server or why_not(cold.form, cold.here, cold.here.settings.processes_that_serve)
+
+
+def _asked(look: Look, cold: Cold) -> Outcome:
+    """Have the compile server compile; return what came of it. If it cannot be asked, it is not asked later either."""
+    here, job = cold.here, look.job
+    try:
+        with phase("compile server"):
+            pool = here.server(job.target)
+            request = to_send(request_of(cold.form, job.signature, look.launch.config, job.target))
+            task = pool.wait(pool.submit(BUILD, request))
+    except CannotBeHandedOverError as error:
+        return Outcome(why=str(error))
+    except OSError as error:
+        here.no_server = str(error)
+        return Outcome(why=here.no_server)
+    if task.result is None:
+        here.no_server = task.lost
+    return task.result or Outcome(why=task.lost)
+
+
+def _unfit(cold: Cold) -> str:
+    """Note that the server made what this program does not need; return how to say so."""
+    here, why = cold.here, "what it compiled does not fit this program"
+    here.unfit += 1
+    if here.unfit >= _MOST_UNFIT:
+        here.no_server = why
+    return why

@@ -1,0 +1,1 @@
+"""The commands that compile: ahead of a program, or while it waits."""

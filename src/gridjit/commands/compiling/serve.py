@@ -1,0 +1,42 @@
+"""`gridjit serve`: compile for all programs that ask for it, in a process that has imported the compiler already."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import subprocess
+import sys
+
+from gridjit.commands import printing
+from gridjit.compiler.errors import ConfigError, GridjitError
+from gridjit.runtime.pool.compile_server import become_server, listening
+from gridjit.runtime.session import session
+from gridjit.runtime.settings import usable_cores
+
+_PROGRAM = """import signal, sys
+if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it silently
+sys.path[:] = sys.argv[3:]
+import gridjit.cuda
+from gridjit.commands.compiling.rehearsal import rehearse
+from gridjit.runtime.pool.compile_server import stand
+stand(int(sys.argv[1]), int(sys.argv[2]), rehearse)
+"""
+
+
+def run(given: argparse.Namespace) -> int:
+    """Serve until this process is ended; returns only by raising."""
+    settings = session().settings
+    if not settings.cache:
+        raise ConfigError("GRIDJIT_CACHE turns the cache off: a compile server hands over code through the cache")
+    try:
+        door = listening(settings.cache_dir)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise GridjitError(f"no socket to listen at: {error.strerror}") from None
+        raise GridjitError(f"a compile server is there already for {settings.cache_dir}") from None
+    printing.say(f"gridjit serve: for programs with GRIDJIT_COMPILE_SERVER=1 and {settings.cache_dir}; Ctrl-C ends it")
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
+    own = [path for path in sys.path if os.path.isabs(path)]  # what lies in the current folder is not the compiler
+    become_server(door, [*flags, "-c", _PROGRAM, str(door.fileno()), str(given.jobs or usable_cores()), *own])

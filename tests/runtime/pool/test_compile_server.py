@@ -1,0 +1,388 @@
+"""A compile server that somebody started: programs need not import the compiler, and get the code that they would make.
+
+One server serves the tests of this file: a real one, started as people start it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import cuda
+from gridjit.compiler.errors import CompileError
+from gridjit.runtime.pool import address
+from gridjit.runtime.session import session
+from tests.programs import run_new_python, run_python
+from tests.runtime.pool.conftest import wait_for_end
+
+SCRIPT = """
+import sys
+import numpy as np
+import gridjit
+from gridjit import cuda
+
+
+@gridjit.jit(device=True)
+def twice(x):
+    return 2 * x
+
+
+@gridjit.jit
+def scale(x, factor):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] = twice(x[i]) * factor
+
+
+x = np.arange(4, dtype=np.float32)
+scale[1, 4](x, 3)
+print(x.tolist(), scale.stats.compiles, "numba" in sys.modules, scale.specializations[0].origin)
+"""
+
+
+def new_script(number: int) -> str:
+    """Return the script with other code for the same result, which the cache does not have yet."""
+    return SCRIPT.replace("2 * x", f"2 * (x + {number}) - {2 * number}")
+
+
+class Server:
+    """A compile server for a cache folder, and what it says."""
+
+    def __init__(self, cache: Path, **environment: str) -> None:
+        self.cache = cache
+        command = [sys.executable, "-m", "gridjit", "serve", "--jobs", "2"]
+        self.running = subprocess.Popen(
+            command,
+            env={**os.environ, "GRIDJIT_CACHE_DIR": str(cache), **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def line(self, said: str) -> str:
+        """Return the next line that has these words; fails if the server ends before."""
+        assert self.running.stdout is not None
+        lines = []
+        while line := self.running.stdout.readline():
+            lines.append(line)
+            if said in line:
+                return line
+        raise AssertionError(f"the server said only {''.join(lines)!r}")
+
+    def end(self) -> None:
+        self.running.kill()
+        self.running.wait()
+        assert self.running.stdout is not None
+        self.running.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The server of this file's tests."""
+    made = Server(tmp_path_factory.mktemp("served"))
+    made.line("ready after")
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """What starts a server for a test alone, which may end it."""
+    made = []
+
+    def start(**environment: str) -> Server:
+        made.append(Server(tmp_path / "cache", **environment))
+        made[-1].line("ready after")
+        return made[-1]
+
+    yield start
+    for one in made:
+        one.end()
+
+
+@pytest.fixture
+def served(server: Server, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]) -> None:
+    """Have this process ask the server."""
+    monkeypatch.setenv("GRIDJIT_TARGET", "host")
+    monkeypatch.setenv("GRIDJIT_CACHE_DIR", str(server.cache))
+    monkeypatch.setenv("GRIDJIT_COMPILE_SERVER", "1")
+    restart()
+
+
+def environment(server: Server, **more: str) -> dict[str, str]:
+    """Return the environment of a program that asks a server."""
+    return {
+        **os.environ,
+        "GRIDJIT_TARGET": "host",
+        "GRIDJIT_COMPILE_SERVER": "1",
+        "GRIDJIT_CACHE_DIR": str(server.cache),
+        **more,
+    }
+
+
+def launched(kernel: Any, block: int = 4) -> list[float]:
+    x = np.ones(4, np.float32)
+    kernel[1, block](x)
+    found: list[float] = x.tolist()
+    return found
+
+
+def origins(kernel: Any) -> list[str]:
+    return [one.origin for one in kernel.specializations]
+
+
+# -- what a program gets ---------------------------------------------------------------------------------------------
+
+
+def test_a_script_gets_its_kernel_without_numba(server: Server, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    first = run_new_python(script, env=environment(server))
+    assert (first.stdout, first.stderr) == ("[0.0, 6.0, 12.0, 18.0] 0 False served\n", "")
+    second = run_new_python(script, env=environment(server))
+    assert second.stdout == "[0.0, 6.0, 12.0, 18.0] 0 False disk\n"
+
+
+def test_an_edited_function_counts_in_the_next_process(server: Server, tmp_path: Path) -> None:
+    module = tmp_path / "edited.py"
+    module.write_text(SCRIPT)
+    run = ["-B", "-c", "import edited"]
+    assert run_python(*run, env=environment(server), cwd=tmp_path).stdout.startswith("[0.0, 6.0, 12.0, 18.0] 0 ")
+    module.write_text(SCRIPT.replace("2 * x", "5 * x"))
+    edited = run_python(*run, env=environment(server), cwd=tmp_path).stdout
+    assert edited.startswith("[0.0, 15.0, 30.0, 45.0] 0 ") and edited.endswith(" served\n")
+
+
+@pytest.mark.usefixtures("served")
+def test_each_launch_gets_the_code_that_its_configuration_needs() -> None:
+    @gridjit.jit
+    def block_size(x):
+        x[cuda.grid(1)] = gridjit.static.blockDim.x
+
+    assert [launched(block_size, block) for block in (4, 2, 4)] == [[4.0] * 4, [2.0, 2.0, 1.0, 1.0], [4.0] * 4]
+    assert origins(block_size) == ["served", "served"]
+    assert block_size.stats.compiles == 0
+    assert "blockdim.x 4 -> 2" in block_size.explain()
+
+
+@pytest.mark.usefixtures("served")
+def test_threads_that_launch_at_once_are_served_together() -> None:
+    makers = [gridjit.jit(made(number)) for number in range(4)]
+    ready, found = threading.Barrier(4), {}
+
+    def launch(number: int) -> None:
+        ready.wait()
+        found[number] = launched(makers[number])
+
+    threads = [threading.Thread(target=launch, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {number: [number + 1.0] * 4 for number in range(4)}
+    assert [origins(kernel) for kernel in makers] == [["served"]] * 4
+
+
+def made(number: int) -> Callable[[Any], None]:
+    """Return a function whose number is a variable of its closure."""
+
+    def add(x):
+        x[cuda.grid(1)] += number
+
+    return add
+
+
+@pytest.mark.usefixtures("served")
+def test_what_is_compiled_ahead_is_served_too() -> None:
+    @gridjit.jit
+    def three(x):
+        x[cuda.grid(1)] = 3
+
+    assert three.compile("void(float32[::1])", target="host").target.kind == "host"
+    assert origins(three) == ["served"]
+
+
+@pytest.mark.usefixtures("served")
+def test_declared_kernels_are_compiled_by_the_server() -> None:
+    @gridjit.jit("void(float32[::1])", background=True)
+    def four(x):
+        x[cuda.grid(1)] = 4
+
+    assert launched(four) == [4.0] * 4
+    assert "compiled in another process, in" in four.explain()
+    pool = session()._pool
+    assert pool is not None and pool._server is None  # none was started
+
+
+@pytest.mark.usefixtures("served")
+def test_it_is_said_what_was_served() -> None:
+    @gridjit.jit
+    def five(x):
+        x[cuda.grid(1)] = 5
+
+    launched(five)
+    assert re.search(
+        r"for host.*, served in \d+ ms\n *why: first use in this process, nothing in the cache", five.explain()
+    )
+    assert (five.stats.disk_hits, five.stats.disk_misses) == (0, 1)
+
+
+# -- where the program compiles itself -------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("served")
+def test_an_error_is_the_one_of_this_process() -> None:
+    @gridjit.jit
+    def wrong(x):
+        x[cuda.grid(1)] = nothing_of_this_name  # type: ignore[name-defined]  # noqa: F821
+
+    with pytest.raises(CompileError, match="nothing_of_this_name"):
+        launched(wrong)
+
+
+@pytest.mark.usefixtures("served")
+def test_a_capture_sees_its_compile() -> None:
+    @gridjit.jit
+    def six(x):
+        x[cuda.grid(1)] = 6
+
+    with gridjit.launchconfig.capture_compile_config(six) as capture:
+        launched(six)
+    assert capture["config"] is not None and capture["config"].blockdim == (4, 1, 1)
+    assert origins(six) == ["compiled"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("NUMBA_OPT", "2", "NUMBA_OPT is '2' in this program, and not set there"),
+        ("LD_LIBRARY_PATH", "/nothing", "LD_LIBRARY_PATH is '/nothing' in this program, and "),
+    ],
+)
+def test_a_program_whose_compiler_would_be_another_compiles_itself(
+    server: Server, tmp_path: Path, variable: str, value: str, said: str
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(new_script(len(variable)))
+    found = run_new_python(script, env=environment(server, GRIDJIT_LOG="compiles", **{variable: value}))
+    assert found.stdout == "[0.0, 6.0, 12.0, 18.0] 1 True compiled\n"
+    assert f"scale: not compiled by the compile server: {said}" in found.stderr
+
+
+def test_a_program_with_another_numba_compiles_itself(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "numba").mkdir()
+    (tmp_path / "numba" / "__init__.py").write_text("raise ImportError('not this one')")
+    (tmp_path / "script.py").write_text(new_script(1))
+    found = run_new_python(tmp_path / "script.py", env=environment(server, GRIDJIT_LOG="compiles"))
+    assert f"this program has numba in {tmp_path}/numba/__init__.py, not in " in found.stderr
+
+
+def test_without_a_server_programs_compile(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    asked = {**os.environ, "GRIDJIT_TARGET": "host", "GRIDJIT_COMPILE_SERVER": "1", "GRIDJIT_LOG": "compiles"}
+    found = run_python(script, env=asked)
+    assert found.stdout == "[0.0, 6.0, 12.0, 18.0] 1 True compiled\n"
+    assert "scale: not compiled by the compile server: no compile server is there for " in found.stderr
+    assert "`gridjit serve`" in found.stderr
+
+
+def test_other_users_are_not_served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    another = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: another)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as squatter:
+        squatter.bind(address.address(tmp_path))
+        squatter.listen()
+        assert address.connected(tmp_path) is None
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as other:
+            other.connect(address.address(tmp_path))
+            assert not address.is_this_user(other)
+
+
+# -- the server's life -----------------------------------------------------------------------------------------------
+
+
+def test_a_second_server_says_that_there_is_one(server: Server) -> None:
+    found = run_python("-m", "gridjit", "serve", env=environment(server))
+    assert (found.returncode, found.stderr) == (1, f"gridjit: a compile server is there already for {server.cache}\n")
+
+
+def test_without_a_cache_there_is_nothing_to_serve(server: Server) -> None:
+    found = run_python("-m", "gridjit", "serve", env=environment(server, GRIDJIT_CACHE="0"))
+    assert found.returncode == 2
+    assert "a compile server hands over code through the cache" in found.stderr
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_with_the_server_all_of_its_processes_end(
+    own_server: Callable[..., Server], tasks: Path, end: signal.Signals
+) -> None:
+    server = own_server(PYTHONPATH=str(tasks))
+    program = subprocess.Popen(
+        [sys.executable, "-c", ASKING],
+        env=environment(server, PYTHONPATH=os.pathsep.join([str(tasks), *filter(None, sys.path)])),
+        cwd=tasks,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert program.stdout is not None
+    worker, serving = map(int, program.stdout.readline().split())
+    server.running.send_signal(end)
+    for pid in (worker, serving):
+        wait_for_end(pid)
+    assert program.stdout.read() == "lost: the processes that compile have ended\n"
+    assert program.wait() == 0
+    program.stdout.close()
+    if end is signal.SIGINT:
+        assert server.running.wait() == -signal.SIGINT
+
+
+ASKING = """
+from gridjit.runtime.session import session
+
+pool = session().server(session().target("host"))
+worker, serving = pool.wait(pool.submit("pooltasks:who")).result
+print(worker, serving, flush=True)
+print("lost:", pool.wait(pool.submit("pooltasks:block", "pipe")).lost)
+"""
+
+
+def test_with_a_program_the_processes_that_serve_it_end(server: Server, tasks: Path) -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-c", ASKING],
+        env=environment(server, PYTHONPATH=os.pathsep.join([str(tasks), *filter(None, sys.path)])),
+        cwd=tasks,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert program.stdout is not None
+    worker, serving = map(int, program.stdout.readline().split())
+    program.kill()
+    program.wait()
+    program.stdout.close()
+    for pid in (worker, serving):
+        wait_for_end(pid)
+
+
+def test_a_server_whose_installation_has_changed_starts_anew(own_server: Callable[..., Server], tmp_path: Path) -> None:
+    (tmp_path / "installed").mkdir()
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    server = own_server(PYTHONPATH=str(tmp_path / "installed"))
+    (tmp_path / "installed" / "more.py").write_text("")
+    asked = environment(server, PYTHONPATH=str(tmp_path / "installed"))
+    assert run_python(script, env=asked).stdout.startswith("[0.0, 6.0, 12.0, 18.0] 0 ")
+    server.line("what is installed has changed: starting anew")
+    server.line("ready after")
