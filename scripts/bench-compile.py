@@ -21,6 +21,7 @@ from compile_times.cases import CASES, Case
 from compile_times.figures import CUBIN, HOST, NUMBA, Figure, Results, figures, ratio
 from compile_times.processes import KINDS, Times, compiled
 from compile_times.scenarios import fifty_declared, first_tiered, one_edited, ten_sharing, tenth
+from compile_times.served import fifty_declared_served, one_edited_served
 
 from gridjit.commands.pictures.bars import Bar, bars
 
@@ -58,11 +59,14 @@ def measured(cases: Sequence[Case], folder: Path, repeats: int, *, phases: bool)
 
 def scenarios(folder: Path, repeats: int) -> list[Figure]:
     """Return the figures of several kernels in one process, and of an edited function."""
+    pooled, alone = fifty_declared(repeats)
     return [
         ratio("the tenth kernel of a process / numba-cuda's tenth", 0.7, tenth(folder, repeats)),
         ratio("ten kernels that share a device function / numba-cuda's ten", 0.7, ten_sharing(folder, repeats)),
         ratio("one of 32 device functions edited / the whole compile", 0.15, one_edited(folder, repeats)),
-        ratio("50 declared kernels, a pool of 2 / the sum of their compiles", 0.6, fifty_declared(repeats)),
+        ratio("the same with a compile server / the whole with imports, wall", 0.15, one_edited_served(repeats)),
+        ratio("50 declared kernels, a pool of 2 / the sum of their compiles", 0.6, (pooled, alone)),
+        ratio("50 declared kernels, a compile server of 2 / that sum", 0.6, fifty_declared_served(repeats, alone)),
         _first_launch(repeats),
     ]
 

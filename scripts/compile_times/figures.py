@@ -25,7 +25,7 @@ class Figure:
 
     def __str__(self) -> str:
         verdict = "reached" if self.measured <= self.bound else "MISSED"
-        return f"{self.what:62} at most {self.bound:4.2f}   {self.measured:5.2f}   {verdict:8} {self.detail}".rstrip()
+        return f"{self.what:66} at most {self.bound:4.2f}   {self.measured:5.2f}   {verdict:8} {self.detail}".rstrip()
 
 
 def figures(results: Results) -> Iterator[Figure]:
