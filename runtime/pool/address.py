@@ -45,10 +45,23 @@ def connected(cache: Path) -> socket.socket | None:
     return None
 
 
+def listening_process(cache: Path) -> int | None:
+    """Return the number of the process that is the compile server of a cache folder; None if there is none."""
+    there = connected(cache)
+    if there is None:
+        return None
+    with there:
+        return _peer(there)[0]
+
+
 def is_this_user(other: socket.socket) -> bool:
     """Return whether the process at the other end of a socket has this one's user and group."""
-    _, user, group = _PEER.unpack(other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-    return (user, group) == (os.geteuid(), os.getegid())
+    return _peer(other)[1:] == (os.geteuid(), os.getegid())
+
+
+def _peer(other: socket.socket) -> tuple[int, int, int]:
+    found: tuple[int, int, int] = _PEER.unpack(other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+    return found
 
 
 def _file_system() -> tuple[int, ...]:

@@ -109,9 +109,7 @@ def _served(look: Look, cold: Cold) -> Specialization | None:
 
     if cold.anew or cold.apart:
         return None
-    reason = _why(look, cold)
-    found = served(look, cold, lambda: look_up(look.again(), cold))
-    return None if found is None else dataclasses.replace(found, origin="served", reason=reason)
+    return served(look, cold, lambda: look_up(look.again(), cold), lambda: _why(look, cold))
 
 
 def compile_now(look: Look, reason: str, cold: Cold) -> Compiled:

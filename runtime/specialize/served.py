@@ -6,6 +6,7 @@ checked like any entry; where it is not found, this process compiles.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -24,21 +25,23 @@ if TYPE_CHECKING:
 _MOST_UNFIT = 3
 
 
-def served(look: Look, cold: Cold, find: Callable[[], Specialization | None]) -> Specialization | None:
+def served(
+    look: Look, cold: Cold, find: Callable[[], Specialization | None], reason: Callable[[], str]
+) -> Specialization | None:
     """Return what the compile server made for a launch, as it is found then; None, and a line in the log, if nothing.
 
-    The server's workers import modules once, so what does not fit may be of a module that was edited since; then it is
+    reason: what returns why it is needed, asked while the server compiles. The server's workers import modules once, so what does not fit may be of a module that was edited since; then it is
     made once more, by new workers.
     """
     why = _why_here(look, cold)
     for is_last in (False, True):
         if why:
             break
-        outcome = _asked(look, cold)
+        outcome, needed = _asked(look, cold, reason)
         if not outcome.why and (found := find()) is not None:
             cold.here.unfit = 0
             outcome.warn_again()
-            return found
+            return dataclasses.replace(found, origin="served", reason=needed)
         if is_last or (outcome.why and not outcome.differs):
             why = outcome.why or _unfit(cold)
         else:
@@ -60,22 +63,27 @@ def _why_here(look: Look, cold: Cold) -> str:
     return cold.here.no_server or why_not(cold.form, cold.here, cold.here.settings.processes_that_serve)
 
 
-def _asked(look: Look, cold: Cold) -> Outcome:
-    """Have the compile server compile; return what came of it. If it cannot be asked, it is not asked later either."""
+def _asked(look: Look, cold: Cold, reason: Callable[[], str]) -> tuple[Outcome, str]:
+    """Have the compile server compile; return what came of it, and the reason, which is looked for meanwhile.
+
+    If it cannot be asked, it is not asked later either.
+    """
     here, job = cold.here, look.job
     try:
         with phase("compile server"):
             pool = here.server(job.target)
             request = to_send(request_of(cold.form, job.signature, look.launch.config, job.target))
-            task = pool.wait(pool.submit(BUILD, request))
+            task = pool.submit(BUILD, request)
+            needed = reason()
+            pool.wait(task)
     except CannotBeHandedOverError as error:
-        return Outcome(why=str(error))
+        return Outcome(why=str(error)), ""
     except OSError as error:
         here.no_server = str(error)
-        return Outcome(why=here.no_server)
+        return Outcome(why=here.no_server), ""
     if task.result is None:
         here.no_server = task.lost
-    return task.result or Outcome(why=task.lost)
+    return task.result or Outcome(why=task.lost), needed
 
 
 def _unfit(cold: Cold) -> str:

@@ -14,6 +14,7 @@ from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.key.toolchain import NOT_INSTALLED, toolchain
 from gridjit.runtime.devices.cuda import census, presence
 from gridjit.runtime.misspelt import near_name
+from gridjit.runtime.pool.address import listening_process
 from gridjit.runtime.session import Session, session
 from gridjit.runtime.settings import VARIABLES, Settings, Variable, unknown_names
 
@@ -57,6 +58,7 @@ def collect() -> dict[str, Any]:
             "max_bytes": here.settings.cache_bytes,
             "max_entries": here.settings.cache_entries,
         },
+        "compile_server": listening_process(here.settings.cache_dir),
         "settings": [_setting(one, here.settings) for one in VARIABLES],
         "unknown_variables": [
             {"variable": name, "did_you_mean": near_name(name, [one.name for one in VARIABLES])}
@@ -114,6 +116,8 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "GPUs", f"none: {cuda['why_not']}"
     bounds = f"at most {printing.size_text(cache['max_bytes'])} and {cache['max_entries']} entries"
     yield "cache", f"{cache['folder']}, {bounds}" if cache["enabled"] else "off"
+    server = facts["compile_server"]
+    yield "compile server", f"process {server}" if server else "none: `gridjit serve` is one"
     for one in facts["settings"]:
         yield one["variable"], f"{_text(one['value'])}  ({one['source']})"
     for unknown in facts["unknown_variables"]:

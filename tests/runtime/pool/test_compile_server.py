@@ -5,6 +5,7 @@ One server serves the tests of this file: a real one, started as people start it
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -309,6 +310,11 @@ def test_other_users_are_not_served(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as other:
             other.connect(address.address(tmp_path))
             assert not address.is_this_user(other)
+
+
+def test_info_names_the_server(server: Server) -> None:
+    found = json.loads(run_python("-m", "gridjit", "info", "--json", env=environment(server)).stdout)
+    assert found["compile_server"] == server.running.pid
 
 
 # -- the server's life -----------------------------------------------------------------------------------------------
