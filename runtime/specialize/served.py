@@ -30,8 +30,8 @@ def served(
 ) -> Specialization | None:
     """Return what the compile server made for a launch, as it is found then; None, and a line in the log, if nothing.
 
-    reason: what returns why it is needed, asked while the server compiles. The server's workers import modules once, so what does not fit may be of a module that was edited since; then it is
-    made once more, by new workers.
+    reason: what returns why it is needed, asked while the server compiles. The server's workers import modules once, so
+    what does not fit may be of a module that was edited since; then it is made once more, by new workers.
     """
     why = _why_here(look, cold)
     for is_last in (False, True):
