@@ -63,7 +63,7 @@ class ProcessPool:
     They are forked by the compile server, if the settings ask for it and it is there, else by one that is started.
     target: the kind of target that most tasks compile for, "" for any.
     starts: whether one may be started.
-    no_use: why it is better not tried again, if so: a server was started and could not serve.
+    no_use: why it is better not tried again, if so: a server could not serve, or no longer responds.
     """
 
     def __init__(self, settings: Settings, processes: int, target: str = "", *, starts: bool = True) -> None:
@@ -130,7 +130,8 @@ class ProcessPool:
             if news:
                 self._take_in(server)
             elif time.monotonic() - self._heard > self._patience:
-                self._give_up("the processes that compile no longer respond")
+                self.no_use = "the processes that compile no longer respond"
+                self._give_up(self.no_use)
 
     def end(self) -> None:
         """End the processes, whatever they do; tasks that are not over are lost."""

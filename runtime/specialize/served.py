@@ -30,24 +30,33 @@ def served(
 ) -> Specialization | None:
     """Return what the compile server made for a launch, as it is found then; None, and a line in the log, if nothing.
 
-    reason: what returns why it is needed, asked while the server compiles. The server's workers import modules once, so
-    what does not fit may be of a module that was edited since; then it is made once more, by new workers.
+    reason: what returns why it is needed, asked while the server compiles.
     """
-    why = _why_here(look, cold)
-    for is_last in (False, True):
-        if why:
-            break
+    made = _why_here(look, cold) or _made(look, cold, find, reason)
+    if not isinstance(made, str):
+        return made
+    cold.here.report(lambda: f"{cold.form.name}: not compiled by the compile server: {made}")
+    return None
+
+
+def _made(
+    look: Look, cold: Cold, find: Callable[[], Specialization | None], reason: Callable[[], str]
+) -> Specialization | str:
+    """Return what the server made, or why nothing.
+
+    Its workers import modules once, so what does not fit may be of a module that was edited since; then it is made once
+    more, by new workers.
+    """
+    for _ in range(2):
         outcome, needed = _asked(look, cold, reason)
         if not outcome.why and (found := find()) is not None:
             cold.here.unfit = 0
             outcome.warn_again()
             return dataclasses.replace(found, origin="served", reason=needed)
-        if is_last or (outcome.why and not outcome.differs):
-            why = outcome.why or _unfit(cold)
-        else:
-            cold.here.server(look.job.target).end()
-    cold.here.report(lambda: f"{cold.form.name}: not compiled by the compile server: {why}")
-    return None
+        if outcome.why and not outcome.differs:
+            return outcome.why
+        cold.here.server(look.job.target).end()
+    return outcome.why or _unfit(cold)
 
 
 def _why_here(look: Look, cold: Cold) -> str:
@@ -81,8 +90,7 @@ def _asked(look: Look, cold: Cold, reason: Callable[[], str]) -> tuple[Outcome, 
     except OSError as error:
         here.no_server = str(error)
         return Outcome(why=here.no_server), ""
-    if task.result is None:
-        here.no_server = task.lost
+    here.no_server = here.no_server or pool.no_use
     return task.result or Outcome(why=task.lost), needed
 
 

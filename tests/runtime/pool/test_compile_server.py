@@ -5,6 +5,7 @@ One server serves the tests of this file: a real one, started as people start it
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -238,6 +239,69 @@ def test_it_is_said_what_was_served() -> None:
         r"for host.*, served in \d+ ms\n *why: first use in this process, nothing in the cache", five.explain()
     )
     assert (five.stats.disk_hits, five.stats.disk_misses) == (0, 1)
+
+
+@pytest.mark.usefixtures("served")
+def test_a_module_that_was_edited_while_the_program_runs_is_imported_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    text = "import gridjit\nfrom gridjit import cuda\n@gridjit.jit\ndef put(x):\n    x[cuda.grid(1)] = 7\n"
+    (tmp_path / "reloaded.py").write_text(text)
+    module = importlib.import_module("reloaded")
+    assert launched(module.put) == [7.0] * 4
+    (tmp_path / "reloaded.py").write_text(text.replace("7", "8"))
+    assert launched(importlib.reload(module).put) == [8.0] * 4
+    assert origins(module.put) == ["served"]
+    sys.modules.pop("reloaded")
+
+
+def test_warnings_of_a_compile_are_given_in_the_program(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "warning.py").write_text(WARNING)
+    run = "import warning; warning.main()"
+    found = run_new_python("-c", run, env=environment(server), cwd=tmp_path)
+    assert (found.stdout, found.returncode) == ("[9.0, 9.0] served\n", 0)
+    assert "warning.py:13: UserWarning: said while it is compiled" in found.stderr
+    (tmp_path / "warning.py").write_text(WARNING.replace("9", "5"))
+    strict = run_new_python("-W", "error", "-c", run, env=environment(server), cwd=tmp_path)
+    assert strict.returncode == 1 and "said while it is compiled" in strict.stderr
+
+
+def test_a_script_that_extends_the_compiler_compiles_itself(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(WARNING.replace("9", "6"))
+    found = run_new_python(tmp_path / "script.py", env=environment(server, GRIDJIT_LOG="compiles"))
+    assert found.stdout == "[6.0, 6.0] compiled\n"
+    assert "warned: not compiled by the compile server: CompileError" in found.stderr
+
+
+WARNING = """
+import numpy as np
+import gridjit
+from gridjit import cuda
+from numba.cuda.extending import overload
+import warnings
+
+def nine():
+    return 9
+
+@overload(nine)
+def of_nine():
+    warnings.warn("said while it is compiled")
+    return lambda: 9
+
+@gridjit.jit
+def warned(x):
+    x[cuda.grid(1)] = nine()
+
+def main():
+    x = np.ones(2, np.float32)
+    warned[1, 2](x)
+    print(x.tolist(), warned.specializations[0].origin)
+
+if __name__ == "__main__":
+    main()
+"""
 
 
 # -- where the program compiles itself -------------------------------------------------------------------------------
