@@ -38,5 +38,10 @@ def run(given: argparse.Namespace) -> int:
         raise GridjitError(f"a compile server is there already for {settings.cache_dir}") from None
     printing.say(f"gridjit serve: for programs with GRIDJIT_COMPILE_SERVER=1 and {settings.cache_dir}; Ctrl-C ends it")
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
-    own = [path for path in sys.path if os.path.isabs(path)]  # what lies in the current folder is not the compiler
-    become_server(door, [*flags, "-c", _PROGRAM, str(door.fileno()), str(given.jobs or usable_cores()), *own])
+    become_server(door, [*flags, "-c", _PROGRAM, str(door.fileno()), str(given.jobs or usable_cores()), *_path()])
+
+
+def _path() -> list[str]:
+    """Return where the compiler is imported from: not from the folder of the command, which Python puts first."""
+    is_safe = getattr(sys.flags, "safe_path", False) or sys.flags.isolated
+    return [path for path in sys.path[0 if is_safe else 1 :] if os.path.isabs(path)]
