@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import warnings
+from collections.abc import Callable
 
 from gridjit.compiler.process.collecting import freeze_for_good
 from gridjit.runtime.pool import packets
@@ -91,14 +92,23 @@ def prepare(target: str) -> None:
         importlib.import_module(name)
     from gridjit.compiler.compile import generator
     from gridjit.compiler.frontend.isolated.isolation import import_all
-    from gridjit.compiler.key.put_in_numba import put_in_numba
-    from gridjit.compiler.key.registrations import registrations
     from gridjit.compiler.key.toolchain import toolchain
 
     if target:
         generator(target)
         toolchain(target)  # as it is now: later, another one may be installed
     import_all()
+    look_at_what_is_there()
+
+
+def look_at_what_is_there() -> None:
+    """Look at numba's code and at what is registered, so that the next look is short.
+
+    The first look after a fork takes longer: it copies the memory that it reads.
+    """
+    from gridjit.compiler.key.put_in_numba import put_in_numba
+    from gridjit.compiler.key.registrations import registrations
+
     registrations()
     put_in_numba()
 
@@ -185,9 +195,9 @@ class ProgramServer:
         self._outbox = Outbox()
 
     def fork_ahead(self) -> None:
-        """Have a first worker before there is a task, if there is room for one."""
+        """Have a first worker before there is a task, if there is room for one; it does what its first task would."""
         with contextlib.suppress(OSError):
-            self._fork()
+            self._fork(look_at_what_is_there)
 
     def run(self) -> None:
         """Serve until the program is gone, or has nothing to do for a while; then end the workers."""
@@ -305,7 +315,7 @@ class ProgramServer:
             self._processes = len(self._workers)
             return None
 
-    def _fork(self) -> _Worker:
+    def _fork(self, begin: Callable[[], object] = lambda: None) -> _Worker:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         server = os.getpid()
         try:
@@ -317,12 +327,14 @@ class ProgramServer:
             theirs.close()
             raise
         if not pid:
-            self._become_worker(ours, theirs, server)
+            self._become_worker(ours, theirs, server, begin)
         theirs.close()
         self._workers.append(_Worker(pid, ours))
         return self._workers[-1]
 
-    def _become_worker(self, ours: socket.socket, theirs: socket.socket, server: int) -> None:
+    def _become_worker(
+        self, ours: socket.socket, theirs: socket.socket, server: int, begin: Callable[[], object]
+    ) -> None:
         try:
             for socket_of_the_server in (ours, self._control, *(worker.tasks for worker in self._workers)):
                 socket_of_the_server.close()
@@ -330,6 +342,7 @@ class ProgramServer:
                 os.close(end)
             nothing = os.open(os.devnull, os.O_RDWR)
             os.dup2(nothing, 0)  # which is the program's socket
+            begin()
             work(theirs, server, self._conditions)
         finally:
             os._exit(1)  # the server is gone, or else it is told that this one is
