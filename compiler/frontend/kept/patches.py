@@ -14,7 +14,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any, TypeAlias
 
 from gridjit.compiler.frontend.kept.within import Within
-from gridjit.compiler.frontend.narrow.modules import WITH_NARROW_FLOATS
+from gridjit.compiler.frontend.narrow.modules import LEFT_OUT
 from gridjit.compiler.key.source.objects import MISSING
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.process.collecting import making_what_stays
@@ -179,7 +179,7 @@ def note_first_modules() -> bool:
     if _first_modules:
         return False
     names = (name for name in [*sys.modules] if name.startswith(FRONT_END))
-    _first_modules.update(name for name in names if not name.startswith(WITH_NARROW_FLOATS))
+    _first_modules.update(name for name in names if not name.startswith(LEFT_OUT))
     return True
 
 

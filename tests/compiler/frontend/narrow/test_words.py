@@ -1,0 +1,248 @@
+"""Contexts are made without libdevice's functions and vector types, which are loaded when code names one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.programs import run_new_python, run_python
+
+FOUND = str(Path(__file__).with_name("found.py"))
+START = """
+import re
+import sys
+import gridjit
+import numpy as np
+from gridjit import cuda
+from numba.cuda import libdevice
+
+def loaded():
+    return [name in sys.modules for name in ("numba.cuda.libdevicedecl", "numba.cuda.vector_types", "numba.cuda.fp16")]
+
+@gridjit.jit(target="host", cache=False)
+def plain(x):
+    x[0] = abs(x[0]) * 2 + 1
+
+plain.compile("void(float64[::1])")
+assert not any(loaded())
+
+def compiles(function, *arguments):
+    kernel = gridjit.jit(target="host", cache=False)(function)
+    kernel[1, 1](*arguments)
+    print(*loaded(), *map(np.ravel, arguments))
+"""
+WORDS_ALONE, ALL, NONE = "True True False", "True True True", "False False False"
+
+
+def _rows(how: str) -> dict[str, dict[str, Any]]:
+    """Return the rows of all tables, by their keys."""
+    done = run_new_python(FOUND, how, "tables")
+    assert done.stderr == ""
+    tables = json.loads(done.stdout)
+    return {
+        name: table if isinstance(table, dict) else {json.dumps(key): rest for key, *rest in table}
+        for name, table in tables.items()
+    }
+
+
+def test_what_they_bring_has_keys_of_its_own() -> None:
+    without, words = _rows("without"), _rows("words")
+    for name, rows in without.items():
+        assert {key: words[name][key] for key in rows} == rows, name
+    assert len(words["globals"]) - len(without["globals"]) > 350
+
+
+MEETINGS = {
+    "a function of libdevice": (
+        """
+def kernel(x):
+    x[0] = libdevice.fabs(x[0])
+compiles(kernel, np.array([-2.5]))
+""",
+        f"{WORDS_ALONE} [2.5]",
+    ),
+    "a function of libdevice by its own name": (
+        """
+from numba.cuda.libdevice import fmax
+def kernel(x):
+    x[0] = fmax(x[0], x[1])
+compiles(kernel, np.array([1.0, 2.0]))
+""",
+        f"{WORDS_ALONE} [2. 2.]",
+    ),
+    "a function of libdevice in a closure": (
+        """
+def made(function):
+    def kernel(x):
+        x[0] = function(x[0])
+    return kernel
+compiles(made(libdevice.floor), np.array([1.5]))
+""",
+        f"{WORDS_ALONE} [1.]",
+    ),
+    "a function of libdevice in a function that is called": (
+        """
+@cuda.jit(device=True)
+def inner(x):
+    return libdevice.ceil(x)
+def kernel(x):
+    x[0] = inner(x[0])
+compiles(kernel, np.array([1.5]))
+""",
+        f"{WORDS_ALONE} [2.]",
+    ),
+    "a vector type": (
+        """
+def kernel(x):
+    pair = cuda.float32x2(x[0], x[1])
+    x[0] = pair.x + pair.y
+compiles(kernel, np.array([1, 2], np.float32))
+""",
+        f"{WORDS_ALONE} [3. 2.]",
+    ),
+    "a vector type by another of its names": (
+        """
+def kernel(x):
+    one = cuda.double3(x[0], x[1], 4.0)
+    x[0] = one.z * one.y
+compiles(kernel, np.array([1.0, 2.0]))
+""",
+        f"{WORDS_ALONE} [8. 2.]",
+    ),
+    "both a vector type and a float of 16 bits": (
+        """
+def kernel(x):
+    pair = cuda.float32x2(x[0], x[1])
+    x[0] = np.float16(pair.x)
+compiles(kernel, np.array([0.1, 2]))
+""",
+        f"{ALL} [0.09997559 2.        ]",
+    ),
+    "none, but vector types are imported": (
+        """
+import numba.cuda.vector_types
+def kernel(x):
+    x[0] = x[0] + 1
+compiles(kernel, np.array([0.5]))
+""",
+        f"{WORDS_ALONE} [1.5]",
+    ),
+    "none, but an extension's implementation of a word": (
+        """
+from numba.cuda.extending import overload
+def own(x): ...
+@overload(own, target="cuda")
+def implementation(x):
+    return lambda x: libdevice.fabs(x) + 1
+def kernel(x):
+    x[0] = own(x[0])
+compiles(kernel, np.array([-0.5]))
+""",
+        f"{ALL} [1.5]",
+    ),
+    "functions of math, which are libdevice's in the end": (
+        """
+import math
+def kernel(x):
+    x[0] = math.floor(x[0]) + math.sqrt(x[0])
+compiles(kernel, np.array([4.0]))
+""",
+        f"{NONE} [6.]",
+    ),
+}
+
+
+@pytest.mark.parametrize("met", MEETINGS)
+def test_a_kernel_has_them_as_soon_as_it_names_one(met: str) -> None:
+    program, told = MEETINGS[met]
+    done = run_python("-c", START + program)
+    assert (done.stdout.strip(), done.stderr) == (told, "")
+
+
+IN_ANOTHER = """
+import signal
+from gridjit.compiler.frontend import lower
+
+@gridjit.jit(target="host", cache=False)
+def inner(x):
+    x[0] = libdevice.fabs(x[0]) + cuda.float64x2(1.0, 2.0).y
+
+def handle(*_):
+    inner[1, 1](values)
+
+values = np.full(1, -1.5)
+signal.signal(signal.SIGUSR1, handle)
+install = lower.WHERE
+sent = []
+
+def install_and_launch(*given, **named):
+    if not sent:
+        sent.append(True)
+        signal.raise_signal(signal.SIGUSR1)
+    return install(*given, **named)
+
+lower.WHERE = install_and_launch
+
+def kernel(x):
+    x[0] = x[0] + 1
+compiles(kernel, np.array([0.5]))
+
+def kernel(x):
+    x[0] = libdevice.fabs(x[0])
+compiles(kernel, values)
+"""
+
+
+@pytest.mark.parametrize("where", ["install_static", "tell_who_asks"])
+def test_a_compile_inside_another_has_them_and_so_have_those_after_it(where: str) -> None:
+    done = run_python("-c", START + IN_ANOTHER.replace("WHERE", where))
+    first, second = done.stdout.splitlines()
+    assert (first.rpartition(" ")[2], second.rpartition(" ")[2], done.stderr) == ("[1.5]", "[3.5]", "")
+
+
+ERROR = """
+@gridjit.jit(target="host", cache=False)
+def wrong(x):
+    x[0] = libdevice.fabs(x[0], x[0])
+
+try:
+    wrong.compile("void(float64[::1])")
+except gridjit.CompileError as error:
+    print(*re.sub(r" at 0x\\w+", "", str(error.original)).split())  # numba indents each error of a process further
+"""
+
+
+def test_an_error_is_the_one_that_numba_cuda_has_with_them() -> None:
+    first = run_python("-c", START + ERROR).stdout
+    later = run_python("-c", START + "import numba.cuda.fp16\n" + ERROR).stdout
+    assert first == later
+    assert "fabs" in first
+
+
+TEXT = """
+import hashlib
+from gridjit.compiler.frontend.kept.patches import numbas_own_text
+
+@gridjit.jit(target="host", cache=False)
+def kernel(x):
+    x[0] = abs(x[0]) * 2 + 1
+
+for kind in ("float64", "float32"):  # the second compile looks at what surrounds it
+    kernel.compile(f"void({kind}[::1])")
+print(hashlib.sha256(numbas_own_text().encode()).hexdigest())
+"""
+BEFORE = """
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+numba_cuda()
+import numba.cuda.vector_types
+"""
+
+
+def test_functions_that_are_kept_are_the_same_with_them_and_without() -> None:
+    without, with_them = (run_new_python("-c", f"import gridjit{one}") for one in (TEXT, BEFORE + TEXT))
+    assert without.stdout == with_them.stdout
+    assert (without.stderr, with_them.stderr) == ("", "")
+    assert len(without.stdout) > 64
