@@ -165,7 +165,7 @@ def _with_all_it_needs(view: ConfigView, compile_it: Callable[[Isolation], Resul
 
     That shows in many ways, such as a name that is not there, so it is tried after every error of a compile that was
     without them. Only the compile itself knows whether it is: before and after, other threads import them. If it met a
-    word that was left out, it is begun again with the words first.
+    word that was left out, it is begun again with the words first, even if numba did without.
     """
     record = Isolation(view=view)
     begin_again = view.until_now()
@@ -177,7 +177,7 @@ def _with_all_it_needs(view: ConfigView, compile_it: Callable[[Isolation], Resul
             if not record.without_narrow_floats:
                 raise
         else:
-            if not (record.without_narrow_floats and are_imported()):
+            if not record.met_a_word and not (record.without_narrow_floats and are_imported()):
                 return result
         words = words_first and record.met_a_word
         import_all(words=words, narrow_floats=not words)
@@ -239,7 +239,7 @@ def _isolated(
             stop_at_narrow_floats(replace)
             in_numbas_own_compiles(replace, _with_contexts_aside)
         if are_words_left_out():
-            stop_at_words(replace, record.meet_a_word)
+            stop_at_words(replace, are_words_left_out, record.meet_a_word)
         hide_from_backend()
         result = work(record)
         if record.keeping is not None:

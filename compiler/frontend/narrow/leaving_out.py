@@ -28,7 +28,7 @@ from gridjit.compiler.frontend.narrow.words import (
     WORDS,
     Registries,
     are_words_imported,
-    registries_of,
+    is_template_of_words,
     registries_of_words,
 )
 from gridjit.compiler.frontend.vocabulary import values_of_halves
@@ -43,6 +43,49 @@ _WRITTEN_FOR = {
 }
 
 
+class _Rows:
+    """Where the words' modules add to what is tried for `in` and for methods of arrays: behind what came first."""
+
+    def __init__(self) -> None:
+        self._before: set[Any] = set()
+
+    def note(self, typing: Any) -> None:
+        """Note what there is now, when their turn has come; the context has not read all of it yet."""
+        from numba.cuda.typing.templates import builtin_registry
+
+        registered = (builtin_registry.functions, builtin_registry.attributes)
+        offered = (getattr(type_, "templates", ()) for _, type_ in builtin_registry.globals)
+        there = (map(_class_of, found) for _, _, found in _rows_of(typing))
+        self._before.update(*registered, *offered, *there)
+
+    def put_in_order(self, typing: Any) -> None:
+        """Put the words' templates where they would be if they had been there from the start."""
+        for table, key, found in _rows_of(typing):
+            theirs = [one for one in found if is_template_of_words(_class_of(one))]
+            others = [one for one in found if not is_template_of_words(_class_of(one))]
+            end = 1 + max((at for at, one in enumerate(others) if _class_of(one) in self._before), default=-1)
+            ordered = (*others[:end], *theirs, *others[end:])
+            # A key is there but once: a dictionary of numba's that refuses to be given it again.
+            dict.__setitem__(table, key, type(table[key])(ordered))
+
+
+def _rows_of(typing: Any) -> list[tuple[Any, Any, Sequence[Any]]]:
+    """Return each of a context's tables with the key for `in` or for arrays, and the templates that it has there."""
+    from numba.cuda import types
+
+    key = weakref.ref(operator.contains)
+    offered = getattr(typing._globals.get(key), "templates", ())
+    return [
+        (typing._globals, key, offered),
+        (typing._functions, operator.contains, typing._functions[operator.contains]),
+        (typing._attributes, types.Array, typing._attributes[types.Array]),
+    ]
+
+
+def _class_of(template: Any) -> Any:
+    return template if isinstance(template, type) else type(template)
+
+
 class _LeftOut:
     """A typing context that was made without them.
 
@@ -55,6 +98,7 @@ class _LeftOut:
         self.stand_ins = frozenset(template for _, type_ in stand_ins.globals for template in type_.templates)
         self.registry = stand_ins
         self.ends = [(entries, kind, len(entries)) for entries, kind in lists_of_registries()]
+        self.rows = _Rows()
         self.was_completed = self.has_words = False
 
     def is_current(self) -> bool:
@@ -141,8 +185,16 @@ def words_may_matter() -> bool:
 def load_words() -> None:
     """Import the modules of the words, and have the process's contexts read their registries."""
     _install(registries_of_words())
+    _put_words_in_order()
+
+
+def _put_words_in_order() -> None:
+    """Have the words' templates, in the registries of other modules, tried where numba-cuda does."""
+    for context in _contexts():
+        context.refresh()
     for left_out in _left_out:
         left_out.has_words = True
+        left_out.rows.put_in_order(left_out.typing)
 
 
 def complete_contexts() -> None:
@@ -154,14 +206,16 @@ def complete_contexts() -> None:
     for left_out in _left_out:
         left_out.registry.globals.clear()  # or a context that is mended would read them again
         _put_in_order(left_out, registries)
-        left_out.was_completed = left_out.has_words = True
+        left_out.was_completed = True
+    _put_words_in_order()
     values_of_halves()
 
 
 def _install(registries: Iterable[Registries]) -> None:
     typing, target = _contexts()
     for one in registries:
-        typing.install_registry(one.typing)
+        if one.typing is not None:
+            typing.install_registry(one.typing)
         if one.target is not None:
             target.install_registry(one.target)
 
@@ -203,12 +257,15 @@ def _kinds_of_contexts() -> tuple[type, type]:
 
 def _registries_of(modules: Iterable[Any]) -> list[Registries]:
     """Return the registries of the floats' modules."""
-    return [registries_of(module, ("typing_registry", "target_registry")) for module in modules]
+    return [Registries(module.typing_registry, module.target_registry) for module in modules]
 
 
 def _are_installed(registries: Iterable[Registries]) -> bool:
     typing, target = (context._registries for context in _contexts())
-    return all(one.typing in typing and (one.target is None or one.target in target) for one in registries)
+    return all(
+        (one.typing is None or one.typing in typing) and (one.target is None or one.target in target)
+        for one in registries
+    )
 
 
 def _put_in_order(left_out: _LeftOut, registries: Iterable[Registries]) -> None:
@@ -216,7 +273,7 @@ def _put_in_order(left_out: _LeftOut, registries: Iterable[Registries]) -> None:
     found = left_out.typing._globals
     theirs: dict[Any, list[Any]] = {}
     for one in registries:
-        for value, type_ in one.typing.globals:
+        for value, type_ in () if one.typing is None else one.typing.globals:
             theirs.setdefault(id(value), []).extend(type_.templates)
     for key, type_ in list(found.items()):
         added = theirs.get(id(_value_of(key)))
@@ -268,7 +325,15 @@ def _import_others(
     found = __import__(name, globals, locals, others, level)
     if len(others) == len(fromlist or ()):
         return found
+    if "arraymath" in without and "arraymath" in (fromlist or ()):
+        _note_rows()
     return SimpleNamespace(**{one: getattr(found, one) for one in others}, **without)
+
+
+def _note_rows() -> None:
+    for left_out in _left_out:
+        if left_out.is_current() and not left_out.has_words:
+            left_out.rows.note(left_out.typing)
 
 
 def _have_words() -> bool:
@@ -286,8 +351,9 @@ def _words_without_entries() -> dict[str, Any]:
     from numba.cuda.core.imputils import Registry as Implementations
     from numba.cuda.typing.templates import Registry as Types
 
-    kinds = (Types, Implementations)
     return {
-        one: SimpleNamespace(**{name: kind() for name, kind in zip(names, kinds, strict=True) if name is not None})
-        for one, names in WORDS.items()
+        one: SimpleNamespace(
+            **{name: kind() for name, kind in ((words.typing, Types), (words.target, Implementations)) if name}
+        )
+        for one, words in WORDS.items()
     }

@@ -1,4 +1,7 @@
-"""Contexts are made without libdevice's functions and vector types, which are loaded when code names one."""
+"""Contexts are made without libdevice's functions, vector types and NumPy's functions of whole arrays.
+
+They are loaded when code names one.
+"""
 
 from __future__ import annotations
 
@@ -48,11 +51,57 @@ def _rows(how: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def test_what_they_bring_has_keys_of_its_own() -> None:
+def _others(row: list[Any]) -> list[Any]:
+    """Return a row without the templates and the implementations that the words' modules add."""
+    if not any(isinstance(one, list) for one in row):
+        return [one for one in row if "numba.cuda.np.arraymath" not in one]
+    return [_others(one) for one in row if "numba.cuda.vector_types" not in str(one[0])]
+
+
+def test_what_they_bring_has_keys_of_its_own_but_for_in_and_the_methods_of_arrays() -> None:
     without, words = _rows("without"), _rows("words")
+    shared = set()
     for name, rows in without.items():
-        assert {key: words[name][key] for key in rows} == rows, name
-    assert len(words["globals"]) - len(without["globals"]) > 350
+        changed = {key: row for key, row in rows.items() if words[name][key] != row}
+        assert {key: _others(words[name][key]) for key in changed} == changed, name
+        shared |= {key.strip('"') for key in changed if name != "getattrs"}  # these are by the name of an attribute
+    assert shared == {"builtin_function_or_method _operator.contains", "_TypeMetaclass numba.core.types.npytypes.Array"}
+    assert len(words["globals"]) - len(without["globals"]) > 550
+
+
+def test_each_method_of_arrays_and_each_function_that_others_type_is_known_as_a_word() -> None:
+    done = run_new_python("-c", LEFT_OUT)
+    assert (done.stdout, done.stderr) == ("True True\n", "")
+
+
+LEFT_OUT = """
+import weakref
+import numpy
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+numba_cuda()
+from gridjit.compiler.frontend.isolated import isolation
+from gridjit.compiler.frontend.narrow import words
+isolation.import_all()
+from numba.cuda import types
+from numba.cuda.core import imputils
+from numba.cuda.descriptor import cuda_target
+from numba.cuda.typing import templates
+
+typing, lists = cuda_target.typing_context, (templates.builtin_registry.attributes, templates.builtin_registry.globals)
+known = {key() if isinstance(key, weakref.ref) else key for key in typing._globals}
+before = [*map(len, lists)]
+registries = words.registries_of_words()
+attributes, offered = (entries[count:] for entries, count in zip(lists, before))
+methods = {one._attr for one in attributes if one.key is types.Array}
+keys = {entry[1] for one in registries if one.target is not None for entry in one.target.functions}
+typed = {value for value, _ in offered} | {value for one in registries[:2] for value, _ in one.typing.globals}
+lowered = keys - typed - {numpy.polynomial.Polynomial}
+others = {"array.sum", "array.nonzero"}
+print(
+    methods | {one.partition(".")[2] for one in others} == words.METHODS,
+    lowered - others == {*words._lowered_as_words()} and lowered - others <= known,
+)
+"""
 
 
 MEETINGS = {
@@ -111,6 +160,71 @@ def kernel(x):
 compiles(kernel, np.array([1.0, 2.0]))
 """,
         f"{WORDS_ALONE} [8. 2.]",
+    ),
+    "a method of an array": (
+        """
+def kernel(x):
+    x[0] = x.mean()
+compiles(kernel, np.array([1.0, 3.0]))
+""",
+        f"{WORDS_ALONE} [2. 3.]",
+    ),
+    "a method of an array that numba-cuda types without them": (
+        """
+def kernel(x):
+    x[0] = x.sum()
+compiles(kernel, np.array([1.0, 3.0]))
+""",
+        f"{WORDS_ALONE} [4. 3.]",
+    ),
+    "a function of NumPy's": (
+        """
+def kernel(x):
+    x[0] = np.prod(x)
+compiles(kernel, np.array([2.0, 3.0]))
+""",
+        f"{WORDS_ALONE} [6. 3.]",
+    ),
+    "a function of NumPy's that numba-cuda types without them": (
+        """
+def kernel(x):
+    x[0] = np.sum(x)
+compiles(kernel, np.array([2.0, 3.0]))
+""",
+        f"{WORDS_ALONE} [5. 3.]",
+    ),
+    "whether a number is in an array": (
+        """
+def kernel(x):
+    x[0] = 5.0 if 3.0 in x else 4.0
+compiles(kernel, np.array([2.0, 3.0]))
+""",
+        f"{WORDS_ALONE} [5. 3.]",
+    ),
+    "whether a number is in a tuple": (
+        """
+def kernel(x):
+    x[0] = 5.0 if 3 in (1, 2) else 4.0
+compiles(kernel, np.array([2.0, 3.0]))
+""",
+        f"{NONE} [4. 3.]",
+    ),
+    "none, but a function of NumPy's for each number of an array": (
+        """
+def kernel(x):
+    x[0] = np.isnan(x[0]) + np.float32(x[1])
+compiles(kernel, np.array([-2.0, 3.5]))
+""",
+        f"{NONE} [3.5 3.5]",
+    ),
+    "none, but NumPy's functions are imported": (
+        """
+import numba.cuda.np.arraymath
+def kernel(x):
+    x[0] = x[0] + 1
+compiles(kernel, np.array([0.5]))
+""",
+        f"{WORDS_ALONE} [1.5]",
     ),
     "both a vector type and a float of 16 bits": (
         """
@@ -237,6 +351,7 @@ print(hashlib.sha256(numbas_own_text().encode()).hexdigest())
 BEFORE = """
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 numba_cuda()
+import numba.cuda.np.arraymath
 import numba.cuda.vector_types
 """
 
