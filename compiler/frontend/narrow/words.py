@@ -87,7 +87,7 @@ def stop_at_words(replace: Replace, are_left_out: Callable[[], bool], meet: Call
 
     def get_global_type(context: Any, value: Any) -> Any:
         found = global_type(context, value)
-        if (_is_word(value) if found is None else _is_lowered_as_word(value)):
+        if _is_word(value) if found is None else _is_lowered_as_word(value):
             stop(value)
         return found
 
