@@ -31,13 +31,15 @@ _MEMORIES = frozenset(
 _MEMOS = frozenset(
     ("_typecache", "_struct_proxy_cache", "_instance_cache", "loc_info", "disabled_types", "_registered", "c_helpers")
 )
+# How many threads numba's loops for processors have at most, and what checks that: as many as a machine has processors.
+_OF_PROCESSORS = frozenset({"NUM_THREADS", "snt_check"})
 # The modules of numba's settings, which are compared one by one elsewhere.
 SETTINGS = ("numba.core.config", "numba.cuda.core.config")
 # What Python puts into a module when it loads it: places, which differ, and no code.
 _OF_MODULES = frozenset(
     {"__file__", "__cached__", "__path__", "__doc__", "__builtins__", "__annotations__", "__spec__"}
 )
-_NOT_TOLD = _MEMORIES | _MEMOS
+_NOT_TOLD = _MEMORIES | _MEMOS | _OF_PROCESSORS
 _NOT_TOLD_OF_MODULES = _NOT_TOLD | _OF_MODULES
 # gridjit gives the driver's module a GPU that the host stands in for; it is not part of what compiles callees.
 _DRIVER = "numba.cuda.cudadrv.driver"
