@@ -58,10 +58,27 @@ class WordMetError(Exception):
 def registries_of_words() -> list[Registries]:
     """Return the modules' registries; they are imported."""
     found = []
+    _imported_here.update(name for name in _programs_own() if name not in sys.modules)
     for one, words in WORDS.items():
         module = importlib.import_module(f"{words.package}.{one}")
         found.append(Registries(*(name and getattr(module, name) for name in (words.typing, words.target))))
     return found
+
+
+def imported_by_programs() -> set[str]:
+    """Return the names of those of the modules that a program imported, which it may have changed since.
+
+    The vector types do not count: the floats of 16 and 8 bits import them.
+    """
+    return {name for name in _programs_own() if name in sys.modules} - _imported_here
+
+
+def _programs_own() -> set[str]:
+    return {name for name in MODULES_OF_WORDS if name != "numba.cuda.vector_types"}
+
+
+# Those that were imported here first.
+_imported_here: set[str] = set()
 
 
 def are_words_imported() -> bool:

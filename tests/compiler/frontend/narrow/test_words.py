@@ -348,16 +348,39 @@ for kind in ("float64", "float32"):  # the second compile looks at what surround
     kernel.compile(f"void({kind}[::1])")
 print(hashlib.sha256(numbas_own_text().encode()).hexdigest())
 """
-BEFORE = """
+NAMED = """
+@gridjit.jit(target="host", cache=False)
+def named(x):
+    x[0] = x.mean() + cuda.float64x2(1.0, 2.0).y
+
+named.compile("void(float64[::1])")
+"""
+IMPORTED = """
+import gridjit
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 numba_cuda()
-import numba.cuda.np.arraymath
-import numba.cuda.vector_types
+from numba.cuda.np import arraymath
 """
+CHANGED = "arraymath.get_accumulator, arraymath.array_mean = arraymath.array_mean, arraymath.get_accumulator\n"
+
+
+def _told(program: str) -> str:
+    done = run_new_python("-c", program)
+    assert done.stderr == ""
+    return done.stdout
 
 
 def test_functions_that_are_kept_are_the_same_with_them_and_without() -> None:
-    without, with_them = (run_new_python("-c", f"import gridjit{one}") for one in (TEXT, BEFORE + TEXT))
-    assert without.stdout == with_them.stdout
-    assert (without.stderr, with_them.stderr) == ("", "")
-    assert len(without.stdout) > 64
+    start = "import gridjit\nfrom gridjit import cuda\n"
+    assert _told(start + TEXT) == _told(start + TEXT.replace("print", f"{NAMED}print")) != ""
+
+
+def test_what_a_program_changed_in_modules_that_it_imported_is_told() -> None:
+    assert len({_told(IMPORTED + TEXT), _told(IMPORTED + CHANGED + TEXT), _told("import gridjit" + TEXT)}) == 3
+
+
+def test_nothing_is_told_once_a_program_changed_modules_that_a_compile_imported() -> None:
+    start = f"import gridjit\nfrom gridjit import cuda\n{TEXT.partition('print(')[0]}{NAMED}"
+    again = "kernel.compile('void(int32[::1])')\nprint(numbas_own_text() is None)\n"
+    assert _told(start + again) == "False\n"
+    assert _told(f"{start}from numba.cuda.np import arraymath\n{CHANGED}{again}") == "True\n"
