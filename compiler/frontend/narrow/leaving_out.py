@@ -29,6 +29,7 @@ from gridjit.compiler.frontend.narrow.words import (
     Registries,
     are_words_imported,
     is_template_of_words,
+    note_what_is_not_imported,
     registries_of_words,
 )
 from gridjit.compiler.frontend.vocabulary import values_of_halves
@@ -123,6 +124,7 @@ _left_out: list[_LeftOut] = []
 
 def leave_out(replace: Replace) -> None:
     """Have contexts that are made next leave the modules out, unless that might make a difference."""
+    note_what_is_not_imported()
     if are_imported() or version_of("numba-cuda") not in _VERSIONS or not are_known(_WRITTEN_FOR):
         return
     if all_registrations():  # an extension's come after them

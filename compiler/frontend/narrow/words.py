@@ -57,12 +57,17 @@ class WordMetError(Exception):
 
 def registries_of_words() -> list[Registries]:
     """Return the modules' registries; they are imported."""
+    note_what_is_not_imported()
     found = []
-    _imported_here.update(name for name in _programs_own() if name not in sys.modules)
     for one, words in WORDS.items():
         module = importlib.import_module(f"{words.package}.{one}")
         found.append(Registries(*(name and getattr(module, name) for name in (words.typing, words.target))))
     return found
+
+
+def note_what_is_not_imported() -> None:
+    """Note which of the modules no program imported until now; some are about to be imported for contexts."""
+    _imported_here.update(name for name in _programs_own() if name not in sys.modules)
 
 
 def imported_by_programs() -> set[str]:
@@ -77,7 +82,7 @@ def _programs_own() -> set[str]:
     return {name for name in MODULES_OF_WORDS if name != "numba.cuda.vector_types"}
 
 
-# Those that were imported here first.
+# Those that no program imported first.
 _imported_here: set[str] = set()
 
 
