@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
 
-# A text has millions of characters: what is looked for begins with a letter that lines seldom begin with.
-_FUNCTION = re.compile(r"^define [^\n]*\n\{\n", re.MULTILINE)
+# A text has millions of characters: what is looked for begins with the end of a line, for which it is searched at once.
+_FUNCTION = re.compile(r"\ndefine [^\n]*\n\{\n")
 _LABEL = re.compile(r"\n[^\s{}][^\n]*:(?=\n)")
 _RESERVED = re.compile(
-    r'^  (?P<at>%"[^"\n]*") = alloca (?P<type>.+)\n  store (?P=type) [^%\n]*, (?P=type)\* (?P=at)\n', re.MULTILINE
+    r'(?P<kept>\n  (?P<at>%"[^"\n]*") = alloca (?P<type>.+))\n  store (?P=type) [^%\n]*, (?P=type)\* (?P=at)(?=\n)'
 )
 _NAME = re.compile(r'(%"[^"\n]*")')
 _STORE = re.compile(r'  store (?P<type>.+) \S+, (?P=type)\* (?P<at>%"[^"\n]*")(?:, (?:align \d+|![^\n]*))*')
@@ -25,11 +25,11 @@ _STORE = re.compile(r'  store (?P<type>.+) \S+, (?P=type)\* (?P<at>%"[^"\n]*")(?
 
 def without_initial_stores(text: str) -> str:
     """Return a module's text, as llvmlite prints it, without the stores of zeros that nothing reads."""
-    made, at = [], 0
+    made, at, text = [], 0, f"\n{text}"
     while (found := _FUNCTION.search(text, at)) and (end := text.find("\n}", found.end() - 1) + 2) > 1:
         made += [text[at : found.start()], _cleared(text[found.start() : end])]
         at = end
-    return "".join((*made, text[at:]))
+    return "".join((*made, text[at:]))[1:]
 
 
 def _cleared(function: str) -> str:
@@ -39,17 +39,18 @@ def _cleared(function: str) -> str:
         return function
     blocks = list(zip(starts, [*starts[1:], len(function)], strict=True))
     unread = _unread(function, blocks)
-    entry = _RESERVED.sub(
-        lambda found: found.group().partition("\n")[0] + "\n" if found["at"] in unread else found.group(),
-        function[starts[0] : starts[1]],
-    )
+    if not unread:
+        return function
+    entry = function[starts[0] : starts[1]]
+    entry = _RESERVED.sub(lambda found: found["kept"] if found["at"] in unread else found[0], entry)
     return function[: starts[0]] + entry + function[starts[1] :]
 
 
 def _unread(function: str, blocks: Sequence[tuple[int, int]]) -> set[str]:
     """Return the names of the memories whose first zeros nothing reads; blocks: where each starts and ends."""
-    reserved = {found["at"] for found in _RESERVED.finditer(function, *blocks[0])}
-    mentions = Counter(found.group() for found in _NAME.finditer(function, *blocks[0]))
+    entry = function[slice(*blocks[0])]
+    reserved = {at for _, at, _ in _RESERVED.findall(entry)}
+    mentions = Counter(_NAME.findall(entry)) if reserved else {}
     return _overwritten(function, blocks[1:], {name for name in reserved if mentions[name] == 2})
 
 
@@ -57,7 +58,7 @@ def _overwritten(function: str, blocks: Sequence[tuple[int, int]], reserved: set
     """Return those of reserved that one block alone uses, and overwrites as a whole before anything else."""
     home: set[str] = set()
     others: set[str] = set()
-    for start, end in blocks:
+    for start, end in blocks if reserved else ():
         parts = _NAME.split(function[start:end])  # what is between names, and names, by turns
         used = reserved.intersection(parts[1::2])
         others |= used & home

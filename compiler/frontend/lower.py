@@ -11,14 +11,13 @@ from typing import Any, cast
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.fold import folded, launch_bounds
-from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
 from gridjit.compiler.frontend.isolated.isolation import Isolation, import_all, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, while_visible
 from gridjit.compiler.frontend.isolated.numbers import numbered, without_numbers
 from gridjit.compiler.frontend.isolated.recursion import link_what_was_waited_for
 from gridjit.compiler.frontend.isolated.replacing import replace
-from gridjit.compiler.frontend.kept.library import is_printed
+from gridjit.compiler.frontend.kept.library import is_printed, text_of
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.narrow.modules import are_imported, takes_narrow_floats
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
@@ -258,7 +257,7 @@ def _ordered_modules(library: Any) -> tuple[str, ...]:
     modules in a set.
     """
     others = [module for module in library.modules if module is not library._module]
-    first, *rest = (without_initial_stores(str(module)) for module in (library._module, *others))
+    first, *rest = map(text_of, (library._module, *others))
     texts = sorted({*rest} - {first}, key=lambda text: (without_numbers(text), text))
     defined = {text: frozenset(_DEFINED.findall(text)) for text in texts}
     ordered, named = [first], set(_NAMED.findall(first))

@@ -31,12 +31,15 @@ class Stamps:
     def __init__(self, objects: Sequence[object], *words: int) -> None:
         # Read once: the objects stay where they are.
         heads = numpy.fromiter(map(id, objects), dtype=numpy.uint64, count=len(objects)) // _WORD
-        places = (heads[:, None] + numpy.array(words, dtype=numpy.uint64)).ravel()
-        start = int(places.min()) if len(objects) else 0
-        self._indices = (places - start).astype(numpy.intp)
-        self._memory = _words(start * _WORD, int(self._indices.max()) + 1) if len(objects) else None
         self._each = len(words)
         self._settled: Any = None
+        self._look_at((heads[:, None] + numpy.array(words, dtype=numpy.uint64)).ravel())
+
+    def _look_at(self, places: Any) -> None:
+        self._places = places
+        start = int(places.min()) if len(places) else 0
+        self._indices = (places - start).astype(numpy.intp)
+        self._memory = _words(start * _WORD, int(self._indices.max()) + 1) if len(places) else None
 
     def read(self) -> Any:
         """Return the stamps of today, as an array."""
@@ -53,10 +56,11 @@ class Stamps:
         """Note that the objects are as they should be now that they have these stamps."""
         self._settled = now
 
-    def settle_as(self, before: Stamps | None, now: Any) -> None:
-        """Note the same for objects that `before` does not have; those that it has stay settled as they are there."""
-        known = now[:0] if before is None else before._settled
-        self._settled = None if known is None else numpy.concatenate((known, now[len(known) :]))
+    def add(self, more: Stamps) -> None:
+        """Have these be the stamps of more objects, too, each settled as it is."""
+        settled = (self._settled, more._settled)
+        self._settled = None if any(one is None for one in settled) else numpy.concatenate(settled)
+        self._look_at(numpy.concatenate((self._places, more._places)))
 
 
 def addresses(functions: Sequence[FunctionType], *paths: str) -> list[Any]:

@@ -31,14 +31,17 @@ class Watched(Generic[One]):
 
     def add(self, found: Iterable[One]) -> None:
         """Watch these too, from now on."""
-        start = len(self.objects)
-        self.objects.extend(found)
-        before, self._stamps = self._stamps, self._stamps_of(self.objects)
+        new = [*found]
         # Read before the look: an object that changes meanwhile is compared next time.
-        now = None if self._stamps is None else self._stamps.read()
-        self.then.extend(map(self._look, self.objects[start:]))
-        if self._stamps is not None:
-            self._stamps.settle_as(before, now)
+        if (stamps := self._stamps_of(new)) is not None:
+            stamps.settle(stamps.read())
+        looked = [*map(self._look, new)]
+        self.objects += new
+        self.then += looked
+        if self._stamps is None or stamps is None:
+            self._stamps = stamps if len(new) == len(self.objects) else None
+        else:
+            self._stamps.add(stamps)
 
     def hold(self) -> bool:
         """Return whether all are what they were. Where there are stamps, only what they say has changed is compared."""

@@ -55,15 +55,19 @@ from gridjit.compiler.frontend.kept.surroundings import Surroundings, allow_keep
 from gridjit.compiler.frontend.locks import compiler_locks, compiling_locks, give_back, taken
 from gridjit.compiler.frontend.narrow.leaving_out import (
     are_left_out,
+    are_words_left_out,
     complete_contexts,
     go_on_without,
     import_in_order,
     leave_out,
+    load_words,
     may_matter,
     note_left_out,
+    words_may_matter,
 )
 from gridjit.compiler.frontend.narrow.meeting import in_numbas_own_compiles, stop_at_narrow_floats
 from gridjit.compiler.frontend.narrow.modules import are_imported
+from gridjit.compiler.frontend.narrow.words import stop_at_words
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.phases import phase
 from gridjit.compiler.process.collecting import making_what_stays
@@ -105,10 +109,11 @@ def isolated(
     return _with_all_it_needs(view, compile_it)
 
 
-def import_all(*, narrow_floats: bool = False) -> None:
+def import_all(*, narrow_floats: bool = False, words: bool = False) -> None:
     """Have numba-cuda import what its first compile would: nothing mends a module that was imported halfway.
 
     narrow_floats: those of 16 and 8 bits, too, which are left out otherwise until a compile has to do with them.
+    words: libdevice's functions and the vector types, which are left out in the same way.
     """
     numba_cuda()
     if held(compiler_locks()[0]) or held(section()):
@@ -117,6 +122,8 @@ def import_all(*, narrow_floats: bool = False) -> None:
         _import(_make_contexts)
     if are_left_out() if narrow_floats else may_matter():
         _import(_complete_contexts)
+    elif words_may_matter() or (words and are_words_left_out()):
+        _import(_load_words)
 
 
 def _import(work: Callable[[], None]) -> None:
@@ -147,26 +154,38 @@ def _complete_contexts() -> None:
         complete_contexts()
 
 
+def _load_words() -> None:
+    if are_words_left_out():
+        go_on_without(put)  # to make a type's attribute known, numba-cuda has contexts load their registries
+        load_words()
+
+
 def _with_all_it_needs(view: ConfigView, compile_it: Callable[[Isolation], Result]) -> Result:
     """Return compile_it(record), begun again with the floats of 16 and 8 bits if it ended for want of them.
 
     That shows in many ways, such as a name that is not there, so it is tried after every error of a compile that was
-    without them. Only the compile itself knows whether it is: before and after, other threads import them.
+    without them. Only the compile itself knows whether it is: before and after, other threads import them. If it met a
+    word that was left out, it is begun again with the words first, even if numba did without.
     """
     record = Isolation(view=view)
     begin_again = view.until_now()
-    try:
-        result = compile_it(record)
-    except Exception as error:
-        let_through(error)
-        if not record.without_narrow_floats:
-            raise
-    else:
-        if not (record.without_narrow_floats and are_imported()):
-            return result
-    import_all(narrow_floats=True)
-    begin_again()
-    return compile_it(Isolation(view=view, told_before=record.told))
+    for words_first in (True, False):
+        try:
+            result = compile_it(record)
+        except Exception as error:
+            let_through(error)
+            if not record.without_narrow_floats:
+                raise
+        else:
+            if not record.met_a_word and not (record.without_narrow_floats and are_imported()):
+                return result
+        words = words_first and record.met_a_word
+        import_all(words=words, narrow_floats=not words)
+        begin_again()
+        record = Isolation(view=view, told_before=record.told, needs_all=not words)
+        if not words:
+            break
+    return compile_it(record)
 
 
 def _isolated(
@@ -187,7 +206,7 @@ def _isolated(
             _keep_callees(record, reads, compute_capability, boundscheck)
     start, failures = changes_now(), Failures(record.drafts)
     try:
-        if not outermost or (record.told_before and are_left_out()):  # where nothing can be imported for good
+        if not outermost or (record.needs_all and are_left_out()):  # where nothing can be imported for good
             _set_contexts_aside()
         allow_depth()
         allow_recursion(record.waiting, record.keeping)
@@ -219,6 +238,8 @@ def _isolated(
             go_on_without(put)
             stop_at_narrow_floats(replace)
             in_numbas_own_compiles(replace, _with_contexts_aside)
+        if are_words_left_out():
+            stop_at_words(replace, are_words_left_out, record.meet_a_word)
         hide_from_backend()
         result = work(record)
         if record.keeping is not None:

@@ -22,6 +22,7 @@ class Isolation:
     waiting: functions that were called before their compile had ended.
     without_narrow_floats: whether it began without numba-cuda's floats of 16 and 8 bits. told: what it told the user
         then. told_before: what the same compile did that was without them; None if there was none.
+    needs_all: whether it is to have all that was left out. met_a_word: whether it ended at a word that is left out.
     drafts: the callees that are being compiled. keeping: what is kept of callees; None if nothing is in this compile.
     """
 
@@ -35,3 +36,9 @@ class Isolation:
     without_narrow_floats: bool = False
     told: ShownWarnings = field(default_factory=ShownWarnings)
     told_before: ShownWarnings | None = None
+    needs_all: bool = False
+    met_a_word: bool = False
+
+    def meet_a_word(self) -> None:
+        """Note that it ended at a word that is left out."""
+        self.met_a_word = True

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.replacing import replace
 
 
 class PrintedModule:
-    """Stands for a complete module of LLVM IR, which is dropped once it has been printed."""
+    """Stands for a complete module of LLVM IR, which is dropped once it has been printed, without initial stores."""
 
     def __init__(self, module: Any, text: str = "") -> None:
         self._module = module
@@ -32,8 +33,13 @@ class PrintedModule:
 
     def __str__(self) -> str:
         if self._module is not None:
-            self._text, self._module = str(self._module), None
+            self._text, self._module = text_of(self._module), None
         return self._text
+
+
+def text_of(module: Any) -> str:
+    """Return the text of a complete module, without the stores of zeros that nothing reads."""
+    return str(module) if isinstance(module, PrintedModule) else without_initial_stores(str(module))
 
 
 def is_printed(library: Any) -> bool:

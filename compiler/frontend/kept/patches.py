@@ -14,7 +14,8 @@ from types import MappingProxyType, ModuleType
 from typing import Any, TypeAlias
 
 from gridjit.compiler.frontend.kept.within import Within
-from gridjit.compiler.frontend.narrow.modules import WITH_NARROW_FLOATS
+from gridjit.compiler.frontend.narrow.modules import LEFT_OUT
+from gridjit.compiler.frontend.narrow.words import imported_by_programs
 from gridjit.compiler.key.source.objects import MISSING
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.process.collecting import making_what_stays
@@ -31,13 +32,15 @@ _MEMORIES = frozenset(
 _MEMOS = frozenset(
     ("_typecache", "_struct_proxy_cache", "_instance_cache", "loc_info", "disabled_types", "_registered", "c_helpers")
 )
+# How many threads numba's loops for processors have at most, and what checks that: as many as a machine has processors.
+_OF_PROCESSORS = frozenset({"NUM_THREADS", "snt_check"})
 # The modules of numba's settings, which are compared one by one elsewhere.
 SETTINGS = ("numba.core.config", "numba.cuda.core.config")
 # What Python puts into a module when it loads it: places, which differ, and no code.
 _OF_MODULES = frozenset(
     {"__file__", "__cached__", "__path__", "__doc__", "__builtins__", "__annotations__", "__spec__"}
 )
-_NOT_TOLD = _MEMORIES | _MEMOS
+_NOT_TOLD = _MEMORIES | _MEMOS | _OF_PROCESSORS
 _NOT_TOLD_OF_MODULES = _NOT_TOLD | _OF_MODULES
 # gridjit gives the driver's module a GPU that the host stands in for; it is not part of what compiles callees.
 _DRIVER = "numba.cuda.cudadrv.driver"
@@ -137,17 +140,16 @@ class _Watch:
     def _followed(self, originals: Originals) -> bool:
         survey, changes = self.survey, self._changes
         self._changes = len(survey.changed_owners)
-        if not all(self._same(index) for index in dict.fromkeys(survey.changed_owners[changes:])):
+        changed = [*dict.fromkeys(index for index in survey.changed_owners[changes:] if index < self._seen)]
+        if not (all(map(self.later.same, changed)) and self.later.hold()):
+            _later_was_changed[:] = [True]
             return False
-        if not (self.first.hold() and self.later.hold()):
+        if not (all(map(self.first.same, changed)) and self.first.hold()):
             return False
         if self._seen < len(survey.owners):
             new, self._seen = range(self._seen, len(survey.owners)), len(survey.owners)
             making_what_stays(lambda: self._add(new, originals)) if not new.start else self._add(new, originals)
         return True
-
-    def _same(self, index: int) -> bool:
-        return index >= self._seen or (self.first.same(index) and self.later.same(index))
 
     def _add(self, new: Iterable[int], originals: Originals) -> None:
         note_first_modules()
@@ -179,17 +181,19 @@ def note_first_modules() -> bool:
     if _first_modules:
         return False
     names = (name for name in [*sys.modules] if name.startswith(FRONT_END))
-    _first_modules.update(name for name in names if not name.startswith(WITH_NARROW_FLOATS))
+    _first_modules.update(name for name in names if not name.startswith(LEFT_OUT))
+    _first_modules.update(imported_by_programs())
     return True
 
 
 def numbas_own_text() -> str | None:
     """Return a text of numba's code that holds in any process; None if a program's code stands in its place.
 
-    What compiles imported is looked at too, but is not part of the text, since each imports something else.
+    What compiles imported is looked at too, but is not part of the text, since each imports something else. So there is
+    no text either once a program changed any of that.
     """
     later = _watch.later.text()
-    return None if later is None else _watch.first.text()
+    return None if later is None or _later_was_changed else _watch.first.text()
 
 
 def _counting(names: dict[str, Any]) -> dict[str, Any]:
@@ -228,5 +232,7 @@ def _is_of_no_matter(name: str, names: Mapping[str, object], then: Mapping[str, 
 
 _watch = _Watch()
 _patched = 0
+# Whether something was changed that is not part of the text.
+_later_was_changed: list[bool] = []
 # The modules that were there before any compile.
 _first_modules: set[str] = set()

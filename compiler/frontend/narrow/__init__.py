@@ -1,1 +1,1 @@
-"""Floats of 16 and 8 bits: numba-cuda's modules of them, left out until a compile has to do with one."""
+"""What contexts are made without until a compile meets it: floats of 16 and 8 bits, libdevice, vector types."""

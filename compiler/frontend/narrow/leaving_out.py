@@ -1,11 +1,12 @@
-"""leaving_out: numba-cuda's contexts, made without the floats of 16 and 8 bits, and completed with them later.
+"""leaving_out: numba-cuda's contexts, made without the floats of 16 and 8 bits and the words, and completed later.
 
 The modules of these floats are most of what numba-cuda's first compile imports: 28,000 generated lines, which make
 1,200 classes. Few kernels use them. To the others they make no difference, except that the operators of bfloat16 accept
 all numbers, before numba-cuda's usual ones do; stand-ins do that here. So it is in the versions of numba-cuda that are
 named here, where a test compares what both kinds of contexts find for each pair of types.
 
-Contexts that are completed are those that numba-cuda makes: implementations are tried in the same order.
+Contexts that are completed are those that numba-cuda makes: implementations are tried in the same order. The words
+(libdevice's functions and vector types) can be loaded without the floats; who loads the floats loads the words too.
 """
 
 from __future__ import annotations
@@ -23,6 +24,14 @@ from gridjit.compiler.frontend.faster.piece import Replace
 from gridjit.compiler.frontend.faster.written_for import are_known
 from gridjit.compiler.frontend.isolated.contexts import contexts_may_be_half_read
 from gridjit.compiler.frontend.narrow.modules import NAMES, are_imported, import_modules
+from gridjit.compiler.frontend.narrow.words import (
+    WORDS,
+    Registries,
+    are_words_imported,
+    is_template_of_words,
+    note_what_is_not_imported,
+    registries_of_words,
+)
 from gridjit.compiler.frontend.vocabulary import values_of_halves
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.key.registrations import is_numbas_own, lists_of_registries
@@ -33,6 +42,49 @@ _LOAD = "load_additional_registries"
 _WRITTEN_FOR = {
     place: records for place, records in refreshing.PIECE.written_for.items() if place.endswith(f".{_LOAD}")
 }
+
+
+class _Rows:
+    """Where the words' modules add to what is tried for `in` and for methods of arrays: behind what came first."""
+
+    def __init__(self) -> None:
+        self._before: set[Any] = set()
+
+    def note(self, typing: Any) -> None:
+        """Note what there is now, when their turn has come; the context has not read all of it yet."""
+        from numba.cuda.typing.templates import builtin_registry
+
+        registered = (builtin_registry.functions, builtin_registry.attributes)
+        offered = (getattr(type_, "templates", ()) for _, type_ in builtin_registry.globals)
+        there = (map(_class_of, found) for _, _, found in _rows_of(typing))
+        self._before.update(*registered, *offered, *there)
+
+    def put_in_order(self, typing: Any) -> None:
+        """Put the words' templates where they would be if they had been there from the start."""
+        for table, key, found in _rows_of(typing):
+            theirs = [one for one in found if is_template_of_words(_class_of(one))]
+            others = [one for one in found if not is_template_of_words(_class_of(one))]
+            end = 1 + max((at for at, one in enumerate(others) if _class_of(one) in self._before), default=-1)
+            ordered = (*others[:end], *theirs, *others[end:])
+            # A key is there but once: a dictionary of numba's that refuses to be given it again.
+            dict.__setitem__(table, key, type(table[key])(ordered))
+
+
+def _rows_of(typing: Any) -> list[tuple[Any, Any, Sequence[Any]]]:
+    """Return each of a context's tables with the key for `in` or for arrays, and the templates that it has there."""
+    from numba.cuda import types
+
+    key = weakref.ref(operator.contains)
+    offered = getattr(typing._globals.get(key), "templates", ())
+    return [
+        (typing._globals, key, offered),
+        (typing._functions, operator.contains, typing._functions[operator.contains]),
+        (typing._attributes, types.Array, typing._attributes[types.Array]),
+    ]
+
+
+def _class_of(template: Any) -> Any:
+    return template if isinstance(template, type) else type(template)
 
 
 class _LeftOut:
@@ -47,7 +99,8 @@ class _LeftOut:
         self.stand_ins = frozenset(template for _, type_ in stand_ins.globals for template in type_.templates)
         self.registry = stand_ins
         self.ends = [(entries, kind, len(entries)) for entries, kind in lists_of_registries()]
-        self.was_completed = False
+        self.rows = _Rows()
+        self.was_completed = self.has_words = False
 
     def is_current(self) -> bool:
         """Return whether this is still the process's; tests have others made."""
@@ -71,6 +124,7 @@ _left_out: list[_LeftOut] = []
 
 def leave_out(replace: Replace) -> None:
     """Have contexts that are made next leave the modules out, unless that might make a difference."""
+    note_what_is_not_imported()
     if are_imported() or version_of("numba-cuda") not in _VERSIONS or not are_known(_WRITTEN_FOR):
         return
     if all_registrations():  # an extension's come after them
@@ -110,7 +164,14 @@ def are_left_out() -> bool:
     if not _left_out or not _left_out[0].is_current():
         return False
     # A compile inside another one completes copies, which are gone when it ends.
-    return not _left_out[0].was_completed or not _are_installed(import_modules())
+    return not _left_out[0].was_completed or not _are_installed(_registries_of(import_modules()))
+
+
+def are_words_left_out() -> bool:
+    """Return whether the process's contexts were made without the words, and have not been given them."""
+    if not _left_out or not _left_out[0].is_current():
+        return False
+    return not _left_out[0].has_words or not _are_installed(registries_of_words())
 
 
 def may_matter() -> bool:
@@ -118,20 +179,47 @@ def may_matter() -> bool:
     return are_left_out() and (are_imported() or bool(all_registrations()))
 
 
+def words_may_matter() -> bool:
+    """Return whether a kernel may have arguments that contexts without the words do not know."""
+    return are_words_imported() and are_words_left_out()
+
+
+def load_words() -> None:
+    """Import the modules of the words, and have the process's contexts read their registries."""
+    _install(registries_of_words())
+    _put_words_in_order()
+
+
+def _put_words_in_order() -> None:
+    """Have the words' templates, in the registries of other modules, tried where numba-cuda does."""
+    for context in _contexts():
+        context.refresh()
+    for left_out in _left_out:
+        left_out.has_words = True
+        left_out.rows.put_in_order(left_out.typing)
+
+
 def complete_contexts() -> None:
     """Import the modules, and have the process's contexts read their registries as if they had from the start."""
-    modules = import_in_order()
-    typing, target = _contexts()
-    for context in (typing, target):
+    registries = [*registries_of_words(), *_registries_of(import_in_order())]
+    for context in _contexts():
         vars(context).pop(_LOAD, None)
-    for module in modules:
-        typing.install_registry(module.typing_registry)
-        target.install_registry(module.target_registry)
+    _install(registries)
     for left_out in _left_out:
         left_out.registry.globals.clear()  # or a context that is mended would read them again
-        _put_in_order(left_out, modules)
+        _put_in_order(left_out, registries)
         left_out.was_completed = True
+    _put_words_in_order()
     values_of_halves()
+
+
+def _install(registries: Iterable[Registries]) -> None:
+    typing, target = _contexts()
+    for one in registries:
+        if one.typing is not None:
+            typing.install_registry(one.typing)
+        if one.target is not None:
+            target.install_registry(one.target)
 
 
 def import_in_order() -> list[ModuleType]:
@@ -139,6 +227,7 @@ def import_in_order() -> list[ModuleType]:
 
     Much of the modules' goes into registries of other modules, where the order tells which implementation is used.
     """
+    registries_of_words()
     modules = import_modules()
     for left_out in _left_out:
         for entries, kind, count in left_out.ends:
@@ -168,17 +257,25 @@ def _kinds_of_contexts() -> tuple[type, type]:
     return CUDATypingContext, CUDATargetContext
 
 
-def _are_installed(modules: Iterable[ModuleType]) -> bool:
+def _registries_of(modules: Iterable[Any]) -> list[Registries]:
+    """Return the registries of the floats' modules."""
+    return [Registries(module.typing_registry, module.target_registry) for module in modules]
+
+
+def _are_installed(registries: Iterable[Registries]) -> bool:
     typing, target = (context._registries for context in _contexts())
-    return all(module.typing_registry in typing and module.target_registry in target for module in modules)
+    return all(
+        (one.typing is None or one.typing in typing) and (one.target is None or one.target in target)
+        for one in registries
+    )
 
 
-def _put_in_order(left_out: _LeftOut, modules: Iterable[ModuleType]) -> None:
+def _put_in_order(left_out: _LeftOut, registries: Iterable[Registries]) -> None:
     """Have the modules' implementations tried where numba-cuda does, not after those that were there before them."""
     found = left_out.typing._globals
     theirs: dict[Any, list[Any]] = {}
-    for module in modules:
-        for value, type_ in module.typing_registry.globals:
+    for one in registries:
+        for value, type_ in () if one.typing is None else one.typing.globals:
             theirs.setdefault(id(value), []).extend(type_.templates)
     for key, type_ in list(found.items()):
         added = theirs.get(id(_value_of(key)))
@@ -208,7 +305,10 @@ def _stand_ins() -> Any:
 
 
 def _importing_none(kind: type) -> Callable[[Any], None]:
-    """Return a context's method that loads registries, for which `from . import fp16` finds some with no entries."""
+    """Return a context's method that loads registries, for which `from . import fp16` finds some with no entries.
+
+    Once the words are loaded, it finds these.
+    """
     load = vars(kind)[_LOAD]
     own = {**vars(builtins), "__import__": _import_others}
     return FunctionType(load.__code__, {**load.__globals__, "__builtins__": own}, load.__name__)
@@ -222,11 +322,24 @@ def _import_others(
     level: int = 0,
 ) -> Any:
     """Import as Python does, but find empty registries in place of the modules."""
-    others = [one for one in fromlist or () if one not in NAMES]
+    without = {**_without_entries(), **({} if _have_words() else _words_without_entries())}
+    others = [one for one in fromlist or () if one not in without]
     found = __import__(name, globals, locals, others, level)
     if len(others) == len(fromlist or ()):
         return found
-    return SimpleNamespace(**{one: getattr(found, one) for one in others}, **_without_entries())
+    if "arraymath" in without and "arraymath" in (fromlist or ()):
+        _note_rows()
+    return SimpleNamespace(**{one: getattr(found, one) for one in others}, **without)
+
+
+def _note_rows() -> None:
+    for left_out in _left_out:
+        if left_out.is_current() and not left_out.has_words:
+            left_out.rows.note(left_out.typing)
+
+
+def _have_words() -> bool:
+    return bool(_left_out) and _left_out[0].is_current() and _left_out[0].has_words
 
 
 def _without_entries() -> dict[str, Any]:
@@ -234,3 +347,15 @@ def _without_entries() -> dict[str, Any]:
     from numba.cuda.typing.templates import Registry as Types
 
     return {one: SimpleNamespace(typing_registry=Types(), target_registry=Implementations()) for one in NAMES}
+
+
+def _words_without_entries() -> dict[str, Any]:
+    from numba.cuda.core.imputils import Registry as Implementations
+    from numba.cuda.typing.templates import Registry as Types
+
+    return {
+        one: SimpleNamespace(
+            **{name: kind() for name, kind in ((words.typing, Types), (words.target, Implementations)) if name}
+        )
+        for one, words in WORDS.items()
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import FunctionType
 
 import pytest
@@ -10,6 +11,7 @@ from numba.core.utils import SortedMap, erase_traceback
 from gridjit.compiler.frontend.kept.stored.around import numbas_text
 from gridjit.compiler.frontend.kept.within import Within
 from gridjit.compiler.process.survey import Survey
+from tests.programs import run_new_python
 
 
 def _text(*values: object) -> str | None:
@@ -57,3 +59,18 @@ def test_generated_code_of_a_program_is_seen_behind_other_functions() -> None:
     library = FunctionType(made.__code__, {"__name__": "namedtuple_of_a_library"})
     assert _text(library) is not None
     assert _text(library, made) is None  # the same code, run in a program's module
+
+
+TEXT = """
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+numba_cuda()
+from gridjit.compiler.frontend.kept import patches
+patches.patches({})
+print(patches.numbas_own_text())
+"""
+
+
+def test_a_machine_with_more_processors_has_the_same_text() -> None:
+    texts = [run_new_python("-c", TEXT, env={**os.environ, "NUMBA_NUM_THREADS": str(number)}) for number in (1, 3)]
+    assert texts[0].stdout == texts[1].stdout != "None\n"
+    assert (texts[0].stderr, texts[1].stderr) == ("", "")

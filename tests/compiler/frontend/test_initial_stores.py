@@ -11,8 +11,8 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.frontend import lower as front_end
 from gridjit.compiler.frontend.initial_stores import without_initial_stores
+from gridjit.compiler.frontend.kept import library
 from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.frontend.types import parse_signature
 from gridjit.compiler.options import Options
@@ -110,7 +110,7 @@ def with_the_zeros(monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None])
         lost.append(without_initial_stores(text) != text)
         return text
 
-    monkeypatch.setattr(front_end, "without_initial_stores", keep)
+    monkeypatch.setattr(library, "without_initial_stores", keep)
     return lost
 
 

@@ -1,8 +1,9 @@
-"""What numba-cuda's contexts find, printed as JSON: `found.py at-once|completed|without types|tables`.
+"""What numba-cuda's contexts find, printed as JSON: `found.py at-once|completed|words|in-steps|without types|tables`.
 
 at-once: contexts as numba-cuda makes them. without: as gridjit does. completed: those, with the floats of 16 and 8 bits
-after all. types: what the operators and functions that these floats have return for other arguments. tables: all
-templates and implementations, in the order in which they are tried where that matters.
+after all. words: those with libdevice's functions and vector types. in-steps: with the words first, then all. types:
+what the operators and functions that these floats have return for other arguments. tables: all templates and
+implementations, in the order in which they are tried where that matters.
 """
 
 from __future__ import annotations
@@ -35,9 +36,12 @@ def main() -> None:
         contexts.make_contexts()
         values_of_halves()
     else:
-        isolation.import_all(narrow_floats=how == "completed")
-    assert ("numba.cuda.fp16" in sys.modules) == (how != "without")
-    print(json.dumps(types() if what == "types" else tables()))
+        for step in (how,) if how != "in-steps" else ("words", "completed"):
+            isolation.import_all(words=step == "words", narrow_floats=step == "completed")
+    assert ("numba.cuda.fp16" in sys.modules) == (how not in ("without", "words"))
+    for name in ("libdevicedecl", "vector_types"):
+        assert (f"numba.cuda.{name}" in sys.modules) == (how != "without")
+    print(json.dumps(types() if what == "types" else tables(how)))
 
 
 def types() -> dict[str, str]:
@@ -73,7 +77,7 @@ def types() -> dict[str, str]:
     return answers
 
 
-def tables() -> dict[str, Any]:
+def tables(how: str) -> dict[str, Any]:
     """Return the tables of both contexts.
 
     Of the implementations that fit, numba chooses the most specific, and the last of those for the same types.
@@ -81,7 +85,8 @@ def tables() -> dict[str, Any]:
     from numba.cuda.descriptor import cuda_target
 
     typing, target = cuda_target.typing_context, cuda_target.target_context
-    target.refresh()
+    if how not in ("without", "words"):  # contexts that are asked outside of a compile complete themselves
+        target.refresh()
     return {
         "globals": {
             told(key() if isinstance(key, weakref.ref) else key): list(map(template, getattr(found, "templates", ())))

@@ -40,12 +40,14 @@ def _found(how: str, what: str) -> Any:
     return json.loads(done.stdout)
 
 
-def test_operators_and_functions_of_other_types_are_found_as_numba_cuda_finds_them() -> None:
-    assert _found("without", "types") == _found("at-once", "types")
+@pytest.mark.parametrize("how", ["without", "words"])
+def test_operators_and_functions_of_other_types_are_found_as_numba_cuda_finds_them(how: str) -> None:
+    assert _found(how, "types") == _found("at-once", "types")
 
 
-def test_contexts_that_are_completed_try_implementations_in_numba_cudas_order() -> None:
-    completed, at_once = _found("completed", "tables"), _found("at-once", "tables")
+@pytest.mark.parametrize("how", ["completed", "in-steps"])
+def test_contexts_that_are_completed_try_implementations_in_numba_cudas_order(how: str) -> None:
+    completed, at_once = _found(how, "tables"), _found("at-once", "tables")
     for name, table in at_once.items():
         assert completed[name] == table, name
     assert len(at_once["globals"]) > 1000
