@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from gridjit.runtime.specialize.look import Look
     from gridjit.runtime.specialize.table import Specialization
 
-# Of how many kernels in a row the server may make what does not fit this program, until it is not asked any more.
-_MOST_UNFIT = 3
+# For how many kernels in a row the server may be asked in vain, until it is not asked any more.
+_MOST_IN_VAIN = 3
+_UNFIT = "what it compiled does not fit this program"
 
 
 def served(look: Look, cold: Cold, find: Callable[[], Specialization | None]) -> Specialization | None:
@@ -36,13 +37,13 @@ def served(look: Look, cold: Cold, find: Callable[[], Specialization | None]) ->
             break
         outcome = _asked(look, cold)
         if not outcome.why and (found := find()) is not None:
-            cold.here.unfit = 0
+            cold.here.in_vain = 0
             outcome.warn_again()
             return found
         if is_last or (outcome.why and not outcome.differs):
-            why = outcome.why or _unfit(cold)
+            why = _noted(outcome, cold)
         else:
-            cold.here.server(look.job.target).end()
+            cold.here.renew_server()
     cold.here.report(lambda: f"{cold.form.name}: not compiled by the compile server: {why}")
     return None
 
@@ -61,7 +62,10 @@ def _why_here(look: Look, cold: Cold) -> str:
 
 
 def _asked(look: Look, cold: Cold) -> Outcome:
-    """Have the compile server compile; return what came of it. If it cannot be asked, it is not asked later either."""
+    """Have the compile server compile; return what came of it.
+
+    If it cannot be asked, or answers nothing at all, it is not asked later either.
+    """
     here, job = cold.here, look.job
     try:
         with phase("compile server"):
@@ -74,14 +78,15 @@ def _asked(look: Look, cold: Cold) -> Outcome:
         here.no_server = str(error)
         return Outcome(why=here.no_server)
     if task.result is None:
-        here.no_server = task.lost
-    return task.result or Outcome(why=task.lost)
+        here.no_server = here.no_server or pool.no_use
+    return task.result or Outcome(why=task.lost, is_lost=True)
 
 
-def _unfit(cold: Cold) -> str:
-    """Note that the server made what this program does not need; return how to say so."""
-    here, why = cold.here, "what it compiled does not fit this program"
-    here.unfit += 1
-    if here.unfit >= _MOST_UNFIT:
-        here.no_server = why
+def _noted(outcome: Outcome, cold: Cold) -> str:
+    """Note that the server was asked in vain, unless that is because of the kernel itself; return why it was."""
+    here, why = cold.here, outcome.why or _UNFIT
+    if not outcome.why or outcome.differs or outcome.unkept or outcome.is_lost:
+        here.in_vain += 1
+        if here.in_vain >= _MOST_IN_VAIN:
+            here.no_server = here.no_server or f"it was asked in vain for {here.in_vain} kernels, the last time: {why}"
     return why

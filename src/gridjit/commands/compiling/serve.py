@@ -14,14 +14,15 @@ from gridjit.runtime.pool.compile_server import become_server, listening
 from gridjit.runtime.session import session
 from gridjit.runtime.settings import usable_cores
 
-_PROGRAM = """import signal, sys
+_PROGRAM = """import signal, sys, time
+began = time.time_ns()
 if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it silently
 sys.path[:] = sys.argv[3:]
 import gridjit.cuda
 from gridjit.commands.compiling.rehearsal import rehearse
 from gridjit.runtime.pool.compile_server import stand
-stand(int(sys.argv[1]), int(sys.argv[2]), rehearse)
+stand(int(sys.argv[1]), int(sys.argv[2]), rehearse, began)
 """
 
 
@@ -30,6 +31,7 @@ def run(given: argparse.Namespace) -> int:
     settings = session().settings
     if not settings.cache:
         raise ConfigError("GRIDJIT_CACHE turns the cache off: a compile server hands over code through the cache")
+    _have_streams()
     try:
         door = listening(settings.cache_dir)
     except OSError as error:
@@ -40,3 +42,10 @@ def run(given: argparse.Namespace) -> int:
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
     own = [path for path in sys.path if os.path.isabs(path)]  # what lies in the current folder is not the compiler
     become_server(door, [*flags, "-c", _PROGRAM, str(door.fileno()), str(given.jobs or usable_cores()), *own])
+
+
+def _have_streams() -> None:
+    """Have something in place of standard streams that were closed: a socket there would be taken for one of them."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
