@@ -31,7 +31,7 @@ class Session:
 
     compiles_declared: whether what a kernel declares is compiled before it is used; not where a pool's parent decides.
     no_pool: why no other processes compile for this one any more, if so; no_server: why the compile server does not.
-    unfit: of how many kernels in a row it made what this process does not need.
+    in_vain: for how many kernels in a row that was asked and did not make what this process needs.
     """
 
     def __init__(self, settings: Settings, *, compiles_declared: bool = True) -> None:
@@ -39,7 +39,7 @@ class Session:
         self.compiles_declared = compiles_declared
         self.noting = lock()  # what came of what other processes compile
         self.no_pool = self.no_server = ""
-        self.unfit = 0
+        self.in_vain = 0
         self._pool: ProcessPool | None = None
         self._served: ProcessPool | None = None
         self._memory_locks = Locks()
@@ -149,6 +149,13 @@ class Session:
             if self._served is None:
                 self._served = ProcessPool(self.settings, self.settings.processes_that_serve, target.kind, starts=False)
             return self._served
+
+    def renew_server(self) -> None:
+        """Have new processes of the compile server do what is asked of it now; the others end with what they do."""
+        with section(), _making:
+            before, self._served = self._served, None
+        if before is not None:
+            before.end_when_done()
 
     def without_pool(self, why: str) -> None:
         """Have no other process compile for this one from now on: it is of no use."""

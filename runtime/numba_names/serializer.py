@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import io
 import pickle
+from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import cloudpickle
 
 
 class _Serializer(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
-    """cloudpickle's, which refuses memory of a GPU: an address means nothing elsewhere, or in this process later."""
+    """cloudpickle's, which refuses memory of a GPU: an address means nothing elsewhere, or in this process later.
+
+    Code keeps its file's name, as messages and debug information tell it; newer versions of cloudpickle leave it out.
+    """
 
     def reducer_override(self, obj: Any) -> Any:
         """Return what obj is made of; raises PicklingError for memory of a GPU."""
+        if isinstance(obj, CodeType):
+            make, parts = self.dispatch_table[CodeType](obj)
+            # A string of its own: pickles would differ by whether it is the one that something else refers to.
+            return _code, ("".join(obj.co_filename), make, parts)
         if getattr(obj, "__cuda_array_interface__", None) is not None:
             raise pickle.PicklingError(
                 f"a {type(obj).__name__} in a GPU's memory, to which a kernel or device function refers, cannot be "
                 "pickled; pass it to the kernel as an argument"
             )
         return super().reducer_override(obj)
+
+
+def _code(file: str, make: Callable[..., CodeType], parts: tuple[Any, ...]) -> CodeType:
+    """Return the code that was taken apart, of a file."""
+    return make(*parts).replace(co_filename=file)
 
 
 def dumps(value: Any) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 
 from gridjit.cache.manifest import read_manifest
 from gridjit.compiler.errors import GridjitError, LaunchNeededError
+from gridjit.interrupts import let_through
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.numba_names.pickling import look_of
 from gridjit.runtime.pool.request import CannotBeHandedOverError, CompileRequest, NamedFunction, Outcome, Warned
@@ -18,6 +19,8 @@ from gridjit.runtime.session import session
 from gridjit.runtime.specialize.look import Launch
 
 _MOST_TEXT = 4000
+# How many bytes of warnings go back: an outcome is a single packet.
+_MOST_WARNED = 16 << 10
 
 
 def build(request: CompileRequest) -> Outcome:
@@ -49,10 +52,10 @@ def _noting() -> Iterator[list[Warned]]:
     noted: list[Warned] = []
 
     def note(message: Warning, category: object, file: str, line: int, *_: object) -> None:
-        one = Warned(message=message, file=file, line=line)
         with contextlib.suppress(Exception):  # whatever a warning holds
-            pickle.dumps(one)
-            noted.append(one)
+            one = Warned(pickled=pickle.dumps(message), file=file, line=line)
+            if sum(len(other.pickled) for other in (*noted, one)) <= _MOST_WARNED:
+                noted.append(one)
 
     shown = warnings.showwarning
     warnings.showwarning = note  # type: ignore[assignment]
@@ -71,7 +74,13 @@ def _is_kept(job: str) -> bool:
 def _kernel(request: CompileRequest) -> Kernel:
     if isinstance(request.kernel, NamedFunction):
         return _imported(request.kernel, request)
-    kernel: Kernel = pickle.loads(request.kernel)
+    try:
+        kernel: Kernel = pickle.loads(request.kernel)
+    except Exception as error:  # modules that it refers to may be others here, and raise anything
+        let_through(error)
+        raise CannotBeHandedOverError(
+            f"what it refers to cannot be imported: {type(error).__name__}: {error}"
+        ) from error
     return kernel
 
 

@@ -50,10 +50,11 @@ def become_server(door: socket.socket, command: Sequence[str]) -> NoReturn:
     os.execve(sys.executable, [sys.executable, *command], {**os.environ, **ALONE})
 
 
-def stand(listener: int, processes: int, rehearse: Callable[[str], None]) -> None:
+def stand(listener: int, processes: int, rehearse: Callable[[str], None], began: int) -> None:
     """Serve all programs that come, with at most so many workers each, until this process is ended.
 
     rehearse: compiles something for a kind of target, so that what only a first compile does is done before a fork.
+    began: when this process began to import, in nanoseconds.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how what serves one program ended
     started = time.perf_counter()
@@ -66,14 +67,29 @@ def stand(listener: int, processes: int, rehearse: Callable[[str], None]) -> Non
     freeze_for_good()  # in memory that all workers share
     gc.enable()
     with socket.socket(fileno=listener) as door:
+        if _is_mixed(there, began):
+            _start_anew(door)
         _say(f"ready after {time.perf_counter() - started:.1f} s")
         while True:
             ahead = _forked(door, processes, conditions)
             select.select([door], [], [])
             if dict(_stamps()) != there:
-                _say("what is installed has changed: starting anew")
-                become_server(door, sys.orig_argv[1:])
+                _start_anew(door)
             _let_in(door, ahead)
+
+
+def _start_anew(door: socket.socket) -> NoReturn:
+    _say("what is installed has changed: starting anew")
+    become_server(door, sys.orig_argv[1:])
+
+
+def _is_mixed(there: Stamps, began: int) -> bool:
+    """Return whether a file changed while this process imported: it may have the old one, and the key of the new one.
+
+    A time that is still to come is of a file system with another clock, and says nothing.
+    """
+    now = time.time_ns()
+    return any(stamp and began <= stamp[-1] <= now and os.path.isfile(path) for path, stamp in there.items())
 
 
 def _let_in(door: socket.socket, ahead: socket.socket | None) -> None:
@@ -136,7 +152,7 @@ def _stamp(path: str) -> tuple[int, ...]:
         found = os.stat(path)
     except OSError:
         return ()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _mapped() -> Iterator[str]:

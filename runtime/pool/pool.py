@@ -75,12 +75,14 @@ class ProcessPool:
         self._lock = lock()
         self._last = 0
         self._socket: socket.socket | None = None
+        self._identity: tuple[int, int] | None = None
         self._server: int | None = None
         self._surroundings: ProcessEnvironment | None = None
         self._outbox = Outbox()
         self._open: dict[int, Task] = {}
         self._heard = 0.0
         self._speaks = False
+        self._ends = False
         _pools.add(self)
 
     def submit(self, function: str, *arguments: Any, size: int = 0) -> Task:
@@ -127,7 +129,7 @@ class ProcessPool:
         with section(), self._lock:
             if self._socket is not server:
                 return
-            if news:
+            if news or not self._is_ours(server):
                 self._take_in(server)
             elif time.monotonic() - self._heard > self._patience:
                 self.no_use = "the processes that compile no longer respond"
@@ -137,6 +139,16 @@ class ProcessPool:
         """End the processes, whatever they do; tasks that are not over are lost."""
         with section(), self._lock:
             self._give_up("the processes that compile were ended")
+
+    def end_when_done(self) -> None:
+        """End the processes as soon as no task is open."""
+        with section(), self._lock:
+            self._ends = True
+            self._end_if_done()
+
+    def _end_if_done(self) -> None:
+        if self._ends and not self._open:
+            self._give_up("")
 
     def _start(self) -> None:
         """Start a server, unless there is one."""
@@ -156,8 +168,7 @@ class ProcessPool:
         except BaseException:
             ours.close()
             raise
-        self._socket, self._speaks = ours, False
-        self._heard = time.monotonic()
+        self._talk_through(ours)
 
     def _joined_a_server(self) -> bool:
         """Ask the compile server for processes, if there is one to be asked."""
@@ -165,9 +176,17 @@ class ProcessPool:
         if there is None:
             return False
         self._outbox.add(*packets.packets(packets.HELLO, 0, packets.sized(self._processes, b"")))
-        self._socket, self._speaks = there, False
-        self._heard = time.monotonic()
+        self._talk_through(there)
         return True
+
+    def _talk_through(self, new: socket.socket) -> None:
+        self._identity, self._speaks = _identity(new), False
+        self._heard = time.monotonic()
+        self._socket = new
+
+    def _is_ours(self, server: socket.socket) -> bool:
+        """Return whether a socket is still this pool's: a program may close all, and have another with its number."""
+        return self._identity is not None and _identity(server) == self._identity
 
     @property
     def _patience(self) -> float:
@@ -186,6 +205,9 @@ class ProcessPool:
 
     def _take_in(self, server: socket.socket) -> None:
         """Send what waits to be sent, and read what is there to be read."""
+        if not self._is_ours(server):
+            self._give_up("this program has closed the socket to the processes that compile")
+            return
         try:
             self._outbox.flush(server)
             # Noted before it is taken out of the socket, as an interrupt may come at any call.
@@ -214,6 +236,7 @@ class ProcessPool:
         else:
             task.lost = packet.data.decode() or "the process that compiled it ended"
         del self._open[packet.number]
+        self._end_if_done()
 
     def _give_up(self, why: str) -> None:
         """End the server, if there is one, and lose what is open."""
@@ -225,7 +248,10 @@ class ProcessPool:
         if server is not None and not self._speaks:
             self.no_use = self.no_use or why
         if server is not None:
-            server.close()
+            if self._is_ours(server):
+                server.close()
+            else:
+                server.detach()
         if pid is not None:
             _ended(pid)
 
@@ -252,6 +278,15 @@ def _end_all() -> None:
 
 
 atexit.register(_end_all)
+
+
+def _identity(known: socket.socket) -> tuple[int, int] | None:
+    """Return what the system knows a socket by; None if it is closed."""
+    try:
+        found = os.fstat(known.fileno())
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _spawned(control: socket.socket, processes: int, target: str) -> int:

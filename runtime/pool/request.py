@@ -57,11 +57,20 @@ class CompileRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warned:
-    """A warning, and the place in the program that it is about."""
+    """A warning, and the place in the program that it is about. pickled: its class may be of any module."""
 
-    message: Warning
+    pickled: bytes
     file: str
     line: int
+
+    def warn_again(self) -> None:
+        """Give the warning in this process, unless its class cannot be imported here, or made again."""
+        try:
+            message = pickle.loads(self.pickled)
+        except Exception as error:
+            let_through(error)
+            return
+        warnings.warn_explicit(message, type(message), self.file, self.line)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +78,8 @@ class Outcome:
     """What came of a request. job: the key that it was compiled under; origin: "compiled" or "disk".
 
     why: why the cache does not have it; needs_launch: it depends on its launch; unkept: the cache keeps nothing;
-    differs: the other process has another function, or cannot import it. warned: of what its compile warned.
+    differs: the other process has another function, or cannot import it; is_lost: nothing came of it at all.
+    warned: of what its compile warned.
     """
 
     job: str = ""
@@ -79,12 +89,13 @@ class Outcome:
     needs_launch: bool = False
     unkept: bool = False
     differs: bool = False
+    is_lost: bool = False
     warned: tuple[Warned, ...] = ()
 
     def warn_again(self) -> None:
         """Give the warnings in this process, whose filters count."""
         for one in self.warned:
-            warnings.warn_explicit(one.message, type(one.message), one.file, one.line)
+            one.warn_again()
 
 
 def request_of(kernel: Kernel, signature: Signature, config: LaunchConfig | None, target: Target) -> CompileRequest:

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from gridjit.runtime.specialize.look import Look
     from gridjit.runtime.specialize.table import Specialization
 
-# Of how many kernels in a row the server may make what does not fit this program, until it is not asked any more.
-_MOST_UNFIT = 3
+# For how many kernels in a row the server may be asked in vain, until it is not asked any more.
+_MOST_IN_VAIN = 3
+_UNFIT = "what it compiled does not fit this program"
 
 
 def served(
@@ -50,13 +51,13 @@ def _made(
     for _ in range(2):
         outcome, needed = _asked(look, cold, reason)
         if not outcome.why and (found := find()) is not None:
-            cold.here.unfit = 0
+            cold.here.in_vain = 0
             outcome.warn_again()
             return dataclasses.replace(found, origin="served", reason=needed)
         if outcome.why and not outcome.differs:
-            return outcome.why
-        cold.here.server(look.job.target).end()
-    return outcome.why or _unfit(cold)
+            break
+        cold.here.renew_server()
+    return _noted(outcome, cold)
 
 
 def _why_here(look: Look, cold: Cold) -> str:
@@ -91,13 +92,14 @@ def _asked(look: Look, cold: Cold, reason: Callable[[], str]) -> tuple[Outcome, 
         here.no_server = str(error)
         return Outcome(why=here.no_server), ""
     here.no_server = here.no_server or pool.no_use
-    return task.result or Outcome(why=task.lost), needed
+    return task.result or Outcome(why=task.lost, is_lost=True), needed
 
 
-def _unfit(cold: Cold) -> str:
-    """Note that the server made what this program does not need; return how to say so."""
-    here, why = cold.here, "what it compiled does not fit this program"
-    here.unfit += 1
-    if here.unfit >= _MOST_UNFIT:
-        here.no_server = why
+def _noted(outcome: Outcome, cold: Cold) -> str:
+    """Note that the server was asked in vain, unless that is because of the kernel itself; return why it was."""
+    here, why = cold.here, outcome.why or _UNFIT
+    if not outcome.why or outcome.differs or outcome.unkept or outcome.is_lost:
+        here.in_vain += 1
+        if here.in_vain >= _MOST_IN_VAIN:
+            here.no_server = here.no_server or f"it was asked in vain for {here.in_vain} kernels, the last time: {why}"
     return why

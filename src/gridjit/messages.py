@@ -89,8 +89,9 @@ def report(message: Callable[[], str], *, level: int, shown: bool) -> None:
 
 def _listening(level: int) -> Any:
     """Return the logger of gridjit if what is logged at a level reaches anybody: not where nobody imported logging."""
-    logging = sys.modules.get("logging")
-    logger = logging.getLogger("gridjit") if logging is not None else None
+    # Another thread may be importing it.
+    logger_of = getattr(sys.modules.get("logging"), "getLogger", None)
+    logger = None if logger_of is None else logger_of("gridjit")
     return logger if logger is not None and logger.isEnabledFor(level) and logger.hasHandlers() else None
 
 

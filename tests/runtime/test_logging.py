@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -66,6 +67,11 @@ def test_a_handler_that_fails_ends_no_launch(logger: logging.Logger) -> None:
 
     logger.addHandler(Failing(logging.INFO))
     logger.setLevel(logging.INFO)
+    launch()
+
+
+def test_logging_that_another_thread_is_importing_is_not_used_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "logging", ModuleType("logging"))
     launch()
 
 

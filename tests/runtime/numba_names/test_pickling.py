@@ -44,6 +44,10 @@ def again(value: Any) -> Any:
     return pickle.loads(pickle.dumps(value))
 
 
+def test_code_that_travels_keeps_the_name_of_its_file() -> None:
+    assert again(made_here(6)).py_func.__code__.co_filename == __file__
+
+
 def test_a_kernel_of_a_module_is_found_by_its_name() -> None:
     assert again(found) is found
     assert len(pickle.dumps(found)) < 200

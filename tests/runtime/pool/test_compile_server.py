@@ -8,14 +8,18 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import pickle
 import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,7 +28,8 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.compiler.errors import CompileError
-from gridjit.runtime.pool import address
+from gridjit.runtime.pool import address, build, packets
+from gridjit.runtime.pool.request import Outcome, Warned
 from gridjit.runtime.session import session
 from tests.programs import run_new_python, run_python
 from tests.runtime.pool.conftest import wait_for_end
@@ -318,6 +323,81 @@ def test_an_error_is_the_one_of_this_process() -> None:
 
 
 @pytest.mark.usefixtures("served")
+def test_what_one_kernel_refers_to_in_vain_does_not_keep_others_from_the_server(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    only_here = ModuleType("only_here")
+    only_here.VALUE = 7  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "only_here", only_here)
+
+    @gridjit.jit
+    def seven(x):
+        x[cuda.grid(1)] = only_here.VALUE
+
+    assert (launched(seven), origins(seven)) == ([7.0] * 4, ["compiled"])
+    eight = gridjit.jit(made(7))
+    assert (launched(eight), origins(eight)) == ([8.0] * 4, ["served"])
+
+
+@pytest.mark.usefixtures("served")
+def test_after_three_kernels_in_a_row_that_were_asked_for_in_vain_no_more_are() -> None:
+    session().in_vain = 2
+    kernels = [gridjit.jit(made(number)) for number in (21, 22)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("NUMBA_OPT", "2")
+        launched(kernels[0])
+    assert session().no_server.endswith("the last time: NUMBA_OPT is '2' in this program, and not set there")
+    launched(kernels[1])
+    assert [origins(kernel) for kernel in kernels] == [["compiled"], ["compiled"]]
+
+
+@pytest.mark.usefixtures("served")
+def test_new_processes_of_the_server_leave_others_to_what_threads_wait_for(tasks: Path) -> None:
+    target = session().target("host")
+    before = session().server(target)
+    blocked = before.submit("pooltasks:block", str(tasks / "pipe"))
+    session().renew_server()
+    after = session().server(target)
+    assert after is not before
+    serving = after.wait(after.submit("pooltasks:who")).result
+    open(tasks / "pipe", "w").close()
+    assert before.wait(blocked).result == "done"
+    assert after.wait(after.submit("pooltasks:who")).result == serving
+
+
+@pytest.mark.usefixtures("served")
+@pytest.mark.parametrize("debug", [False, True])
+def test_messages_name_the_file_of_a_kernel_that_travelled(debug: bool) -> None:
+    @gridjit.jit(debug=debug, opt=not debug)
+    def raises(x):
+        if x[0] > 0:
+            raise ValueError("no more")
+
+    with pytest.raises(ValueError, match=f"file {Path(__file__).name}, line"):
+        launched(raises)
+    assert origins(raises) == ["served"]
+
+
+def test_a_warning_that_means_nothing_here_is_not_given() -> None:
+    of_no_module = b"cnothing_of_this_name\nWarning\n."
+    meant = Warned(pickled=pickle.dumps(UserWarning("meant")), file="there.py", line=3)
+    outcome = Outcome(warned=(Warned(pickled=of_no_module, file="there.py", line=2), meant))
+    with pytest.warns(UserWarning, match="meant") as given:
+        outcome.warn_again()
+    assert len(given) == 1
+
+
+def test_more_warnings_than_go_back_at_once_are_left_out() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        with build._noting() as noted:
+            for number in range(100):
+                warnings.warn(f"{number}{'!' * 1000}", stacklevel=1)
+    assert len(noted) > 5
+    assert len(pickle.dumps(Outcome(warned=tuple(noted)))) < packets.MOST
+
+
+@pytest.mark.usefixtures("served")
 def test_a_capture_sees_its_compile() -> None:
     @gridjit.jit
     def six(x):
@@ -456,3 +536,50 @@ def test_a_server_whose_installation_has_changed_starts_anew(own_server: Callabl
     assert run_python(script, env=asked).stdout.startswith("[0.0, 6.0, 12.0, 18.0] 0 ")
     server.line("what is installed has changed: starting anew")
     server.line("ready after")
+
+
+CHANGES_WHILE_IMPORTED = """
+import os, sys, threading, time, changing
+
+if "stand(" in " ".join(sys.orig_argv) and not os.path.exists({marker!r}):
+    open({marker!r}, "w").close()
+
+    def change():
+        time.sleep(0.1)
+        open(changing.__file__, "w").close()
+
+    threading.Thread(target=change).start()
+"""
+
+
+def test_a_server_whose_installation_changes_while_it_starts_starts_anew(tmp_path: Path) -> None:
+    installed = tmp_path / "installed"
+    installed.mkdir()
+    (installed / "changing.py").write_text("VALUE = 1")
+    (installed / "sitecustomize.py").write_text(CHANGES_WHILE_IMPORTED.format(marker=str(tmp_path / "marker")))
+    server = Server(tmp_path / "cache", PYTHONPATH=str(installed))
+    try:
+        server.line("what is installed has changed: starting anew")
+        server.line("ready after")
+    finally:
+        server.end()
+
+
+def test_a_server_that_has_no_standard_streams_serves(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(new_script(9))
+    cache = tmp_path / "cache"
+    server = subprocess.Popen(
+        ["/bin/sh", "-c", f"exec {sys.executable} -m gridjit serve <&- >&- 2>&-"],
+        env={**os.environ, "GRIDJIT_CACHE_DIR": str(cache)},
+    )
+    try:
+        while (there := address.connected(cache)) is None:
+            assert server.poll() is None
+            time.sleep(0.05)
+        there.close()
+        asked = {**os.environ, "GRIDJIT_TARGET": "host", "GRIDJIT_COMPILE_SERVER": "1", "GRIDJIT_CACHE_DIR": str(cache)}
+        assert run_new_python(script, env=asked).stdout == "[0.0, 6.0, 12.0, 18.0] 0 False served\n"
+    finally:
+        server.kill()
+        server.wait()

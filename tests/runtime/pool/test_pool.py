@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -111,6 +112,35 @@ def test_why_a_server_could_not_serve_is_told_whatever_comes_after(
     pool.submit("pooltasks:who")
     pool.end()
     assert pool.no_use.startswith("the processes that compile have ended")
+
+
+def test_a_descriptor_that_has_the_number_of_a_pools_closed_socket_is_left_alone(new_pool: NewPool) -> None:
+    pool = new_pool(1)
+    first, _ = pool.wait(pool.submit("pooltasks:who")).result
+    assert pool._socket is not None
+    number = pool._socket.fileno()
+    ours, theirs = socket.socketpair()
+    with theirs, ours:
+        os.dup2(ours.fileno(), number)  # as after os.closerange(3, 1000)
+        theirs.send(b"for this program")
+        second, _ = pool.wait(pool.submit("pooltasks:who")).result
+        assert second != first
+        assert os.read(number, 100) == b"for this program"
+        with pytest.raises(BlockingIOError):
+            theirs.recv(100, socket.MSG_DONTWAIT)
+        os.close(number)
+
+
+def test_a_pool_that_is_to_end_when_done_does_what_it_was_given(
+    new_pool: NewPool, tasks: Path, ends: Callable[..., None]
+) -> None:
+    pool, pipe = new_pool(1), str(tasks / "pipe")
+    processes = pool.wait(pool.submit("pooltasks:who")).result
+    blocked = pool.submit("pooltasks:block", pipe)
+    pool.end_when_done()
+    open(pipe, "w").close()
+    assert pool.wait(blocked).result == "done"
+    ends(*processes)
 
 
 def test_tasks_run_at_the_same_time_in_as_many_processes_as_there_may_be(new_pool: NewPool, tasks: Path) -> None:

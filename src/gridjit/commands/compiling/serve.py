@@ -14,14 +14,15 @@ from gridjit.runtime.pool.compile_server import become_server, listening
 from gridjit.runtime.session import session
 from gridjit.runtime.settings import usable_cores
 
-_PROGRAM = """import signal, sys
+_PROGRAM = """import signal, sys, time
+began = time.time_ns()
 if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it silently
 sys.path[:] = sys.argv[3:]
 import gridjit.cuda
 from gridjit.commands.compiling.rehearsal import rehearse
 from gridjit.runtime.pool.compile_server import stand
-stand(int(sys.argv[1]), int(sys.argv[2]), rehearse)
+stand(int(sys.argv[1]), int(sys.argv[2]), rehearse, began)
 """
 
 
@@ -30,6 +31,7 @@ def run(given: argparse.Namespace) -> int:
     settings = session().settings
     if not settings.cache:
         raise ConfigError("GRIDJIT_CACHE turns the cache off: a compile server hands over code through the cache")
+    _have_streams()
     try:
         door = listening(settings.cache_dir)
     except OSError as error:
@@ -45,3 +47,10 @@ def _path() -> list[str]:
     """Return where the compiler is imported from: not from the folder of the command, which Python puts first."""
     is_safe = getattr(sys.flags, "safe_path", False) or sys.flags.isolated
     return [path for path in sys.path[0 if is_safe else 1 :] if os.path.isabs(path)]
+
+
+def _have_streams() -> None:
+    """Have something in place of standard streams that were closed: a socket there would be taken for one of them."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
