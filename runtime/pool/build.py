@@ -12,11 +12,13 @@ from typing import Any
 from gridjit.cache.manifest import read_manifest
 from gridjit.compiler.errors import GridjitError, LaunchNeededError
 from gridjit.interrupts import let_through
+from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.numba_names.pickling import look_of
 from gridjit.runtime.pool.request import CannotBeHandedOverError, CompileRequest, NamedFunction, Outcome, Warned
 from gridjit.runtime.session import session
 from gridjit.runtime.specialize.look import Launch
+from gridjit.stacks import start_with_room
 
 _MOST_TEXT = 4000
 # How many bytes of warnings go back: an outcome is a single packet.
@@ -26,13 +28,22 @@ _MOST_WARNED = 16 << 10
 def build(request: CompileRequest) -> Outcome:
     """Return what came of a request; on success the cache has the code."""
     try:
-        return _built(_kernel(request), request)
+        kernel = _kernel(request)
+        if request.target.kind == "ptx" and presence.has_to_start():
+            _start_driver()
+        return _built(kernel, request)
     except LaunchNeededError:
         return Outcome(why="its code depends on the launch", needs_launch=True)
     except (GridjitError, CannotBeHandedOverError) as error:
         # One line: if it is an error in the program's process too, that raises it in full.
         why = f"{type(error).__name__}: {error}".splitlines()[0][:_MOST_TEXT]
         return Outcome(why=why, differs=isinstance(error, CannotBeHandedOverError))
+
+
+def _start_driver() -> None:
+    """Have the driver start beside the front end: nvJitLink starts it, and would wait for it."""
+    with contextlib.suppress(RuntimeError):  # there are no more threads
+        start_with_room(presence.device_count)
 
 
 def _built(kernel: Kernel, request: CompileRequest) -> Outcome:

@@ -108,7 +108,7 @@ def _forked(door: socket.socket, processes: int, conditions: Conditions) -> sock
     ours, theirs = socket.socketpair()
     with theirs:
         try:
-            if os.fork():
+            if server.fork():
                 return ours
         except OSError:
             ours.close()

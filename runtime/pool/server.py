@@ -113,6 +113,13 @@ def look_at_what_is_there() -> None:
     put_in_numba()
 
 
+def fork() -> int:
+    """Fork this process, as os.fork does, without a warning of threads: they are of a library that is made for it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return os.fork()
+
+
 class _Worker:
     """A worker as its server knows it. task: the number of what it does. surroundings: those it was told last.
 
@@ -319,9 +326,7 @@ class ProgramServer:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         server = os.getpid()
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # threads of a library that is made for forks
-                pid = os.fork()
+            pid = fork()
         except OSError:
             ours.close()
             theirs.close()

@@ -27,7 +27,10 @@ import pytest
 
 import gridjit
 from gridjit import cuda
+from gridjit.commands.compiling.rehearsal import rehearse
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.targets.ptx import link, nvvm
+from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.pool import address, build, packets
 from gridjit.runtime.pool.request import Outcome, Warned
 from gridjit.runtime.session import session
@@ -456,6 +459,21 @@ def test_other_users_are_not_served(monkeypatch: pytest.MonkeyPatch, tmp_path: P
             assert not address.is_this_user(other)
 
 
+@pytest.mark.cuda_toolkit
+def test_where_there_is_a_driver_nothing_is_linked_before_a_fork(
+    monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]
+) -> None:
+    def started(*_: object) -> None:
+        pytest.fail("nvJitLink starts the driver")
+
+    compiled: list[str] = []
+    monkeypatch.setattr(presence, "may_be_asked", lambda: False)
+    monkeypatch.setattr(link, "_linker", started)
+    monkeypatch.setattr(nvvm, "_verify", lambda *given, verify=nvvm._verify: compiled.append("") or verify(*given))
+    rehearse("ptx")
+    assert compiled
+
+
 def test_info_names_the_server(server: Server) -> None:
     found = json.loads(run_python("-m", "gridjit", "info", "--json", env=environment(server)).stdout)
     assert found["compile_server"] == server.running.pid
@@ -466,7 +484,8 @@ def test_info_names_the_server(server: Server) -> None:
 
 def test_a_second_server_says_that_there_is_one(server: Server) -> None:
     found = run_python("-m", "gridjit", "serve", env=environment(server))
-    assert (found.returncode, found.stderr) == (1, f"gridjit: a compile server is there already for {server.cache}\n")
+    said = f"gridjit: no compile server for {server.cache}: process {server.running.pid} is one already\n"
+    assert (found.returncode, found.stderr) == (1, said)
 
 
 def test_without_a_cache_there_is_nothing_to_serve(server: Server) -> None:

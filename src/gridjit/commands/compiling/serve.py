@@ -10,6 +10,7 @@ import sys
 
 from gridjit.commands import printing
 from gridjit.compiler.errors import ConfigError, GridjitError
+from gridjit.runtime.pool.address import listening_process
 from gridjit.runtime.pool.compile_server import become_server, listening
 from gridjit.runtime.session import session
 from gridjit.runtime.settings import usable_cores
@@ -37,7 +38,9 @@ def run(given: argparse.Namespace) -> int:
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise GridjitError(f"no socket to listen at: {error.strerror}") from None
-        raise GridjitError(f"a compile server is there already for {settings.cache_dir}") from None
+        there = listening_process(settings.cache_dir)
+        who = "a process of another user listens at the address" if there is None else f"process {there} is one already"
+        raise GridjitError(f"no compile server for {settings.cache_dir}: {who}") from None
     printing.say(f"gridjit serve: for programs with GRIDJIT_COMPILE_SERVER=1 and {settings.cache_dir}; Ctrl-C ends it")
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
     become_server(door, [*flags, "-c", _PROGRAM, str(door.fileno()), str(given.jobs or usable_cores()), *_path()])
