@@ -36,7 +36,7 @@ from gridjit.compiler.targets.host.processor import runs_widest_vectors_well
 from gridjit.compiler.targets.host.recursion import refuse_recursion
 from gridjit.compiler.targets.host.regions.barriers import count_barriers, waits_for_others
 from gridjit.compiler.targets.host.regions.body import Body
-from gridjit.compiler.targets.host.regions.coordinates import place
+from gridjit.compiler.targets.host.regions.coordinates import place, unread_axes
 from gridjit.compiler.targets.host.regions.cut import Regions, cut
 from gridjit.compiler.targets.host.regions.guard import Guarded
 from gridjit.compiler.targets.host.regions.heads import with_barriers_at_heads
@@ -135,6 +135,7 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
     types = {**value_types(waiting.body, function, target), **own} if count_barriers(divided) else {}
     regions = _regions(divided, types, target, order.added, own, (asked, across, parted))
     regions = replace(regions, parallel=False) if options.checks else regions
+    functions = [guarded.text, guarded.idle, *regions.plain, *regions.ends, *regions.late, *regions.texts]
     plan = replace(
         _plan(lowered, body, regions, shared, guarded, order),
         checked=options.debug,
@@ -146,7 +147,7 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
         others=gathering.others,
         divided=has_own_divisions(divided),
     )
-    functions = [guarded.text, guarded.idle, *regions.plain, *regions.ends, *regions.late, *regions.texts]
+    plan = plan if options.checks else replace(plan, unread=unread_axes(functions[:1] + functions[2:]))
     text = _assemble(body, functions, plan, regions)
     text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
     text = with_lines(text, name_of(lowered), lowered.source[1]) if lines else text
