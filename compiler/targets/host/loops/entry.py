@@ -57,7 +57,9 @@ def entry_text(plan: LoopPlan) -> str:
             *idle_functions(plan),
             *blocks,
             *declared,
-            metadata(loops.vectorized, parallel=plan.parallel, lanes=plan.regions),
+            metadata(
+                [one and not plan.scattered for one in loops.vectorized], parallel=plan.parallel, lanes=plan.regions
+            ),
         ]
     )
 

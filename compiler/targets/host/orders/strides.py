@@ -1,4 +1,8 @@
-"""Strides: how far apart neighbouring threads of a kernel load and store, and along which axis that is close by."""
+"""Strides: how far apart neighbouring threads of a kernel load and store, and along which axis that is close by.
+
+Vectors whose items are far apart are loaded and stored item by item, which takes longer than to do without them, unless
+much is computed between.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,9 @@ _ELEMENT = regex(
     rf"{NAME} = getelementptr [a-z ]*?(i8|i16|i32|i64|half|float|double|ptr), ptr {_OPERAND}, i\d+ {_OPERAND}$"
 )
 _ACCESS = regex(rf"(?:{NAME} = load |store ).*ptr ({NAME})(?:, |$)")
+# What takes long enough for vectors to be worth their loads.
+_LONG = regex(r" (?:fdiv|frem|[su]div|[su]rem) |call [^@]*@(?!llvm\.(?:assume|[su](?:min|max)|fma|fmuladd|fabs)\b)")
+_FLOATS = regex(r" = (?:fadd|fsub|fmul) ")
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
 # Bytes: a cache line.
 _CLOSE = 64
@@ -27,6 +34,22 @@ def inner_axis(body: Body) -> str:
     places = [found[1] for block in body.blocks for line in block.lines if (found := _ACCESS.match(line))]
     close = {axis: _count_close(places, lines, axis) for axis in "xy"}
     return "y" if close["y"] > close["x"] else "x"
+
+
+def is_scattered(body: Body, axis: str) -> bool:
+    """Return whether neighbouring threads along axis load and store far apart only, and compute little.
+
+    Of a stride that is known at launch only, it is assumed to be large.
+    """
+    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
+    every = [line for block in body.blocks for line in block.lines]
+    if any(_LONG.search(line) for line in every):
+        return False
+    known: dict[str, int | None] = {f"%gj.tid.{axis}": 1, "%gj.thread": None}
+    strides = [_stride(found[1], lines, known) for line in every if (found := _ACCESS.match(line))]
+    far = [one for one in strides if one is None or abs(one) > _CLOSE]
+    alone = all(one is None or one == 0 or abs(one) > _CLOSE for one in strides)
+    return alone and sum(bool(_FLOATS.search(line)) for line in every) <= 2 * len(far)
 
 
 def _count_close(places: list[str], lines: Mapping[str, str], axis: str) -> int:
