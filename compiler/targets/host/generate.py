@@ -150,8 +150,9 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
         divided=has_own_divisions(divided),
     )
     plan = plan if options.checks else replace(plan, unread=unread_axes(functions[:1] + functions[2:]))
-    if order.free and not plan.watched and _has_far_strides(lowered):
-        plan = replace(plan, scattered=is_scattered(guarded.body, order.inner))
+    if order.free and not options.checks and _has_far_strides(lowered):
+        scattered = (is_scattered(text, order.inner) for text in regions.texts[: regions.count])
+        plan = replace(plan, scattered=tuple(scattered))
     text = _assemble(body, functions, plan, regions)
     text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
     text = with_lines(text, name_of(lowered), lowered.source[1]) if lines else text

@@ -57,9 +57,7 @@ def entry_text(plan: LoopPlan) -> str:
             *idle_functions(plan),
             *blocks,
             *declared,
-            metadata(
-                [one and not plan.scattered for one in loops.vectorized], parallel=plan.parallel, lanes=plan.regions
-            ),
+            metadata(loops.vectorized, parallel=plan.parallel, lanes=plan.regions),
         ]
     )
 

@@ -60,7 +60,8 @@ class LoopPlan:
     divided: whether there are divisions that some threads of a row skip (rows/divisions.py).
     gathered: the arrays that a run of blocks adds to in a copy. others: the addresses and dimensions of the other
     arrays that it uses.
-    unread: the axes along which no thread asks for its place. scattered: whether no loop over threads is worth vectors.
+    unread: the axes along which no thread asks for its place. scattered: for each region, whether its loops over
+    threads are not worth vectors.
     """
 
     entry: str
@@ -102,7 +103,7 @@ class LoopPlan:
     gathered: tuple[GatheredArray, ...] = ()
     others: tuple[tuple[int, int], ...] = ()
     unread: frozenset[str] = frozenset()
-    scattered: bool = False
+    scattered: tuple[bool, ...] = ()
 
     @property
     def attributes(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from gridjit.compiler.targets.host.loops.frame import (
@@ -38,6 +39,7 @@ def run_name(number: int) -> str:
 
 def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
     """Return the block function of a kernel without barriers and exceptions: one loop, or two with a guard."""
+    loops = _of_region(plan, loops, 0)
     if plan.strided:
         threads = _turns(plan, loops)
     elif plan.bounded:
@@ -53,6 +55,7 @@ def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
 
 def region_run(plan: LoopPlan, loops: ThreadLoops, number: int) -> str:
     """Return the function that runs a region for all threads, or for those of a row or a plane."""
+    loops = _of_region(plan, loops, number)
     given = CONTEXT + (f"{OUTSIDE[plan.outside]}, i1 %is.last" if plan.outside else "")
     return "\n".join(
         [
@@ -67,6 +70,10 @@ def region_run(plan: LoopPlan, loops: ThreadLoops, number: int) -> str:
             "",
         ]
     )
+
+
+def _of_region(plan: LoopPlan, loops: ThreadLoops, number: int) -> ThreadLoops:
+    return replace(loops, scalar=any(plan.scattered[number : number + 1]))
 
 
 def _threads(plan: LoopPlan, loops: ThreadLoops, number: int) -> list[str]:

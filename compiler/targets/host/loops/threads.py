@@ -50,7 +50,8 @@ class ThreadLoops:
 
     inner: the axis of a row. width, depth: how many threads there are along x and y. divided: whether each thread is
     handed what keeps its divisions its own (rows/divisions.py). outside: what the loops are called for one by one, if
-    not for whole blocks: ROWS, whose numbers are in %row.number, or PLANES, whose numbers are in %tid.z.
+    not for whole blocks: ROWS, whose numbers are in %row.number, or PLANES, whose numbers are in %tid.z. scalar:
+    whether none of those written may be vectorized.
     """
 
     inner: str = "x"
@@ -58,6 +59,7 @@ class ThreadLoops:
     depth: str = "%ntid.y"
     divided: bool = False
     outside: str = ""
+    scalar: bool = False
     vectorized: list[bool] = field(default_factory=list)
 
     def loop(self, name: str, body: RowBody, before: str, after: str, *, vectorize: bool = True) -> list[str]:
@@ -189,7 +191,7 @@ class ThreadLoops:
         return "1" if self.inner == "x" else "%ntid.x"
 
     def _number(self, *, vectorize: bool) -> int:
-        self.vectorized.append(vectorize)
+        self.vectorized.append(vectorize and not self.scalar)
         return loop_number(len(self.vectorized) - 1)
 
     def _rows(self, name: str, row: list[str], before: str, after: str, *, vectorize: bool = True) -> list[str]:
