@@ -47,6 +47,29 @@ def test_threads_that_use_an_expression_first_at_the_same_time_find_the_same() -
     assert found == [["wo", "hree"]] * 4
 
 
+def test_an_expression_with_needs_is_not_compiled_for_strings_that_have_none_of_them() -> None:
+    broken = regex("(one|two", needs=("one", "two"))
+    assert broken.match("three") is broken.search("three") is None
+    assert list(broken.finditer("three")) == []
+    assert broken.sub("-", "three") == "three"
+    for name in ("match", "search", "finditer", "fullmatch", "findall"):
+        with pytest.raises(re.error, match="missing"):
+            getattr(broken, name)("two")
+
+
+@pytest.mark.parametrize("needs", [(), ("one", "two"), ("t",)])
+def test_needs_do_not_change_what_is_found(needs: tuple[str, ...]) -> None:
+    for text in (TEXT, "three", "onetwo"):
+        expression, compiled = regex("one|t(w)o", needs=needs), re.compile("one|t(w)o")
+        spans = [found.span() for found in compiled.finditer(text)]
+        for _ in range(2):
+            assert [found.span() for found in expression.finditer(text)] == spans
+            assert bool(expression.search(text, 1)) == bool(compiled.search(text, 1))
+            assert bool(expression.match(text)) == bool(compiled.match(text))
+            assert expression.sub(r"<\1>", text, 1) == compiled.sub(r"<\1>", text, 1)
+            assert expression.findall(text) == compiled.findall(text)
+
+
 def test_what_a_compiled_expression_does_not_have_is_missing() -> None:
     with pytest.raises(AttributeError, match="no attribute 'colour'"):
         _ = regex("a").colour  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, AnyStr, cast
 
 _ATTRIBUTES = (
@@ -11,9 +12,13 @@ _ATTRIBUTES = (
 )
 
 
-def regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Return what can be used as the compiled regular expression; the first use raises re.error if it has a fault."""
-    return cast("re.Pattern[AnyStr]", Postponed(text, flags))
+def regex(text: AnyStr, flags: int = 0, needs: tuple[AnyStr, ...] = ()) -> re.Pattern[AnyStr]:
+    """Return what can be used as the compiled regular expression; the first use raises re.error if it has a fault.
+
+    needs: texts of which each match has one. While the expression is used on strings without any of them, it is not
+    compiled, which takes as long as to look for it in a hundred lines.
+    """
+    return cast("re.Pattern[AnyStr]", Needing(text, flags, needs) if needs else Postponed(text, flags))
 
 
 class Postponed:
@@ -27,4 +32,46 @@ class Postponed:
             raise AttributeError(f"a regular expression has no attribute {name!r}", name=name, obj=self)
         compiled = re.compile(*self._given)
         vars(self).update((one, getattr(compiled, one)) for one in _ATTRIBUTES)
+        return vars(self)[name]
+
+
+class Needing(Postponed):
+    """One that has no match in a string without a text that it needs; once compiled, it is as any other."""
+
+    def __init__(self, text: str | bytes, flags: int, needs: tuple[Any, ...]) -> None:
+        super().__init__(text, flags)
+        self._needs = needs
+
+    # Lines are many, and calls are what they cost: each method looks by itself.
+
+    def match(self, string: Any, *place: int) -> Any:
+        """Return what the compiled one does."""
+        for text in self._needs:
+            if text in string:
+                return self._compiled("match")(string, *place)
+        return None
+
+    def search(self, string: Any, *place: int) -> Any:
+        """Return what the compiled one does."""
+        for text in self._needs:
+            if text in string:
+                return self._compiled("search")(string, *place)
+        return None
+
+    def finditer(self, string: Any, *place: int) -> Iterator[Any]:
+        """Return what the compiled one does."""
+        for text in self._needs:
+            if text in string:
+                return cast("Iterator[Any]", self._compiled("finditer")(string, *place))
+        return iter(())
+
+    def sub(self, made: Any, string: Any, count: int = 0) -> Any:
+        """Return what the compiled one does."""
+        for text in self._needs:
+            if text in string:
+                return self._compiled("sub")(made, string, count)
+        return string
+
+    def _compiled(self, name: str) -> Any:
+        self.__getattr__(name)
         return vars(self)[name]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from gridjit.compiler.options import Options
 from gridjit.compiler.phases import phase
+from gridjit.compiler.signature import ArrayType, ScalarType
 from gridjit.compiler.target import Lowered, ObjectCode, Target
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
@@ -31,12 +32,13 @@ from gridjit.compiler.targets.host.loops.metadata import access_group
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.loops.seldom import parted
 from gridjit.compiler.targets.host.orders.interleaving import Interleaved
+from gridjit.compiler.targets.host.orders.strides import is_scattered
 from gridjit.compiler.targets.host.orders.thread_order import ThreadOrder, fails, ordered
 from gridjit.compiler.targets.host.processor import runs_widest_vectors_well
 from gridjit.compiler.targets.host.recursion import refuse_recursion
 from gridjit.compiler.targets.host.regions.barriers import count_barriers, waits_for_others
 from gridjit.compiler.targets.host.regions.body import Body
-from gridjit.compiler.targets.host.regions.coordinates import place
+from gridjit.compiler.targets.host.regions.coordinates import place, unread_axes
 from gridjit.compiler.targets.host.regions.cut import Regions, cut
 from gridjit.compiler.targets.host.regions.guard import Guarded
 from gridjit.compiler.targets.host.regions.heads import with_barriers_at_heads
@@ -135,6 +137,7 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
     types = {**value_types(waiting.body, function, target), **own} if count_barriers(divided) else {}
     regions = _regions(divided, types, target, order.added, own, (asked, across, parted))
     regions = replace(regions, parallel=False) if options.checks else regions
+    functions = [guarded.text, guarded.idle, *regions.plain, *regions.ends, *regions.late, *regions.texts]
     plan = replace(
         _plan(lowered, body, regions, shared, guarded, order),
         checked=options.debug,
@@ -146,7 +149,10 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
         others=gathering.others,
         divided=has_own_divisions(divided),
     )
-    functions = [guarded.text, guarded.idle, *regions.plain, *regions.ends, *regions.late, *regions.texts]
+    plan = plan if options.checks else replace(plan, unread=unread_axes(functions[:1] + functions[2:]))
+    if order.free and not options.checks and _has_far_strides(lowered):
+        scattered = (is_scattered(text, order.inner) for text in regions.texts[: regions.count])
+        plan = replace(plan, scattered=tuple(scattered))
     text = _assemble(body, functions, plan, regions)
     text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
     text = with_lines(text, name_of(lowered), lowered.source[1]) if lines else text
@@ -159,6 +165,13 @@ def _gathering(body: Body, lowered: Lowered, shared: SharedLayout, options: Opti
     if options.checks or lowered.linked or lowered.signature is None or waits_for_others(body):
         return Gathering(body=body)
     return gathered(body, dict(arrays_in(lowered.signature)), shared.offsets)
+
+
+def _has_far_strides(lowered: Lowered) -> bool:
+    """Return whether strides of its arrays that are not known before the launch are likely to be large."""
+    kinds = lowered.signature.arguments if lowered.signature else ()
+    dense = all(isinstance(kind, ScalarType) or (isinstance(kind, ArrayType) and kind.layout != "A") for kind in kinds)
+    return dense and any(isinstance(kind, ArrayType) and kind.ndim > 1 for kind in kinds)
 
 
 def _level(text: str, options: Options) -> int:

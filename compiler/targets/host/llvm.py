@@ -44,6 +44,8 @@ _CLEANING = (
     "strip_dead_prototype",
     "instruction_namer",
 )
+# Of a long kernel, what is inlined is simplified before: LLVM copies it to its one place.
+_CLEANING_LONG = (_CLEANING[0], "instruction_combine", *_CLEANING[2:])
 # Passes that shorten functions that are run seldom, at little cost.
 _SHORTENING = (
     "always_inliner",
@@ -95,9 +97,9 @@ def keep_only(module: Module, entry: str, recursive: frozenset[str]) -> None:
             variable.linkage = "internal"
 
 
-def clean(module: Module, target: Target) -> None:
-    """Inline and simplify module without losing, copying or moving a barrier."""
-    _run_each(_CLEANING, module, target)
+def clean(module: Module, target: Target, *, long: bool = False) -> None:
+    """Inline and simplify module, long or not, without losing, copying or moving a barrier."""
+    _run_each(_CLEANING_LONG if long else _CLEANING, module, target)
 
 
 def infer_attributes(module: Module, target: Target) -> None:

@@ -27,9 +27,12 @@ _READ = regex(
 )
 _ITEM = regex(r" = load (?!volatile)")
 # A fence has a thread look again at what it reads beside it.
-_WAITS = regex(r" (?:cmpxchg|atomicrmw|load volatile) |\.membar\.|nanosleep\.u32 ")
+_WAITS = regex(
+    r" (?:cmpxchg|atomicrmw|load volatile) |\.membar\.|nanosleep\.u32 ",
+    needs=("cmpxchg", "atomicrmw", "volatile", "membar", "nanosleep"),
+)
 _FIRST = 800_000
-_MARK = regex(r", !gj\.spot !(\d+)")
+_MARK = regex(r", !gj\.spot !(\d+)", needs=("gj.spot",))
 _NODE = r'^!{} = !\{{!"([^"]*)", i32 (\d+), i32 (\d+), i32 (\d+)\}}'
 _PART = regex(r"\d+")
 _ESCAPES = regex(r"(?:_[0-9a-f]{2})+")

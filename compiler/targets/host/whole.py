@@ -29,6 +29,8 @@ from gridjit.compiler.targets.host.survey import kernel_place, refuse_unsupporte
 
 # The function that all of the kernel is inlined into.
 BODY = "gridjit.body"
+# Lines of LLVM IR as numba writes it, a hundred for each line of a kernel that computes with arrays.
+_LONG = 10_000
 
 
 class WholeKernel(NamedTuple):
@@ -56,7 +58,7 @@ def read_whole(
         parameters = _parameters(module, lowered)
     with phase("host: inlining"):
         llvm.keep_only(module, BODY, loops | provided.APART)
-        llvm.clean(module, target)
+        llvm.clean(module, target, long=sum(part.text.count("\n") for part in modules) > _LONG)
         if loops:
             module = llvm.parse(with_places(llvm.text_of(module), BODY))
     with phase("host: regions"):

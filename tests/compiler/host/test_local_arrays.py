@@ -38,8 +38,8 @@ def test_the_code_of_a_kernel_does_not_grow_with_its_local_array(monkeypatch: py
     lengths: list[int] = []
     clean = llvm.clean
 
-    def measured(module: Any, target: Any) -> None:
-        clean(module, target)
+    def measured(module: Any, target: Any, **how: bool) -> None:
+        clean(module, target, **how)
         lengths.append(len(str(module).splitlines()))
 
     monkeypatch.setattr(llvm, "clean", measured)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import re
 
 import pytest
@@ -309,6 +310,52 @@ def test_arrays_of_any_strides_are_loaded_by_whole_vectors_where_the_launch_has_
     text = optimized(lowered(behind_others, "float32[1]A", "float32[1]A"))
     assert re.search(r"load <\d+ x float>, ptr", text)
     assert "llvm.masked.gather" in text  # for those that are not
+
+
+def planes_are_x(x, out):
+    i, j, k = cuda.grid(3)
+    if i < out.shape[0] and j < out.shape[1] and k < out.shape[2]:
+        out[i, j, k] += x[i, j, k]
+
+
+def planes_with_powers(x, out):
+    i, j, k = cuda.grid(3)
+    if i < out.shape[0] and j < out.shape[1] and k < out.shape[2]:
+        out[i, j, k] = math.exp(x[i, j, k])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "kind", "scattered"),
+    [
+        (planes_are_x, "float32[3]", True),
+        # The strides may be those of arrays whose items lie side by side along the axis.
+        (planes_are_x, "float32[3]A", False),
+        (planes_with_powers, "float32[3]", False),
+        (row_is_x, "float32[2]", False),
+        (column_is_x, "float32[2]", False),
+        (strides, "float32[1]", False),
+    ],
+)
+def test_loops_whose_items_are_far_apart_are_not_worth_vectors_unless_much_is_computed(
+    lowered, monkeypatch, kernel, kind, scattered
+):
+    plans = []
+    monkeypatch.setattr(module, "entry_text", lambda plan: plans.append(plan) or entry_text(plan))
+    generate(lowered(kernel, kind, kind), host_target(), Options())
+    assert any(plans[0].scattered) is scattered
+
+
+def test_where_vectors_are_not_worth_it_nothing_is_gathered(lowered, monkeypatch):
+    monkeypatch.delenv(FOLDER, raising=False)
+    text = optimized(lowered(planes_are_x, "float32[3]", "float32[3]"))
+    assert "gather" not in text
+    assert "scatter" not in text
+
+
+def test_axes_that_no_thread_asks_for_are_looped_over_outside(planned):
+    assert planned(strides, 1).outside == "rows"
+    assert planned(row_is_x, 2).outside == "planes"
+    assert planned(planes_are_x, 3).outside == ""
 
 
 @needs_vectors

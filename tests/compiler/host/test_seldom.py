@@ -52,9 +52,8 @@ def heads(text, name):
 @pytest.mark.parametrize(
     ("kernel", "types", "name"),
     [
-        (guarded, ["float32[1]"], "gridjit.idle.after"),
-        (guarded, ["float32[1]"], "gridjit.outside"),
-        (counted, ["int32[1]", "int32[1]"], "gridjit.gathered.now"),
+        (guarded, ["float32[1]"], "gridjit.idle.end"),
+        (guarded, ["float32[1]"], "gridjit.idle"),
     ],
 )
 def test_functions_that_are_run_seldom_are_not_optimized(made, kernel, types, name):
@@ -62,6 +61,13 @@ def test_functions_that_are_run_seldom_are_not_optimized(made, kernel, types, na
     assert heads(optimized, name) == []
     (head,) = heads(final, name)
     assert head.startswith("define internal ")
+
+
+def test_an_entry_that_gathers_is_not_optimized_and_needs_no_functions_for_a_few_lines(made):
+    optimized, final = made(counted, "int32[1]", "int32[1]")
+    (entry,) = [line for line in final.splitlines() if line.startswith("define ") and "internal" not in line]
+    assert heads(optimized, entry.partition("@")[2].partition("(")[0]) == []
+    assert heads(final, "gridjit.gathered.now") == heads(final, "gridjit.gathered.begin.add.i32") == []
 
 
 def test_a_kernels_entry_is_all_that_others_see(made):

@@ -18,8 +18,8 @@ _CAST = regex(rf"{NAME} = (?:[sz]ext|trunc|freeze) [a-z ]*?i\d+ {_VALUE}")
 _ADD = regex(rf"{NAME} = (add|sub|or disjoint) [a-z ]*?i\d+ {_VALUE}, {_VALUE}")
 _MULTIPLY = regex(rf"{NAME} = (mul|shl) [a-z ]*?i\d+ {_VALUE}, (-?\d+)(?:,|$)")
 # What is added to an index that may be negative: one of two numbers.
-_WRAPPED = regex(rf"{NAME} = select i1 {NAME}, i\d+ {_VALUE}, i\d+ 0(?:,|$)")
-_EITHER = regex(rf"{NAME} = select i1 {NAME}, i\d+ (-?\d+), i\d+ (-?\d+)(?:,|$)")
+_WRAPPED = regex(rf"{NAME} = select i1 {NAME}, i\d+ {_VALUE}, i\d+ 0(?:,|$)", needs=("select",))
+_EITHER = regex(rf"{NAME} = select i1 {NAME}, i\d+ (-?\d+), i\d+ (-?\d+)(?:,|$)", needs=("select",))
 _ELEMENT = regex(
     rf"{NAME} = getelementptr [a-z ]*?(?:\[\d+ x )?(i8|i16|i32|i64|half|float|double)\]?, ptr ({NAME}), "
     rf"(?:i\d+ 0, )?i\d+ {_VALUE}(?:,|$)"

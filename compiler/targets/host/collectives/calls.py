@@ -23,7 +23,7 @@ _PAIR = "{ i32, i1 }"
 _CALL = regex(
     rf'^(?:(?P<result>{NAME}) = )?(?:tail |notail )?call [^@]*@"?(?P<name>gridjit\.[^"(\s]+)"?\((?P<arguments>.*)\)'
 )
-_EXTRACT = regex(rf"^{NAME} = extractvalue {re.escape(_PAIR)} (?P<of>{NAME}), (?P<part>\d)")
+_EXTRACT = regex(rf"^{NAME} = extractvalue {re.escape(_PAIR)} (?P<of>{NAME}), (?P<part>\d)", needs=("extractvalue",))
 _NESTED = regex(r"\([^()]*\)")
 _NO_CELLS = (kinds.BARRIER, kinds.STEP, kinds.WARP)
 _PLAIN = {

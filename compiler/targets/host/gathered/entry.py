@@ -232,7 +232,7 @@ _SUPPORT = f"""
 @{_GROUP} = internal global i64 1
 
 ; Nanoseconds of the clock that only goes forward.
-define internal i64 @gridjit.gathered.now() noinline nounwind {SELDOM} {{
+define internal i64 @gridjit.gathered.now() alwaysinline nounwind {SELDOM} {{
 entry:
   %time = alloca [2 x i64], align 8
   %failed = call i32 @clock_gettime(i32 1, ptr %time)

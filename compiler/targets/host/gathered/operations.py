@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 
 from gridjit.compiler.targets.host.gathered.arrays import ALONE, MARK, GatheredArray
+from gridjit.compiler.targets.host.loops.metadata import ROLLED
 from gridjit.compiler.targets.host.loops.seldom import SELDOM
 from gridjit.compiler.targets.host.regions.shared_atomics import EXCHANGE, SIMPLE
 from gridjit.regexes import regex
@@ -72,10 +73,10 @@ atomic:
 
 
 def _begin(operation: str, kind: str, neutral: int) -> str:
-    head = f"define internal void @{_name('begin', operation, kind)}(ptr noalias %copy, i64 %items) noinline nounwind"
+    head = f"define internal void @{_name('begin', operation, kind)}(ptr noalias %copy, i64 %items)"
     if neutral in (0, -1):
         return f"""
-{head} {SELDOM} {{
+{head} alwaysinline nounwind {SELDOM} {{
 entry:
   %bytes = mul i64 %items, {int(kind[1:]) // 8}
   call void @llvm.memset.p0.i64(ptr %copy, i8 {neutral}, i64 %bytes, i1 false)
@@ -83,7 +84,7 @@ entry:
 }}
 """
     return f"""
-{head} {{
+{head} noinline nounwind {{
 entry:
   br label %each
 each:
@@ -120,7 +121,7 @@ merge:
 on:
   %next = add nuw i64 %i, 1
   %more = icmp ult i64 %next, %items
-  br i1 %more, label %each, label %done
+  br i1 %more, label %each, label %done, {ROLLED}
 done:
   ret void
 }}

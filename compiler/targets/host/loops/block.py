@@ -10,9 +10,9 @@ from gridjit.compiler.targets.host.collectives.apart import APART
 from gridjit.compiler.targets.host.collectives.full import AGAIN, meet_of, meets
 from gridjit.compiler.targets.host.collectives.step import RAISED
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, CONTEXT_VALUES, launch_loads
-from gridjit.compiler.targets.host.loops.plan import LoopPlan
+from gridjit.compiler.targets.host.loops.plan import ROWS, LoopPlan
 from gridjit.compiler.targets.host.loops.reports import report_of
-from gridjit.compiler.targets.host.loops.runs import SUMMARY, run_name
+from gridjit.compiler.targets.host.loops.runs import START, SUMMARY, run_name
 
 
 def watched_block(plan: LoopPlan) -> str:
@@ -22,11 +22,13 @@ def watched_block(plan: LoopPlan) -> str:
             f"define internal i32 @gridjit.block({CONTEXT}) {plan.attributes} {{",
             "entry:",
             *launch_loads(),
+            *_count(plan),
             "  br label %step",
             *_step(plan),
             *_judge(plan),
             *(_meet(plan) if plan.regions > 1 else []),
-            *_end(),
+            *_turn(plan),
+            *_end(plan),
             "}",
             "",
         ]
@@ -36,26 +38,75 @@ def watched_block(plan: LoopPlan) -> str:
 def _step(plan: LoopPlan) -> list[str]:
     """Return the code that runs the next region, whose number is %next."""
     numbers = range(plan.regions)
+    given = ", i32 %outer, i1 %is.last" if plan.outside else ""
     arms = [f"    i32 {number}, label %run.{number}" for number in numbers]
     cases = [
         line
         for number in numbers
         for line in (
             f"run.{number}:",
-            f"  %got.{number} = call {SUMMARY} @{run_name(number)}({CONTEXT_VALUES})",
+            f"  %got.{number} = call {SUMMARY} @{run_name(number)}({CONTEXT_VALUES}{given})",
             "  br label %judge",
         )
     ]
     again = ", [ %at, %again ]" if plan.regions > 1 else ""
     return [
         "step:",
-        f"  %next = phi i32 [ 0, %entry ]{again}",
+        *(_outside() if plan.outside else [f"  %next = phi i32 [ 0, %entry ]{again}"]),
         "  switch i32 %next, label %never [",
         *arms,
         "  ]",
         "never:",
         "  unreachable",
         *cases,
+    ]
+
+
+def _count(plan: LoopPlan) -> list[str]:
+    """Return the code that finds how many rows or planes a block has, if a run is for one."""
+    if not plan.outside:
+        return []
+    return [f"  %outer.count = {'mul nuw nsw i32 %ntid.y, %ntid.z' if plan.outside == ROWS else 'add i32 %ntid.z, 0'}"]
+
+
+def _outside() -> list[str]:
+    """Return the start of a loop that goes on to the next row or plane of the block's threads, or the next region."""
+    return [
+        "  %next = phi i32 [ 0, %entry ], [ %next.now, %turn ]",
+        "  %outer = phi i32 [ 0, %entry ], [ %outer.now, %turn ]",
+        *(f"  %{word}.before = phi i32 [ {value}, %entry ], [ %{word}.now, %turn ]" for word, value in START.items()),
+        "  %outer.next = add nuw nsw i32 %outer, 1",
+        "  %is.last = icmp uge i32 %outer.next, %outer.count",
+    ]
+
+
+def _turn(plan: LoopPlan) -> list[str]:
+    """Return the end of that loop, which is reached from %judge for the same region, and from %again for the next."""
+    if not plan.outside:
+        return []
+    values = {"next": ("%at", "%next"), "outer": ("0", "%outer.next")}
+    values |= {word: (value, f"%{word}") for word, value in START.items()}
+    several = plan.regions > 1
+    return [
+        "turn:",
+        *(
+            f"  %{word}.now = phi i32 {f'[ {first}, %again ], ' if several else ''}[ {same}, %judge ]"
+            for word, (first, same) in values.items()
+        ),
+        "  br label %step",
+    ]
+
+
+def _sum(plan: LoopPlan) -> list[str]:
+    """Return the code that leaves the lowest and highest state of a block's threads in %low and %high."""
+    words = {"low": "smin", "high": "smax"}
+    if not plan.outside:
+        return [f"  %{word} = extractvalue {SUMMARY} %got, {number}" for number, word in enumerate(words)]
+    return [
+        *(f"  %{word}.got = extractvalue {SUMMARY} %got, {number}" for number, word in enumerate(words)),
+        *(f"  %{word} = call i32 @llvm.{how}.i32(i32 %{word}.before, i32 %{word}.got)" for word, how in words.items()),
+        "  br i1 %is.last, label %judged, label %turn",
+        "judged:",
     ]
 
 
@@ -67,10 +118,9 @@ def _judge(plan: LoopPlan) -> list[str]:
     return [
         "judge:",
         f"  %got = phi {SUMMARY} {answers}",
-        f"  %low = extractvalue {SUMMARY} %got, 0",
-        f"  %high = extractvalue {SUMMARY} %got, 1",
-        "  %raises = icmp slt i32 %low, 0",
-        "  br i1 %raises, label %raised, label %calm",
+        *_sum(plan),
+        *(["  %raises = icmp slt i32 %low, 0", "  br i1 %raises, label %raised, label %calm"] if plan.fails else []),
+        *([] if plan.fails else ["  br label %calm"]),
         "calm:",
         # It is negative if no thread was run.
         "  %over = icmp sle i32 %high, 0",
@@ -107,7 +157,7 @@ def _meet(plan: LoopPlan) -> list[str]:
         *(line for number in met for line in _one(plan, number)),
         *(judged if met else []),
         "again:",
-        "  br label %step",
+        f"  br label %{'turn' if plan.outside else 'step'}",
         "told:",
         "  %told.code = load i32, ptr %status",
         "  ret i32 %told.code",
@@ -118,5 +168,7 @@ def _one(plan: LoopPlan, number: int) -> list[str]:
     return [f"meet.{number}:", f"  %met.{number} = {meet_of(plan, number)}", "  br label %met"]
 
 
-def _end() -> list[str]:
-    return ["end:", "  ret i32 0", "raised:", f"  %code = {report_of('true')}", "  ret i32 %code"]
+def _end(plan: LoopPlan) -> list[str]:
+    # After threads were run warp by warp, it is another function that knows whether one raised.
+    raised = ["raised:", f"  %code = {report_of('true')}", "  ret i32 %code"]
+    return ["end:", "  ret i32 0", *(raised if plan.reports else [])]

@@ -8,7 +8,7 @@ threads first, so that a chunk is long in that direction.
 from __future__ import annotations
 
 from gridjit.compiler.targets.host.loops.idle import idle_steps
-from gridjit.compiler.targets.host.loops.plan import LoopPlan
+from gridjit.compiler.targets.host.loops.plan import ROWS, LoopPlan
 from gridjit.compiler.targets.host.orders.flat import Flat
 
 # The threads of a row must be countable in 32 bits with a sign, with some to spare.
@@ -22,7 +22,8 @@ def block_loop(plan: LoopPlan, values: str) -> list[str]:
     run = [] if plan.watched else [*_columns(flat.get(along)), *_rows(flat.get(across)), *_extent(along, across)]
     extent = "" if plan.watched else ", i32 %width, i32 %depth"
     step = "1" if plan.watched else "%b.count"
-    ends = "[ %code, %go ], [ 0, %skip ]" if plan.idle else "[ %code, %block ]"
+    outer, last = _outside(plan, values + extent, "go" if plan.idle else "block")
+    ends = f"[ %code, %{last} ]{', [ 0, %skip ]' if plan.idle else ''}"
     return [
         f"  %wide = zext nneg i32 %nctaid.{along} to i64",
         f"  %high = zext nneg i32 %nctaid.{across} to i64",
@@ -37,7 +38,7 @@ def block_loop(plan: LoopPlan, values: str) -> list[str]:
         f"  %ctaid.{across} = trunc nuw nsw i64 %b.across to i32",
         "  %ctaid.z = trunc nuw nsw i64 %b.z to i32",
         *run,
-        f"  %code = call i32 @gridjit.block({values}{extent})",
+        *outer,
         "  %failed = icmp ne i32 %code, 0",
         "  br i1 %failed, label %done, label %passed",
         "passed:",
@@ -47,6 +48,28 @@ def block_loop(plan: LoopPlan, values: str) -> list[str]:
         "done:",
         f"  %result = phi i32 [ 0, %ready ], [ 0, %passed ], {ends}",
     ]
+
+
+def _outside(plan: LoopPlan, values: str, before: str) -> tuple[list[str], str]:
+    """Return the lines that call the block function, for each row or plane if it is for one, and their last label."""
+    if plan.watched or not plan.outside:
+        return [f"  %code = call i32 @gridjit.block({values})"], before
+    place = "%row.number" if plan.outside == ROWS else "%tid.z"
+    rows = "%depth" if plan.outside == ROWS else "1"
+    return [
+        f"  %outside.rows = zext nneg i32 {rows} to i64",
+        "  %outside.planes = zext nneg i32 %ntid.z to i64",
+        "  %outside.count = mul nuw nsw i64 %outside.rows, %outside.planes",
+        "  br label %outside",
+        "outside:",
+        f"  %outer = phi i64 [ 0, %{before} ], [ %outer.next, %outside ]",
+        f"  {place} = trunc i64 %outer to i32",
+        f"  %code = call i32 @gridjit.block({values}, i32 {place})",
+        "  %outer.next = add nuw nsw i64 %outer, 1",
+        "  %outer.more = icmp ult i64 %outer.next, %outside.count",
+        "  br i1 %outer.more, label %outside, label %outside.over",
+        "outside.over:",
+    ], "outside.over"
 
 
 def _columns(flat: Flat | None) -> list[str]:

@@ -13,6 +13,7 @@ entry (resident.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gridjit.compiler.targets.host.collectives.apart import apart
 from gridjit.compiler.targets.host.collectives.exchange import exchange, tables
@@ -39,7 +40,7 @@ from gridjit.compiler.targets.host.resident.runs import resident_run, resident_r
 
 def entry_text(plan: LoopPlan) -> str:
     """Return the functions that run plan's kernel, and the metadata they use."""
-    loops = ThreadLoops(divided=plan.divided)
+    loops = ThreadLoops(divided=plan.divided, outside=plan.outside)
     if plan.resident:
         runs = [resident_run(plan, loops, number, kind) for number, kind in resident_runs(plan)]
         parts = [resident_entry(plan), resident_block(plan), *runs, report(), *_waits(plan)]
@@ -47,7 +48,7 @@ def entry_text(plan: LoopPlan) -> str:
     if plan.watched:
         blocks = _watched(plan, loops)
     else:
-        loops = ThreadLoops(inner=plan.inner, width="%width", depth="%depth", divided=plan.divided)
+        loops = replace(loops, inner=plan.inner, width="%width", depth="%depth")
         blocks = [plain_block(plan, loops)]
     declared = ["declare ptr @aligned_alloc(i64, i64)", "declare void @free(ptr)"]
     return "\n".join(
@@ -63,7 +64,9 @@ def entry_text(plan: LoopPlan) -> str:
 
 def _watched(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
     first, *others = [region_run(plan, loops, number) for number in range(plan.regions)]
-    return [first, watched_block(plan), report(), *others, *(_waits(plan) if plan.regions > 1 and plan.parts else [])]
+    reports = [report()] if plan.reports else []
+    waits = _waits(plan) if plan.regions > 1 and plan.parts else []
+    return [first, watched_block(plan), *reports, *others, *waits]
 
 
 def _waits(plan: LoopPlan) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gridjit.compiler.targets.host.gathered.arrays import ALONE
 from gridjit.compiler.targets.host.library.intrinsics import COORDINATES
 from gridjit.compiler.targets.host.loops.metadata import COUNTER_RANGE, DYNAMIC_RANGE, INVARIANT, LAUNCH, launch_range
-from gridjit.compiler.targets.host.loops.plan import LoopPlan
+from gridjit.compiler.targets.host.loops.plan import PLANES, ROWS, LoopPlan
 from gridjit.compiler.targets.host.regions.body import Parameter
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
 from gridjit.compiler.targets.host.rows.divisions import NOTHING
@@ -25,6 +25,8 @@ CONTEXT_VALUES = (
 # Further parameters of the block function of a kernel without barriers: how many threads are run along x and y. They
 # may be of several blocks.
 EXTENT = ", i32 range(i32 1, 1073741825) %width, i32 range(i32 1, 1073741825) %depth"
+# Where threads lie, for functions that are called for one row or plane of them after the other.
+OUTSIDE = {"": "", ROWS: ", i32 range(i32 0, -2147483648) %row.number", PLANES: ", i32 range(i32 0, 64) %tid.z"}
 _SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
 
 
@@ -118,7 +120,10 @@ def bank_renewal(plan: LoopPlan, number: int) -> list[str]:
             f"  %new.{slot.number} = load {slot.stored}, ptr %new.at.{slot.number}",
             f"  store {slot.stored} %new.{slot.number}, ptr %uniform.at.{slot.number}",
         ]
-    return lines
+    if not lines or not plan.outside:
+        return lines
+    # The threads of the block's other rows or planes read what was there before.
+    return ["  br i1 %is.last, label %renew, label %renewed", "renew:", *lines, "  br label %renewed", "renewed:"]
 
 
 def arguments(parameters: Sequence[Parameter], every: str, **places: str) -> str:

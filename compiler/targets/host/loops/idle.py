@@ -15,6 +15,7 @@ from gridjit.compiler.targets.host.orders.idle import OUTSIDE
 _FEW = 32
 # The most blocks that are run before the next ones are searched again.
 _LOOK = 64
+_SEARCH = "gridjit.idle.end"
 _RANGE = "ptr noalias %params, ptr noalias %launch, i64 %from, i64 %to"
 _NOWHERE = {
     **{f"tid_{axis}": "0" for axis in "xyz"},
@@ -26,7 +27,7 @@ _NOWHERE = {
 
 def idle_functions(plan: LoopPlan) -> list[str]:
     """Return the functions that search a range of blocks; none if it is not known which blocks do nothing."""
-    return [_all_idle(plan), _search("after", _AFTER), _search("before", _BEFORE)] if plan.idle else []
+    return [_all_idle(plan), _search()] if plan.idle else []
 
 
 def idle_ends(plan: LoopPlan) -> list[str]:
@@ -42,8 +43,8 @@ def idle_ends(plan: LoopPlan) -> list[str]:
         "  %asks = icmp slt i64 %last, %first",
         "  br i1 %asks, label %ends, label %runs",
         "ends:",
-        f"  %ends.from = call i64 @gridjit.idle.after({values}, i64 %last, i64 %first)",
-        f"  %ends.to = call i64 @gridjit.idle.before({values}, i64 %ends.from, i64 %first)",
+        f"  %ends.from = call i64 @{_SEARCH}({values}, i64 %last, i64 %first, i1 false)",
+        f"  %ends.to = call i64 @{_SEARCH}({values}, i64 %ends.from, i64 %first, i1 true)",
         "  %ends.at = getelementptr inbounds i8, ptr %status, i64 8",
         "  store i64 %ends.from, ptr %status, align 4",
         "  store i64 %ends.to, ptr %ends.at, align 4",
@@ -70,7 +71,7 @@ def idle_steps(plan: LoopPlan) -> list[str]:
         "  %looks = and i1 %many, %is.due",
         "  br i1 %looks, label %look, label %go",
         "look:",
-        "  %b.after = call i64 @gridjit.idle.after(ptr %params, ptr %launch, i64 %b, i64 %last)",
+        f"  %b.after = call i64 @{_SEARCH}(ptr %params, ptr %launch, i64 %b, i64 %last, i1 false)",
         "  %found = icmp ugt i64 %b.after, %b",
         "  br i1 %found, label %skip, label %on",
         "skip:",
@@ -138,48 +139,52 @@ def _sides(axis: str, within: str, place: str, most: str) -> list[str]:
     ]
 
 
-# A search between %near, up to which all blocks are idle, and %far: where the middle is, the first block, both ends.
-_AFTER = ("i64 %from, i64 %middle", "i64 %from, i64 %from.next", "%from", "%to")
-_BEFORE = ("i64 %middle, i64 %to", "i64 %to.last, i64 %to", "%to", "%from")
+def _search() -> str:
+    """Return the function that returns how far the blocks at one end of a range are idle: at its end if %back is true.
 
-
-def _search(name: str, how: tuple[str, str, str, str]) -> str:
-    """Return the function that returns how far the blocks at one end of a range are idle."""
-    half, one, begin, end = how
-    low, high = ("%near", "%far") if begin == "%from" else ("%far", "%near")
+    Between %near, up to which all blocks are idle, and %far, it looks at the half next to %near.
+    """
     return "\n".join(
         [
-            f"define internal i64 @gridjit.idle.{name}({_RANGE}) noinline nounwind {SELDOM} {{",
+            f"define internal i64 @{_SEARCH}({_RANGE}, i1 %back) noinline nounwind {SELDOM} {{",
             "entry:",
+            "  %begin = select i1 %back, i64 %to, i64 %from",
+            "  %end = select i1 %back, i64 %from, i64 %to",
             "  %any = icmp ult i64 %from, %to",
             "  br i1 %any, label %one, label %over",
             "one:",
             "  %from.next = add i64 %from, 1",
             "  %to.last = sub i64 %to, 1",
-            f"  %first.idle = call i1 @gridjit.idle(ptr %params, ptr %launch, {one})",
+            "  %one.from = select i1 %back, i64 %to.last, i64 %from",
+            "  %one.to = select i1 %back, i64 %to, i64 %from.next",
+            "  %first.idle = call i1 @gridjit.idle(ptr %params, ptr %launch, i64 %one.from, i64 %one.to)",
             "  br i1 %first.idle, label %all, label %none",
             "none:",
-            f"  ret i64 {begin}",
+            "  ret i64 %begin",
             "all:",
             "  %every = call i1 @gridjit.idle(ptr %params, ptr %launch, i64 %from, i64 %to)",
             "  br i1 %every, label %over, label %halve",
             "halve:",
-            f"  %near = phi i64 [ {begin}, %all ], [ %near.next, %ask ]",
-            f"  %far = phi i64 [ {end}, %all ], [ %far.next, %ask ]",
-            f"  %gap = sub nuw nsw i64 {high}, {low}",
+            "  %near = phi i64 [ %begin, %all ], [ %near.next, %ask ]",
+            "  %far = phi i64 [ %end, %all ], [ %far.next, %ask ]",
+            "  %low = select i1 %back, i64 %far, i64 %near",
+            "  %high = select i1 %back, i64 %near, i64 %far",
+            "  %gap = sub nuw nsw i64 %high, %low",
             "  %close = icmp ule i64 %gap, 1",
             "  br i1 %close, label %found, label %ask",
             "ask:",
             "  %half = lshr i64 %gap, 1",
-            f"  %middle = add nuw nsw i64 {low}, %half",
-            f"  %idle = call i1 @gridjit.idle(ptr %params, ptr %launch, {half})",
+            "  %middle = add nuw nsw i64 %low, %half",
+            "  %half.from = select i1 %back, i64 %middle, i64 %from",
+            "  %half.to = select i1 %back, i64 %to, i64 %middle",
+            "  %idle = call i1 @gridjit.idle(ptr %params, ptr %launch, i64 %half.from, i64 %half.to)",
             "  %near.next = select i1 %idle, i64 %middle, i64 %near",
             "  %far.next = select i1 %idle, i64 %far, i64 %middle",
             "  br label %halve",
             "found:",
             "  ret i64 %near",
             "over:",
-            f"  ret i64 {end}",
+            "  ret i64 %end",
             "}\n",
         ]
     )

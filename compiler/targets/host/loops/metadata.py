@@ -13,12 +13,14 @@ LAUNCH = ("nctaid.x", "nctaid.y", "nctaid.z", "ntid.x", "ntid.y", "ntid.z")
 # Numbers far above those of any kernel.
 _GROUP, _RANGES, _UNROLLING, _LOOPS = 900000, 900010, 900090, 900100
 _DYNAMIC, _PARALLEL, _PLAIN, _NOTHING = (_RANGES + offset for offset in (6, 7, 8, 9))
-_SINGLY, _COUNTER, _LANES = 900080, 900081, 950000
+_SINGLY, _COUNTER, _ROLLED, _LANES = 900080, 900081, 900091, 950000
 DYNAMIC_RANGE = f"!range !{_DYNAMIC}"
 COUNTER_RANGE = f"!range !{_COUNTER}"
 INVARIANT = f"!invariant.load !{_NOTHING}"
 _NOTICED = (" load volatile ", " load atomic ", " store volatile ", " store atomic ")
 ACCESS_GROUP = f"!llvm.access.group !{_GROUP}"
+# Of a loop that is as fast if it is not unrolled: it waits for memory.
+ROLLED = f"!llvm.loop !{_ROLLED}"
 
 
 def access_group(text: str) -> str:
@@ -64,6 +66,7 @@ def metadata(vectorized: Sequence[bool], *, parallel: bool, lanes: int = 0) -> s
     lines.append(f'!{_PLAIN} = !{{!"llvm.loop.vectorize.enable", i1 false}}')
     # The vectorizer interleaves; more copies only cost compile time.
     lines.append(f'!{_UNROLLING} = !{{!"llvm.loop.unroll.disable"}}')
+    lines.append(f"!{_ROLLED} = distinct !{{!{_ROLLED}, !{_UNROLLING}}}")
     # A warp has too few lanes to work on several vectors at once.
     lines.append(f'!{_SINGLY} = !{{!"llvm.loop.interleave.count", i32 1}}')
     hints = ", ".join(f"!{number}" for number in (_UNROLLING, _SINGLY, *([_PARALLEL] if parallel else [])))

@@ -14,6 +14,7 @@ from gridjit.compiler.targets.host.regions.body import Parameter
 from gridjit.compiler.targets.host.regions.slots import Slot
 from gridjit.compiler.targets.host.rows.rare import Stop
 
+ROWS, PLANES = "rows", "planes"
 # Codes that no kernel returns. With the last three, the status has other numbers where the thread's place would be: its
 # number in the block, lanes as bits, and the number of an operation's kind (collectives/kinds.py).
 DIVERGENT = -1
@@ -59,6 +60,8 @@ class LoopPlan:
     divided: whether there are divisions that some threads of a row skip (rows/divisions.py).
     gathered: the arrays that a run of blocks adds to in a copy. others: the addresses and dimensions of the other
     arrays that it uses.
+    unread: the axes along which no thread asks for its place. scattered: for each region, whether its loops over
+    threads are not worth vectors.
     """
 
     entry: str
@@ -99,11 +102,28 @@ class LoopPlan:
     cluster: Dim3 = (1, 1, 1)
     gathered: tuple[GatheredArray, ...] = ()
     others: tuple[tuple[int, int], ...] = ()
+    unread: frozenset[str] = frozenset()
+    scattered: tuple[bool, ...] = ()
 
     @property
     def attributes(self) -> str:
-        """The attributes of functions that loop over threads: they are optimized once, where they are."""
-        return "nounwind noinline" + (' "prefer-vector-width"="512"' if self.widest else "")
+        """The attributes of functions that loop over threads: they are optimized once, where they are.
+
+        They begin with a line of the processor's cache: short loops are slower in some places of it than in others.
+        """
+        width = ' "prefer-vector-width"="512"' if self.widest else ""
+        return f"nounwind noinline{width} align 64"
+
+    @property
+    def outside(self) -> str:
+        """What functions that loop over threads are called for one by one: ROWS, PLANES, or "" for whole blocks.
+
+        Along an axis that no thread asks for, blocks nearly always have one thread. A loop over it would take LLVM as
+        long as any other, in each of the functions.
+        """
+        if self.resident or "z" not in self.unread:
+            return ""
+        return ROWS if self.inner == "x" and "y" in self.unread else PLANES
 
     @property
     def resident(self) -> bool:
@@ -136,6 +156,11 @@ class LoopPlan:
     def parts(self) -> bool:
         """Whether some threads of a block may wait where others do not, or do something together that takes a part."""
         return not all(self.settled) or any(one is not None and one.kind != kinds.BARRIER for one in self.collectives)
+
+    @property
+    def reports(self) -> bool:
+        """Whether a block that ends early may have to be searched for the thread to report."""
+        return self.fails or (self.regions > 1 and self.parts)
 
     def alike(self, number: int) -> int:
         """Return the first region before which threads do the same together: they share its functions."""

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
-from gridjit.compiler.targets.host.loops.frame import CONTEXT, EXTENT, arguments, bank_renewal, block_loads
+from gridjit.compiler.targets.host.loops.frame import (
+    CONTEXT,
+    EXTENT,
+    OUTSIDE,
+    arguments,
+    bank_renewal,
+    block_loads,
+)
 from gridjit.compiler.targets.host.loops.memory import ROW
 from gridjit.compiler.targets.host.loops.metadata import ACCESS_GROUP
-from gridjit.compiler.targets.host.loops.plan import LoopPlan
+from gridjit.compiler.targets.host.loops.plan import ROWS, LoopPlan
 from gridjit.compiler.targets.host.loops.rows import PART, Afterwards, Parted, Plainly, RowBody, Usual
 from gridjit.compiler.targets.host.loops.threads import Asked, ThreadLoops
 from gridjit.compiler.targets.host.orders import bounds
@@ -31,6 +39,7 @@ def run_name(number: int) -> str:
 
 def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
     """Return the block function of a kernel without barriers and exceptions: one loop, or two with a guard."""
+    loops = _of_region(plan, loops, 0)
     if plan.strided:
         threads = _turns(plan, loops)
     elif plan.bounded:
@@ -39,25 +48,32 @@ def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
         threads = _guarded(plan, loops, [call(plan, 0, "true")], [call(plan, 0, "false")])
     else:
         threads = loops.loop("only", _run(plan, loops, 0, "false", []), "entry", "over")
-    head = [f"define internal i32 @gridjit.block({CONTEXT}{EXTENT}) {plan.attributes} {{", "entry:", *block_loads(plan)]
+    given = f"{CONTEXT}{EXTENT}{OUTSIDE[plan.outside]}"
+    head = [f"define internal i32 @gridjit.block({given}) {plan.attributes} {{", "entry:", *block_loads(plan)]
     return "\n".join([*head, *threads, "  ret i32 0", "}", ""])
 
 
 def region_run(plan: LoopPlan, loops: ThreadLoops, number: int) -> str:
-    """Return the function that runs a region for all threads."""
+    """Return the function that runs a region for all threads, or for those of a row or a plane."""
+    loops = _of_region(plan, loops, number)
+    given = CONTEXT + (f"{OUTSIDE[plan.outside]}, i1 %is.last" if plan.outside else "")
     return "\n".join(
         [
-            f"define internal {SUMMARY} @{run_name(number)}({CONTEXT}) {plan.attributes} {{",
+            f"define internal {SUMMARY} @{run_name(number)}({given}) {plan.attributes} {{",
             "entry:",
             *block_loads(plan),
             *summary_start(),
             *_threads(plan, loops, number),
             *bank_renewal(plan, number),
-            *summary_end(settled=plan.settled[number]),
+            *summary_end(settled=plan.settled[number], empty=plan.narrowed and bool(plan.outside)),
             "}",
             "",
         ]
     )
+
+
+def _of_region(plan: LoopPlan, loops: ThreadLoops, number: int) -> ThreadLoops:
+    return replace(loops, scalar=any(plan.scattered[number : number + 1]))
 
 
 def _threads(plan: LoopPlan, loops: ThreadLoops, number: int) -> list[str]:
@@ -157,9 +173,26 @@ def _narrowed(plan: LoopPlan, loops: ThreadLoops, number: int, noted: list[str])
         "  store i32 %row.last, ptr %row.end.at, align 4",
     )
     return [
-        "  %states.bytes = shl nuw nsw i64 %threads, 2",
-        "  call void @llvm.memset.p0.i64(ptr %states, i8 0, i64 %states.bytes, i1 false)",
+        *_forgotten(plan),
         *_bounded(plan, loops, noted, skip=True, keep=keep),
+    ]
+
+
+def _forgotten(plan: LoopPlan) -> list[str]:
+    """Return the code that clears the states of the threads that are run."""
+    if not plan.outside:
+        return [
+            "  %states.bytes = shl nuw nsw i64 %threads, 2",
+            "  call void @llvm.memset.p0.i64(ptr %states, i8 0, i64 %states.bytes, i1 false)",
+        ]
+    number, count = ("%row.number", "%ntid.x") if plan.outside == ROWS else ("%tid.z", "%plane")
+    return [
+        f"  %own.first = mul nuw nsw i32 {number}, {count}",
+        "  %own.first.wide = zext nneg i32 %own.first to i64",
+        "  %own.states = getelementptr inbounds i32, ptr %states, i64 %own.first.wide",
+        f"  %own.count = zext nneg i32 {count} to i64",
+        "  %own.bytes = shl nuw nsw i64 %own.count, 2",
+        "  call void @llvm.memset.p0.i64(ptr %own.states, i8 0, i64 %own.bytes, i1 false)",
     ]
 
 
@@ -306,9 +339,14 @@ def summary_start() -> list[str]:
     ]
 
 
-def summary_end(*, settled: bool = False) -> list[str]:
-    """Return the code that returns the summary; of settled threads, all states are the last one's."""
-    one = ["  %last.low = load i32, ptr %low", "  %last.high = add i32 %last.low, 0"]
+def summary_end(*, settled: bool = False, empty: bool = False) -> list[str]:
+    """Return the code that returns the summary; of settled threads, all states are the last one's.
+
+    empty: whether it may be that no thread was run.
+    """
+    none = f"  %none = icmp eq i32 %last.low, {START['low']}"
+    high = f"  %last.high = select i1 %none, i32 {START['high']}, i32 %last.low"
+    one = ["  %last.low = load i32, ptr %low", *([none, high] if empty else ["  %last.high = add i32 %last.low, 0"])]
     return [
         *(one if settled else (f"  %last.{word} = load i32, ptr %{word}" for word in START)),
         f"  %r0 = insertvalue {SUMMARY} poison, i32 %last.low, 0",

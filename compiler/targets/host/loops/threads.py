@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gridjit.compiler.targets.host.loops.metadata import LAUNCH, loop_number
+from gridjit.compiler.targets.host.loops.plan import PLANES, ROWS
 from gridjit.compiler.targets.host.loops.rows import PART, Afterwards, Parted, Plainly, RowBody, of_part, straight_parts
 from gridjit.compiler.targets.host.loops.stops import next_stop, stops_within
 from gridjit.compiler.targets.host.orders import bounds
@@ -48,13 +49,17 @@ class ThreadLoops:
     """Writes loops, and remembers for their metadata which of those written may be vectorized.
 
     inner: the axis of a row. width, depth: how many threads there are along x and y. divided: whether each thread is
-    handed what keeps its divisions its own (rows/divisions.py).
+    handed what keeps its divisions its own (rows/divisions.py). outside: what the loops are called for one by one, if
+    not for whole blocks: ROWS, whose numbers are in %row.number, or PLANES, whose numbers are in %tid.z. scalar:
+    whether none of those written may be vectorized.
     """
 
     inner: str = "x"
     width: str = "%ntid.x"
     depth: str = "%ntid.y"
     divided: bool = False
+    outside: str = ""
+    scalar: bool = False
     vectorized: list[bool] = field(default_factory=list)
 
     def loop(self, name: str, body: RowBody, before: str, after: str, *, vectorize: bool = True) -> list[str]:
@@ -186,28 +191,44 @@ class ThreadLoops:
         return "1" if self.inner == "x" else "%ntid.x"
 
     def _number(self, *, vectorize: bool) -> int:
-        self.vectorized.append(vectorize)
+        self.vectorized.append(vectorize and not self.scalar)
         return loop_number(len(self.vectorized) - 1)
 
     def _rows(self, name: str, row: list[str], before: str, after: str, *, vectorize: bool = True) -> list[str]:
         """Return the loops over planes and rows around row, which begins in the block called name.row."""
+        if self.outside == ROWS:
+            return _prefixed(self._only_row(name, row, after), name)
         outer = self._outer
         count = self.depth if outer == "y" else self.width
+        one = self.outside == PLANES
+        plane, over = (before, after) if one else (f"{name}.z", f"{name}.z.end")
+        planes = [f"  br label %{plane}", f"{plane}:", f"  %tid.z = phi i32 [ 0, %{before} ], [ %z.next, %{over} ]"]
         lines = [
-            f"  br label %{name}.z",
-            f"{name}.z:",
-            f"  %tid.z = phi i32 [ 0, %{before} ], [ %z.next, %{name}.z.end ]",
+            *([] if one else planes),
             f"  br label %{name}.row",
             f"{name}.row:",
-            f"  %tid.{outer} = phi i32 [ 0, %{name}.z ], [ %{outer}.next, %{name}.row.end ]",
-            *(handed(f"{name}.z", f"{name}.row.end", _ROW_APART) if self.divided else []),
+            f"  %tid.{outer} = phi i32 [ 0, %{plane} ], [ %{outer}.next, %{name}.row.end ]",
+            *(handed(plane, f"{name}.row.end", _ROW_APART) if self.divided else []),
             *self._row_start(),
             *row,
-            *_end(f"{name}.row", outer, count, f"{name}.z.end", self._number(vectorize=vectorize)),
-            *_end(f"{name}.z", "z", "%ntid.z", after, self._number(vectorize=vectorize)),
+            *_end(f"{name}.row", outer, count, over, self._number(vectorize=vectorize)),
+            *([] if one else _end(plane, "z", "%ntid.z", after, self._number(vectorize=vectorize))),
             f"{after}:",
         ]
         return _prefixed(lines, name)
+
+    def _only_row(self, name: str, row: list[str], after: str) -> list[str]:
+        """Return row for the row that the function is called for."""
+        return [
+            f"  br label %{name}.row",
+            f"{name}.row:",
+            *(f"  {value} = add i32 0, 0" for value in ("%tid.y", "%tid.z", *([_ROW_APART] if self.divided else []))),
+            "  %row.start = mul nuw nsw i32 %row.number, %ntid.x",
+            *row,
+            f"{name}.row.end:",
+            f"  br label %{after}",
+            f"{after}:",
+        ]
 
     def _row_start(self) -> list[str]:
         """Return the number of a row's first thread."""

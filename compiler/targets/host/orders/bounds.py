@@ -2,8 +2,9 @@
 
     { i32 first, i32 end, i1 known } @gridjit.bounds(i32 length, i32 step, place of the row's first thread, parameters)
 
-Each comparison of the condition is asked at both ends of the row. Where they differ, the place between is searched by
-halving. Nothing is known if a value wraps around or a comparison holds only in the middle: then each thread is asked.
+Each comparison of the condition is asked at both ends of the row; one that does not depend on the place, once. Where
+they differ, the place between is searched by halving. Nothing is known if a value wraps around or a comparison holds
+only in the middle: then each thread is asked.
 """
 
 from __future__ import annotations
@@ -66,8 +67,10 @@ def _bounds(conditions: Sequence[Comparison], every: Sequence[Parameter], axis: 
     ]
     first, end = "0", "%length"
     for number, one in enumerate(conditions):
-        before = "entry" if number == 0 else f"next.{number - 1}"
-        lines += _narrowed(number, one, before, (first, end), _At(every, axis))
+        if one.everywhere:
+            lines += _everywhere(number, one, _At(every, axis))
+            continue
+        lines += _narrowed(number, one, (first, end), _At(every, axis))
         first, end = f"%first.{number}", f"%end.{number}"
     lines += [
         f"leaf.{len(conditions)}:",
@@ -101,7 +104,19 @@ class _At:
         ]
 
 
-def _narrowed(number: int, one: Comparison, before: str, so_far: tuple[str, str], at: _At) -> list[str]:
+def _everywhere(n: int, one: Comparison, at: _At) -> list[str]:
+    """Return the lines that leave no bounds unless a comparison holds, which comes out the same at all places."""
+    return [
+        f"leaf.{n}:",
+        *at.ask(n, f"low.{n}", "0"),
+        f"  br i1 %low.{n}.bad, label %unknown, label %good.{n}",
+        f"good.{n}:",
+        f"  %low.{n}.holds = icmp {one.predicate} i32 %low.{n}.sign, 0",
+        f"  br i1 %low.{n}.holds, label %leaf.{n + 1}, label %empty",
+    ]
+
+
+def _narrowed(number: int, one: Comparison, so_far: tuple[str, str], at: _At) -> list[str]:
     """Return the lines that narrow the bounds so far to where a comparison holds as well."""
     n, holds = number, one.predicate
     lines = [

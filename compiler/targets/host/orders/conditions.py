@@ -24,6 +24,8 @@ _BOTH = regex(rf"{NAME} = (?:and i1 (\S+), (\S+)|select i1 (\S+), i1 (\S+), i1 f
 _EITHER = regex(rf"{NAME} = (?:or (?:disjoint )?i1 (\S+), (\S+)|select i1 (\S+), i1 true, i1 (\S+))$")
 _NOT = regex(rf"{NAME} = xor i1 (\S+), true$")
 _FLAGS = regex(r" (?:nuw|nsw|nneg|samesign|exact|disjoint|inbounds)(?= )")
+# What a condition is compared with that does not depend on the axis.
+_TRUE = "true"
 _OPPOSITE = {"slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt", "eq": "ne", "ne": "eq"}
 
 
@@ -41,6 +43,11 @@ class Comparison:
     operands: tuple[str, str]
     lines: tuple[str, ...]
     varying: frozenset[str]
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether the condition does not depend on the axis."""
+        return self.operands[1] == _TRUE
 
 
 def comparisons(
@@ -79,7 +86,7 @@ def _comparison(condition: str, holds: bool, lines: Mapping[str, str], axis: Col
     if found is None or condition not in varying:
         if condition in varying:
             return None
-        return _make("eq" if holds else "ne", False, "i1", (condition, "true"), made, varying, lines)
+        return _make("eq" if holds else "ne", False, "i1", (condition, _TRUE), made, varying, lines)
     inner = [name for name in made if name != condition]
     steps = _steps([(name, lines[name]) for name in inner if name in varying], varying)
     if steps is None or (not steps.isdisjoint((found["a"], found["b"])) and {found["a"], found["b"]} <= varying):

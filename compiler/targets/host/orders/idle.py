@@ -76,7 +76,7 @@ def _outside(parts: Sequence[Comparison], every: Sequence[Parameter]) -> str:
     box = ", ".join(f"i32 {end}" for end in BOX)
     return "\n".join(
         [
-            f"define internal i1 @{OUTSIDE}({box}, {declared(every)}) noinline nounwind {SELDOM} {{",
+            f"define internal i1 @{OUTSIDE}({box}, {declared(every)}) alwaysinline nounwind {SELDOM} {{",
             "entry:",
             *(f"  %most.{axis} = sub nuw nsw i32 %gj.ntid.{axis}, 1" for axis in "xyz"),
             "  br label %part.0",

@@ -12,8 +12,14 @@ from gridjit.regexes import regex
 
 GOTO = regex(rf"br label ({NAME})$")
 BRANCH = regex(rf"br i1 ({NAME}), label ({NAME}), label ({NAME})")
-_BEFORE_END = regex(rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]l[te]) (?P<type>i\d+) (?P<a>{NAME}), (?P<b>\S+)$")
-_AFTER_END = regex(rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]g[te]) (?P<type>i\d+) (?P<b>\S+), (?P<a>{NAME})$")
+_BEFORE_END = regex(
+    rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]l[te]) (?P<type>i\d+) (?P<a>{NAME}), (?P<b>\S+)$",
+    needs=("slt ", "ult ", "sle ", "ule "),
+)
+_AFTER_END = regex(
+    rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]g[te]) (?P<type>i\d+) (?P<b>\S+), (?P<a>{NAME})$",
+    needs=("sgt ", "ugt ", "sge ", "uge "),
+)
 _STEP = regex(rf"{NAME} = add (?:nuw |nsw )*(?P<type>i\d+) (?P<a>{NAME}|\d+), (?P<b>{NAME}|\d+)$")
 _SWAPPED = {"sgt": "slt", "sge": "sle", "ugt": "ult", "uge": "ule"}
 

@@ -1,4 +1,8 @@
-"""Strides: how far apart neighbouring threads of a kernel load and store, and along which axis that is close by."""
+"""Strides: how far apart neighbouring threads of a kernel load and store, and along which axis that is close by.
+
+Vectors whose items are far apart are loaded and stored item by item, which takes longer than to do without them, unless
+much is computed between.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,13 @@ _ADD = regex(rf"{NAME} = (add|sub|or) [a-z ]*i\d+ {_OPERAND}, {_OPERAND}$")
 _MULTIPLY = regex(rf"{NAME} = (mul|shl) [a-z ]*i\d+ {_OPERAND}, {_OPERAND}$")
 _CAST = regex(rf"{NAME} = (?:[sz]ext|trunc|ptrtoint|inttoptr|bitcast|freeze) [a-z ]*?(?:i\d+|ptr) {_OPERAND}")
 _ELEMENT = regex(
-    rf"{NAME} = getelementptr [a-z ]*?(i8|i16|i32|i64|half|float|double|ptr), ptr {_OPERAND}, i\d+ {_OPERAND}$"
+    rf"{NAME} = getelementptr [a-z ]*?(i8|i16|i32|i64|half|float|double|ptr|\[\d+ x i8\]), "
+    rf"ptr {_OPERAND}, i\d+ {_OPERAND}$"
 )
 _ACCESS = regex(rf"(?:{NAME} = load |store ).*ptr ({NAME})(?:, |$)")
+# What takes long enough for vectors to be worth their loads.
+_LONG = regex(r" (?:fdiv|frem|[su]div|[su]rem) |call [^@]*@(?!llvm\.(?:assume|[su](?:min|max)|fma|fmuladd|fabs)\b)")
+_FLOATS = regex(r" = (?:fadd|fsub|fmul) ")
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
 # Bytes: a cache line.
 _CLOSE = 64
@@ -27,6 +35,25 @@ def inner_axis(body: Body) -> str:
     places = [found[1] for block in body.blocks for line in block.lines if (found := _ACCESS.match(line))]
     close = {axis: _count_close(places, lines, axis) for axis in "xy"}
     return "y" if close["y"] > close["x"] else "x"
+
+
+def is_scattered(text: str, axis: str) -> bool:
+    """Return whether neighbouring threads along axis mostly load and store far apart in a region, and compute little.
+
+    Of a stride that is known at launch only, it is assumed to be large.
+    """
+    every = [line.strip() for line in text.splitlines()]
+    if any(_LONG.search(line) for line in every):
+        return False
+    lines = {name: line for line in every if (name := defined(line))}
+    # A thread's own variables become values.
+    known: dict[str, int | None] = {name: 0 for name, line in lines.items() if opcode(line) == "alloca"}
+    known |= {f"%gj.tid.{axis}": 1, "%gj.thread": 1 if axis == "x" else None}
+    strides = [_stride(found[1], lines, known) for line in every if (found := _ACCESS.match(line))]
+    far = [one for one in strides if one is None or abs(one) >= _CLOSE]
+    near = [one for one in strides if one is not None and 0 < abs(one) < _CLOSE]
+    computed = sum(bool(_FLOATS.search(line)) for line in every)
+    return bool(far) and 4 * len(near) <= len(far) and computed <= 2 * len(far)
 
 
 def _count_close(places: list[str], lines: Mapping[str, str], axis: str) -> int:
@@ -56,10 +83,14 @@ def _of_line(line: str, lines: Mapping[str, str], known: dict[str, int | None]) 
         return _product(found, of(found[2]), of(found[3]))
     if found := _ELEMENT.match(line):
         base, index = of(found[2]), of(found[3])
-        return None if base is None or index is None else base + _SIZES[found[1]] * index
+        return None if base is None or index is None else base + _size(found[1]) * index
     operands = re.findall(NAME, line.partition(" = ")[2])
     same = opcode(line) not in ("load", "call", "phi", "alloca") and all(of(operand) == 0 for operand in operands)
     return 0 if same else None
+
+
+def _size(kind: str) -> int:
+    return _SIZES[kind] if kind in _SIZES else int(kind[1:].partition(" ")[0])
 
 
 def _product(found: re.Match[str], a: int | None, b: int | None) -> int | None:

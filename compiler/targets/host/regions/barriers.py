@@ -20,7 +20,7 @@ _LATER = {kinds.GRID: 1, kinds.TURN: 2}
 _ARRIVE = "gridjit.arrive "
 _ARRIVAL = regex(rf"{re.escape(_ARRIVE)}(\d+), label (%\S+)")
 _PASS = "gridjit.pass "
-_PASSAGE = regex(rf"{re.escape(_PASS)}(\d+), label (%\S+)")
+_PASSAGE = regex(rf"{re.escape(_PASS)}(\d+), label (%\S+)", needs=(_PASS,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

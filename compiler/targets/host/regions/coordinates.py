@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gridjit.compiler.targets.host.library import intrinsics
@@ -10,6 +10,8 @@ from gridjit.compiler.targets.host.regions.body import Block, Body, Parameter
 from gridjit.regexes import regex
 
 _CALL = regex(r'^(?P<result>\S+) = (?:tail )?call (?P<attributes>[^@]*)@"?(?P<name>gridjit\.[^"(\s]+)"?\(\)')
+# A function of the kernel's begins, or is called: it reads a parameter in a line of its own.
+_HANDS_ON = regex(r"^define |call [^@]*@gridjit\.")
 
 # The parameters that come before the kernel's own, in order.
 PLACE = (
@@ -32,6 +34,16 @@ PLACE = (
 def place(body: Body, shared_offsets: Mapping[str, int]) -> Body:
     """Return body with every coordinate and shared array read from the parameters of PLACE."""
     return replace(body, blocks=tuple(_block(block, shared_offsets) for block in body.blocks))
+
+
+def unread_axes(functions: Sequence[str]) -> frozenset[str]:
+    """Return the axes of a block along which none of the functions, of parameters like a body's, reads its place."""
+    unread = set("xyz")
+    for text in functions:
+        for axis in [axis for axis in unread if f"%gj.tid.{axis}" in text]:
+            if any(f"%gj.tid.{axis}" in line and not _HANDS_ON.search(line) for line in text.splitlines()):
+                unread.discard(axis)
+    return frozenset(unread)
 
 
 def _block(block: Block, offsets: Mapping[str, int]) -> Block:

@@ -25,7 +25,7 @@ from gridjit.compiler.targets.host.regions.operations import EARLY, is_operation
 from gridjit.regexes import regex
 
 BRANCH = regex(r"^br i1 (\S+), label (\S+), label ([^\s,]+)")
-_DIVISION = regex(rf"^({NAME}) = ([su](?:div|rem)) ((?:exact )?)(i\d+) (\S+), (\S+)$")
+_DIVISION = regex(rf"^({NAME}) = ([su](?:div|rem)) ((?:exact )?)(i\d+) (\S+), (\S+)$", needs=("div ", "rem "))
 _PHI = regex(rf"^({NAME}) = phi (\S+) \[")
 _MEMSET = regex(rf"^call void @llvm\.memset\.[^(]*\(ptr [^%]*({NAME}),.* i1 false\)")
 

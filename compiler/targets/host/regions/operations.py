@@ -22,7 +22,7 @@ _OPERATION = regex(
 
 
 # What threads that wait for each other without a barrier use: a turn of one may wait for a later turn of another.
-_WAITING = regex(r"(?:.* = )?(?:fence |(?:load|store) (?:atomic |volatile ))")
+_WAITING = regex(r"(?:.* = )?(?:fence |(?:load|store) (?:atomic |volatile ))", needs=("fence ", "atomic ", "volatile "))
 
 
 def may_wait(line: str) -> bool:

@@ -12,7 +12,7 @@ from gridjit.compiler.targets.host.regions.types import type_of
 from gridjit.compiler.targets.host.retarget import SharedArray
 from gridjit.regexes import regex
 
-_ALLOCA = regex(r" = alloca (?P<type>.+?)(?:, i\d+ (?P<count>\d+))?(?:, align (?P<align>\d+))?$")
+_ALLOCA = regex(r" = alloca (?P<type>.+?)(?:, i\d+ (?P<count>\d+))?(?:, align (?P<align>\d+))?$", needs=("alloca",))
 # A page's: what the C library aligns memory to at most without more ado, and more than a GPU offers.
 _LARGEST_ALIGNMENT = 4096
 

@@ -26,7 +26,7 @@ _CHOSEN = regex(rf"select {_WORDS}i1 \S+, {_PLAIN} ")
 _COMPARED = regex(rf"[if]cmp {_WORDS}{_PLAIN} ")
 _CAST = regex(rf"\w+ {_WORDS}{_PLAIN} \S+ to {_PLAIN}(?:,|$)")
 _CALLED = regex(rf"(?:\w+ )?call [^@%]*?{_PLAIN} @")
-_REPLACED = regex(rf"atomicrmw [^,]*, {_PLAIN} ")
+_REPLACED = regex(rf"atomicrmw [^,]*, {_PLAIN} ", needs=("atomicrmw",))
 _ADDRESS = regex(r"(?:getelementptr|alloca) [^<]*$")
 _RESULT = regex(rf"^{NAME} = ")
 

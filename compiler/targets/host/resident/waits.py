@@ -21,8 +21,9 @@ from gridjit.compiler.targets.host.regions.operations import is_operation
 from gridjit.compiler.targets.host.spots import Spot, spot_of, without_spot
 from gridjit.regexes import regex
 
-_READS_ATOMICALLY = regex(r"= (?:load (?:atomic|volatile)|atomicrmw|cmpxchg) ")
-_MAY_WAIT = regex(rf"{_READS_ATOMICALLY.pattern}|^fence ")
+_WORDS = ("atomic", "volatile", "cmpxchg")
+_READS_ATOMICALLY = regex(r"= (?:load (?:atomic|volatile)|atomicrmw|cmpxchg) ", needs=_WORDS)
+_MAY_WAIT = regex(r"= (?:load (?:atomic|volatile)|atomicrmw|cmpxchg) |^fence ", needs=(*_WORDS, "fence"))
 # What counts up or down changes memory each time, so whoever does it gets on.
 _COUNTS = regex(r"= atomicrmw (?:volatile )?(?:uinc_wrap|udec_wrap|f?add|f?sub) ptr [^,]+, \S+ (\S+?),? ")
 _EXPECTED = regex(r"cmpxchg (?:weak )?(?:volatile )?ptr [^,]+, \S+ ([^,]+),")

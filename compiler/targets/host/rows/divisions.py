@@ -19,7 +19,9 @@ from gridjit.regexes import regex
 APART = "%gj.apart"
 # No pass looks into inline assembly.
 NOTHING = '  %nothing = call i32 asm "", "=r,0"(i32 0)'
-_DIVISION = regex(rf"({NAME}) = ([su](?:div|rem)) (exact )?i(\d+) (\S+), ({NAME})(.*)", re.DOTALL)
+_DIVISION = regex(
+    rf"({NAME}) = ([su](?:div|rem)) (exact )?i(\d+) (\S+), ({NAME})(.*)", re.DOTALL, needs=("div ", "rem ")
+)
 
 
 def with_own_divisions(body: Body) -> Body:

@@ -20,7 +20,7 @@ Linear = dict[str, int]
 _OPERAND = rf"({NAME}|-?\d+)"
 _BINARY = regex(rf"{NAME} = (add|sub|mul|shl|or) ((?:nuw |nsw |disjoint )*)(i32|i64) {_OPERAND}, {_OPERAND}$")
 _WIDENED = regex(rf"{NAME} = (zext|sext) (nneg )?i32 ({NAME}) to i64$")
-_NARROWED = regex(rf"{NAME} = trunc ((?:nuw |nsw )*)i64 ({NAME}) to i32$")
+_NARROWED = regex(rf"{NAME} = trunc ((?:nuw |nsw )*)i64 ({NAME}) to i32$", needs=("trunc",))
 _SHIFTED = regex(rf"{NAME} = (?:shl|lshr|ashr) [a-z ]*i\d+ \S+, \d+$")
 _SIMPLE = frozenset(("add", "sub", "mul", "and", "or", "xor", "icmp", "select", "sext", "zext", "trunc"))
 

@@ -18,13 +18,13 @@ from gridjit.compiler.targets.host.rows.linear import ONE, PLACE, Linear, Row
 from gridjit.regexes import regex
 
 ASKS = "%gj.asks"
-_KNOWN = regex(rf"({NAME}) = icmp sge i64 ({NAME}), 0$")
+_KNOWN = regex(rf"({NAME}) = icmp sge i64 ({NAME}), 0$", needs=("icmp sge",))
 # LLVM tests `i < 3` to learn whether `i - 3` is negative.
 _LESS = regex(rf"{NAME} = icmp (?:samesign )?(slt|ult) i64 ({NAME}), (-?\d+)$")
 _FROM_END = regex(rf"{NAME} = select i1 ({NAME}), i64 \S+, i64 0$")
 _PRODUCT = regex(rf"({NAME}) = mul (?:nuw |nsw )*i64 ({NAME}), ({NAME})$")
 _SUM = regex(rf"{NAME} = add (?:nuw |nsw )*i64 ({NAME}), ({NAME})$")
-_ADDRESS = regex(rf"({NAME}) = inttoptr i64 ({NAME}) to ptr$")
+_ADDRESS = regex(rf"({NAME}) = inttoptr i64 ({NAME}) to ptr$", needs=("inttoptr",))
 _WORD = regex(rf"{NAME} = ptrtoint ptr ({NAME}) to i64$")
 _ACCESS = regex(rf"(?:{NAME} = load|store) (i8|i16|i32|i64|float|double)(?: \S+)?, ptr ({NAME})(?:, |$)")
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}

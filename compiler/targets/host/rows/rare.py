@@ -19,7 +19,7 @@ RARE = "%gj.rare"
 _EQUAL = regex(rf"({NAME}) = icmp (?:samesign )?(eq|ne) (i32|i64) ({NAME}), ({NAME}|-?\d+)$")
 _COPY = regex(rf"{NAME} = (?:zext|sext) (?:nneg )?i32 ({NAME}) to i64$")
 _MOVED = regex(rf"{NAME} = add (?:nuw |nsw )*i(?:32|64) ({NAME}), (-?\d+)$")
-_MADE = regex(r"gj\.met\.(\d+)\.")
+_MADE = regex(r"gj\.met\.(\d+)\.", needs=("gj.met.",))
 # More places would cost more than they save, and so would a region of more lines.
 _MOST, _LONG = 4, 150
 # The most threads that a row has.

@@ -19,10 +19,10 @@ INTEGERS = {
     "x": (64, True),
     "y": (64, False),
 }
-_FUNCTION = regex(r"_ZL(\d+)(\w+)_nbst")
-_OPERATOR = regex(r"_Z(pl|mi|ml|dv|pL|mI|mL|dV|ps|ng|eq|ne|gt|lt|ge|le)(\w+)_nbst")
-_CONSTRUCTOR = regex(r"_ZN(\d+)(\w+)_nbst")
-_CONVERSION = regex(r"\w*?_ZNV?K(\d+)(\w+)Ev_(?:\d+|nbst)")
+_FUNCTION = regex(r"_ZL(\d+)(\w+)_nbst", needs=("_nbst",))
+_OPERATOR = regex(r"_Z(pl|mi|ml|dv|pL|mI|mL|dV|ps|ng|eq|ne|gt|lt|ge|le)(\w+)_nbst", needs=("_nbst",))
+_CONSTRUCTOR = regex(r"_ZN(\d+)(\w+)_nbst", needs=("_nbst",))
+_CONVERSION = regex(r"\w*?_ZNV?K(\d+)(\w+)Ev_(?:\d+|nbst)", needs=("_ZN",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ _CONVERSION = regex(
     r"^(?P<indent> *)(?P<name>%\S+) = fpto(?P<sign>[su])i (?P<from>float|double) (?P<value>\S+) to "
     r"i(?P<bits>8|16|32|64)(?P<rest>\b.*)$",
     re.MULTILINE,
+    needs=("= fpto",),
 )
 
 

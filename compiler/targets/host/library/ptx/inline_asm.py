@@ -48,7 +48,8 @@ _HALF_OF_DOUBLE = """
   ret i16 %r""".removeprefix("\n")
 _CALL = regex(
     r'call (?P<type>[^\s(]+)(?: \([^()]*\))?\s+asm\s+(?:sideeffect\s+)?"(?P<asm>(?:[^"\\]|\\.)*)", "[^"]*"'
-    r"\s*\((?P<arguments>[^()]*)\)"
+    r"\s*\((?P<arguments>[^()]*)\)",
+    needs=("asm",),
 )
 
 
