@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import signal
 import subprocess
 import sys
 
@@ -15,15 +16,12 @@ from gridjit.runtime.pool.compile_server import become_server, listening
 from gridjit.runtime.session import session
 from gridjit.runtime.settings import usable_cores
 
-_PROGRAM = """import signal, sys, time
+# A server that starts itself anew runs this text with the files of another version, so all else is in `begin`.
+_PROGRAM = """import sys, time
 began = time.time_ns()
-if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it silently
 sys.path[:] = sys.argv[3:]
-import gridjit.cuda
-from gridjit.commands.compiling.rehearsal import rehearse
-from gridjit.runtime.pool.compile_server import stand
-stand(int(sys.argv[1]), int(sys.argv[2]), rehearse, began)
+from gridjit.commands.compiling.serve import begin
+begin(began)
 """
 
 
@@ -50,6 +48,17 @@ def _path() -> list[str]:
     """Return where the compiler is imported from: not from the folder of the command, which Python puts first."""
     is_safe = getattr(sys.flags, "safe_path", False) or sys.flags.isolated
     return [path for path in sys.path[0 if is_safe else 1 :] if os.path.isabs(path)]
+
+
+def begin(began: int) -> None:
+    """Be the server whose door and number of processes the command line names. began: when the process began."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it silently
+    import gridjit.cuda  # noqa: F401  # it adds to numba-cuda, which is looked at as a whole: so it comes first
+    from gridjit.commands.compiling.rehearsal import rehearse
+    from gridjit.runtime.pool.compile_server import stand
+
+    stand(int(sys.argv[1]), int(sys.argv[2]), rehearse, began)
 
 
 def _have_streams() -> None:
