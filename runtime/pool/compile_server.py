@@ -105,7 +105,7 @@ def _let_in(door: socket.socket, ahead: socket.socket | None) -> None:
 
 def _forked(door: socket.socket, processes: int, conditions: Conditions) -> socket.socket | None:
     """Return the way to a process that will serve the next program; None if there is no room for one."""
-    ours, theirs = socket.socketpair()
+    parent, (ours, theirs) = os.getpid(), socket.socketpair()
     with theirs:
         try:
             if server.fork():
@@ -114,7 +114,7 @@ def _forked(door: socket.socket, processes: int, conditions: Conditions) -> sock
             ours.close()
             return None
         try:
-            end_with(os.getppid())
+            end_with(parent)
             ours.close()
             door.close()
             server.heed_no_signals()
