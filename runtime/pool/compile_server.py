@@ -117,7 +117,7 @@ def _forked(door: socket.socket, processes: int, conditions: Conditions) -> sock
             end_with(parent)
             ours.close()
             door.close()
-            server.heed_no_signals()
+            server.set_signals()
             _serve(theirs, processes, conditions)
         finally:
             os._exit(1)

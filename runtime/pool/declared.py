@@ -114,13 +114,14 @@ class Ahead:
         """Take in what came of it."""
         self.outcome = task.result
         self.why = task.lost if self.outcome is None else self.outcome.why
-        if self.outcome is not None:
-            self.outcome.warn_again()
-            self.is_settled = self.is_settled or self.outcome.needs_launch
+        if self.outcome is not None and self.outcome.needs_launch:
+            self.is_settled = True
         if self.outcome is not None and self.outcome.unkept:
             here.without_pool(self.why)
         if said := self.told():
             here.report(lambda: f"{self.name}: {said}")
+        if self.outcome is not None:
+            self.outcome.warn_again()  # last, as a program may have warnings raised
 
 
 def hand_over(kernel: Kernel, here: Session, signature: Signature, launch: Launch) -> Ahead:

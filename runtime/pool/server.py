@@ -59,7 +59,7 @@ def serve(processes: int, target: str) -> None:
 
     target: the kind of target that they are to compile for, "" for any.
     """
-    heed_no_signals()
+    set_signals()
     os.closerange(3, _MOST_DESCRIPTORS)  # they are the program's, which may wait for their being closed
     control = socket.socket(fileno=os.dup(0))
     gc.disable()  # what is imported stays
@@ -74,7 +74,7 @@ def serve(processes: int, target: str) -> None:
     ProgramServer(control, processes, conditions).run()
 
 
-def heed_no_signals() -> None:
+def set_signals() -> None:
     """Leave interrupts to the program, and hear how children end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the interrupt was meant for the program, which ends this process
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a program may ignore how its children end, this one asks
