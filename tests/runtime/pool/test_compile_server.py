@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pytest
@@ -494,30 +494,6 @@ def test_without_a_cache_there_is_nothing_to_serve(server: Server) -> None:
     assert "a compile server hands over code through the cache" in found.stderr
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_with_the_server_all_of_its_processes_end(
-    own_server: Callable[..., Server], tasks: Path, end: signal.Signals
-) -> None:
-    server = own_server(PYTHONPATH=str(tasks))
-    program = subprocess.Popen(
-        [sys.executable, "-c", ASKING],
-        env=environment(server, PYTHONPATH=os.pathsep.join([str(tasks), *filter(None, sys.path)])),
-        cwd=tasks,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert program.stdout is not None
-    worker, serving = map(int, program.stdout.readline().split())
-    server.running.send_signal(end)
-    for pid in (worker, serving):
-        wait_for_end(pid)
-    assert program.stdout.read() == "lost: the processes that compile have ended\n"
-    assert program.wait() == 0
-    program.stdout.close()
-    if end is signal.SIGINT:
-        assert server.running.wait() == -signal.SIGINT
-
-
 ASKING = """
 from gridjit.runtime.session import session
 
@@ -528,7 +504,8 @@ print("lost:", pool.wait(pool.submit("pooltasks:block", "pipe")).lost)
 """
 
 
-def test_with_a_program_the_processes_that_serve_it_end(server: Server, tasks: Path) -> None:
+def asking(server: Server, tasks: Path) -> tuple[subprocess.Popen[str], IO[str], list[int]]:
+    """Return a program that waits for a task, what it says, and the worker and the server that it has."""
     program = subprocess.Popen(
         [sys.executable, "-c", ASKING],
         env=environment(server, PYTHONPATH=os.pathsep.join([str(tasks), *filter(None, sys.path)])),
@@ -537,11 +514,31 @@ def test_with_a_program_the_processes_that_serve_it_end(server: Server, tasks: P
         text=True,
     )
     assert program.stdout is not None
-    worker, serving = map(int, program.stdout.readline().split())
+    return program, program.stdout, [*map(int, program.stdout.readline().split())]
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_with_the_server_all_of_its_processes_end(
+    own_server: Callable[..., Server], tasks: Path, end: signal.Signals
+) -> None:
+    server = own_server(PYTHONPATH=str(tasks))
+    program, said, pids = asking(server, tasks)
+    server.running.send_signal(end)
+    for pid in pids:
+        wait_for_end(pid)
+    assert said.read() == "lost: the processes that compile have ended\n"
+    assert program.wait() == 0
+    said.close()
+    if end is signal.SIGINT:
+        assert server.running.wait() == -signal.SIGINT
+
+
+def test_with_a_program_the_processes_that_serve_it_end(server: Server, tasks: Path) -> None:
+    program, said, pids = asking(server, tasks)
     program.kill()
     program.wait()
-    program.stdout.close()
-    for pid in (worker, serving):
+    said.close()
+    for pid in pids:
         wait_for_end(pid)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.compiler.frontend.narrow.programs import TEXT
 from tests.programs import run_new_python, run_python
 
 FOUND = str(Path(__file__).with_name("found.py"))
@@ -250,18 +251,6 @@ def test_a_compile_inside_another_has_them_and_so_have_those_after_it() -> None:
     assert (done.stdout.splitlines(), done.stderr) == (["True [1.5]", "True [9.]"], "")
 
 
-TEXT = """
-import hashlib
-from gridjit.compiler.frontend.kept.patches import numbas_own_text
-
-@gridjit.jit(target="host", cache=False)
-def kernel(x):
-    x[0] = abs(x[0]) * 2 + 1
-
-for kind in ("float64", "float32"):  # the second compile looks at what surrounds it
-    kernel.compile(f"void({kind}[::1])")
-print(hashlib.sha256(numbas_own_text().encode()).hexdigest())
-"""
 BEFORE = """
 import gridjit
 from gridjit.compiler.frontend.bootstrap import numba_cuda

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.compiler.frontend.narrow.programs import TEXT
 from tests.programs import run_new_python, run_python
 
 FOUND = str(Path(__file__).with_name("found.py"))
@@ -336,18 +337,6 @@ def test_an_error_is_the_one_that_numba_cuda_has_with_them() -> None:
     assert "fabs" in first
 
 
-TEXT = """
-import hashlib
-from gridjit.compiler.frontend.kept.patches import numbas_own_text
-
-@gridjit.jit(target="host", cache=False)
-def kernel(x):
-    x[0] = abs(x[0]) * 2 + 1
-
-for kind in ("float64", "float32"):  # the second compile looks at what surrounds it
-    kernel.compile(f"void({kind}[::1])")
-print(hashlib.sha256(numbas_own_text().encode()).hexdigest())
-"""
 NAMED = """
 @gridjit.jit(target="host", cache=False)
 def named(x):
