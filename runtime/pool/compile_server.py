@@ -63,7 +63,7 @@ def stand(listener: int, processes: int, rehearse: Callable[[str], None], began:
     for target in _TARGETS:
         server.prepare(target)
         rehearse(target)
-    there = dict(_stamps())
+    there = {path: _stamp(path) for path in _paths()}
     freeze_for_good()  # in memory that all workers share
     gc.enable()
     with socket.socket(fileno=listener) as door:
@@ -73,7 +73,7 @@ def stand(listener: int, processes: int, rehearse: Callable[[str], None], began:
         while True:
             ahead = _forked(door, processes, conditions)
             select.select([door], [], [])
-            if dict(_stamps()) != there:
+            if any(_stamp(path) != stamp for path, stamp in there.items()):
                 _start_anew(door)
             _let_in(door, ahead)
 
@@ -139,15 +139,14 @@ def _serve(told: socket.socket, processes: int, conditions: Conditions) -> None:
         serving.run()
 
 
-def _stamps() -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the state of each file that this process has imported, and of each folder where it looked for more."""
+def _paths() -> set[str]:
+    """Return each file that this process has imported or mapped, and each folder where it looked for more."""
     files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    for path in {*files, *_mapped(), *sys.path}:
-        if isinstance(path, str) and path:
-            yield path, _stamp(path)
+    return {path for path in {*files, *_mapped(), *sys.path} if isinstance(path, str) and path}
 
 
 def _stamp(path: str) -> tuple[int, ...]:
+    """Return what tells a file, or a folder, from what it was before; () if it is not there."""
     try:
         found = os.stat(path)
     except OSError:
