@@ -15,7 +15,7 @@ import pytest
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.entry import open_entry, seal
 from gridjit.compiler.frontend.kept.stored.record import from_bytes, to_bytes
-from tests.programs import run_python
+from tests.programs import run_new_python, run_python
 
 PROGRAM = """
 import json, sys
@@ -54,9 +54,9 @@ if __name__ == "__main__":
 def run(tmp_path: Path) -> Callable[..., list[Any]]:
     """Return what runs a kernel of the program, or of another text, in a process of its own."""
 
-    def run(kernel: str = "kernel", text: str = PROGRAM) -> list[Any]:
+    def run(kernel: str = "kernel", text: str = PROGRAM, runs: Callable[..., Any] = run_python) -> list[Any]:
         (tmp_path / "program.py").write_text(text)
-        done = run_python(tmp_path / "program.py", kernel)
+        done = runs(tmp_path / "program.py", kernel)
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
         told: list[Any] = json.loads(done.stdout)
@@ -107,6 +107,33 @@ def test_a_process_that_finds_its_kernel_reads_no_function(run: Callable[..., li
     for path in unit_files(left):
         path.unlink()
     assert run()[:2] == [23.0, "disk"]
+
+
+# The program imported numba-cuda's module of halves, whose functions refuse calls by plain Python once it is used.
+WITH_HALVES = PROGRAM.replace("import json", "import numba.cuda.fp16\nimport json").replace(
+    'if __name__ == "__main__":',
+    """
+@gridjit.jit(device=True)
+def called(value):
+    return value + 1
+
+@gridjit.jit(target="host", cache=False)
+def begin(x):
+    x[0] = called(x[0])
+
+if __name__ == "__main__":
+    begin[1, 1](np.ones(1))
+    cuda.fp16""",
+)
+
+
+def test_numba_cudas_halves_that_a_program_imported_leave_the_functions_of_other_processes(
+    run: Callable[..., list[Any]],
+) -> None:
+    # A forked process would begin with a module that was used.
+    assert run(text=WITH_HALVES, runs=run_new_python)[:3] == [23.0, "compiled", []]
+    told = run(text=WITH_HALVES.replace("value * 3 + 1", "value * 3 + 2"), runs=run_new_python)
+    assert (told[0], told[1], functions(told)) == (33.0, "compiled", ["second"])
 
 
 def test_two_processes_at_once_leave_functions_that_a_third_can_use(

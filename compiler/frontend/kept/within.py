@@ -14,6 +14,7 @@ from types import CellType, FunctionType, MethodType
 from typing import Any
 
 from gridjit.compiler.key.source.objects import cell_value
+from gridjit.compiler.process.refusing import refuses
 from gridjit.compiler.process.stamps import of_cells, of_dictionaries
 from gridjit.compiler.process.survey import FRONT_END, Survey
 from gridjit.compiler.process.watched import Watched, same_items
@@ -57,10 +58,14 @@ class Within:
         return self._functions_hold() and all(one.hold() for one in watched) and self._lists_hold()
 
     def _functions_hold(self) -> bool:
-        """Return whether no look of the survey since then found a function with other code or defaults."""
+        """Return whether no look of the survey since then found a function with other code or defaults.
+
+        Those that were made to refuse calls by plain Python do not count.
+        """
         changed = self._survey.changed_functions[self._changes :]
         self._changes += len(changed)
-        return all(self._survey.functions[index] not in self._seen_functions for index in changed)
+        functions = map(self._survey.functions.__getitem__, changed)
+        return all(one not in self._seen_functions or refuses(one) for one in functions)
 
     def _lists_hold(self) -> bool:
         # All at once: there are hundreds of lists, most of few items.

@@ -13,6 +13,7 @@ import pytest
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend import lower
+from gridjit.compiler.frontend.kept import patches
 from gridjit.compiler.frontend.kept.stored import around
 from gridjit.compiler.frontend.kept.within import Within
 from gridjit.compiler.options import Options
@@ -24,8 +25,12 @@ from tests.compiler.frontend.shelves import NAME, DictShelf, made_by, program
 
 
 @pytest.fixture(autouse=True)
-def settings() -> Iterator[types.ModuleType]:
-    """Let programs import a module of settings, and leave none of them behind."""
+def settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
+    """Let programs import a module of settings, and leave none of them behind.
+
+    They are processes in which nobody changed numba yet, whatever other tests did to modules that compiles imported.
+    """
+    monkeypatch.setattr(patches, "_later_was_changed", [])
     module = types.ModuleType("settings_of_shelves")
     module.STEP = 3  # type: ignore[attr-defined]
     sys.modules[module.__name__] = module
