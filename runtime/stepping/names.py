@@ -12,7 +12,7 @@ from gridjit.compiler.process.refusing import refuses
 from gridjit.runtime.stepping import operations
 from gridjit.runtime.stepping.atomics import Atomics
 from gridjit.runtime.stepping.block import WARP, lane
-from gridjit.runtime.stepping.operations import Const, Dimensions, Local, Shared
+from gridjit.runtime.stepping.operations import Const, Dimensions, Local, Shared, Word
 
 _PLAIN = (
     "grid", "gridsize", "syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or", "threadfence",
@@ -48,7 +48,8 @@ class Names:
         vocabulary = {name: getattr(operations, name) for name in _PLAIN}
         vocabulary |= dict.fromkeys(("threadfence_block", "threadfence_system"), operations.threadfence)
         vocabulary |= dict.fromkeys(_LOADS, operations.load) | dict.fromkeys(_STORES, operations.store)
-        vocabulary |= {"shared": Shared(), "local": Local(), "const": Const(), "atomic": Atomics(), "warpsize": WARP}
+        vocabulary |= {"shared": Shared(), "local": Local(), "const": Const(), "atomic": Atomics()}
+        vocabulary["warpsize"] = Word(WARP)
         vocabulary |= {
             "threadIdx": Dimensions(lambda: lane().position),
             "blockIdx": Dimensions(lambda: lane().block.position),
@@ -58,8 +59,11 @@ class Names:
         asked: dict[str, Callable[[], Any]] = {
             name: functools.partial(operations.unsupported, name) for name in _REFUSED
         }
-        asked["laneid"] = lambda: lane().number % WARP
-        static = SimpleNamespace(blockDim=vocabulary["blockDim"], gridDim=vocabulary["gridDim"])
+        asked["laneid"] = operations.laneid
+        static = SimpleNamespace(
+            blockDim=Dimensions(lambda: lane().block.config.blockdim, int),
+            gridDim=Dimensions(lambda: lane().block.config.griddim, int),
+        )
         self._modules: dict[str, StandIn] = {
             name: StandIn(sys.modules[name], vocabulary, asked)
             for name in ("gridjit.cuda", "numba.cuda")

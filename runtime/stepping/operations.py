@@ -16,15 +16,22 @@ from gridjit.runtime.stepping.block import WARP, Where, lane
 _ALL = 0xFFFFFFFF
 
 
+class Word(int):
+    """A number of 32 bits; what is computed with it has 64, as numba's numbers do."""
+
+    def __abs__(self) -> Word:
+        return Word(super().__abs__())
+
+
 class Dimensions:
-    """threadIdx and its like: x, y and z of the thread that asks."""
+    """threadIdx and its like: x, y and z of the thread that asks. kind: what each is."""
 
-    def __init__(self, of: Callable[[], Dim3]) -> None:
-        self._of = of
+    def __init__(self, of: Callable[[], Dim3], kind: type[int] = Word) -> None:
+        self._of, self._kind = of, kind
 
-    x = property(lambda self: self._of()[0])
-    y = property(lambda self: self._of()[1])
-    z = property(lambda self: self._of()[2])
+    x = property(lambda self: self._kind(self._of()[0]))
+    y = property(lambda self: self._kind(self._of()[1]))
+    z = property(lambda self: self._kind(self._of()[2]))
 
 
 def _calling() -> Where:
@@ -134,18 +141,15 @@ def _warp(mask: int, value: Any) -> dict[int, Any]:
     return {number % WARP: found for number, found in lane().wait("warp", value, place).items()}
 
 
-class _Word(int):
-    """A number of 32 bits; what is computed with it has 64, as numba's numbers do."""
-
-
 def _as_bits(lanes: Iterable[int]) -> int:
     """Return lanes as bits; the last one is the sign, as numba has it."""
     bits = sum(1 << number for number in lanes)
-    return _Word(bits - (bits >> 31 << 32))
+    return Word(bits - (bits >> 31 << 32))
 
 
-def _mine() -> int:
-    return lane().number % WARP
+def laneid() -> int:
+    """Return the thread's lane in its warp."""
+    return Word(lane().number % WARP)
 
 
 def syncwarp(mask: int = 0xFFFFFFFF) -> None:
@@ -160,17 +164,17 @@ def shfl_sync(mask: int, value: Any, source: int) -> Any:
 
 def shfl_up_sync(mask: int, value: Any, delta: int) -> Any:
     """Return the value of a lower lane, the thread's own at the warp's end."""
-    return _warp(mask, value).get(_mine() - delta, value)
+    return _warp(mask, value).get(laneid() - delta, value)
 
 
 def shfl_down_sync(mask: int, value: Any, delta: int) -> Any:
     """Return the value of a higher lane, the thread's own at the warp's end."""
-    return _warp(mask, value).get(_mine() + delta, value)
+    return _warp(mask, value).get(laneid() + delta, value)
 
 
 def shfl_xor_sync(mask: int, value: Any, lanes: int) -> Any:
     """Return the value of the lane with some bits of its number changed."""
-    return _warp(mask, value).get(_mine() ^ lanes, value)
+    return _warp(mask, value).get(laneid() ^ lanes, value)
 
 
 def all_sync(mask: int, predicate: Any) -> bool:
@@ -207,41 +211,50 @@ def match_all_sync(mask: int, value: Any) -> tuple[int, bool]:
 
 def activemask() -> int:
     """Return the lanes that have come here when nothing else goes on, as bits."""
-    return sum(1 << number % WARP for number in lane().wait("any"))
+    return Word(sum(1 << number % WARP for number in lane().wait("any")))
 
 
 def lanemask_lt() -> int:
     """Return the lower lanes, as bits."""
-    return (1 << _mine()) - 1
+    return Word((1 << laneid()) - 1)
 
 
-def _bits(value: Any) -> tuple[int, int]:
-    """Return a number's bits, and how many it has."""
-    width = value.dtype.itemsize * 8 if isinstance(value, np.generic) else 32 if isinstance(value, _Word) else 64
+def _bits(value: Any, width: int = 0) -> tuple[int, int]:
+    """Return a number's bits, and how many it has; of a width that is given, the lowest of them."""
+    if not width and isinstance(value, np.generic):
+        width = value.dtype.itemsize * 8
+    elif not width:
+        width = 32 if isinstance(value, Word) else 8 if isinstance(value, bool) else 64
     return int(value) & ((1 << width) - 1), width
+
+
+def _as_wide(count: int, width: int) -> int:
+    return Word(count) if width <= 32 else count
 
 
 def popc(value: Any) -> int:
     """Return how many bits are set."""
-    return _bits(value)[0].bit_count()
+    bits, width = _bits(value)
+    return _as_wide(bits.bit_count(), width)
 
 
 def brev(value: Any) -> Any:
-    """Return the bits in reverse order."""
-    bits, width = _bits(value)
-    return int(f"{bits:0{width}b}"[::-1], 2)
+    """Return the bits in reverse order: 64 of an unsigned number of 64 bits, 32 of any other, as numba-cuda has it."""
+    bits, width = _bits(value, 64 if isinstance(value, np.uint64) else 32)
+    found = int(f"{bits:0{width}b}"[::-1], 2)
+    return Word(found) if width == 32 else np.uint64(found)
 
 
 def clz(value: Any) -> int:
     """Return how many of the highest bits are 0."""
     bits, width = _bits(value)
-    return width - bits.bit_length()
+    return _as_wide(width - bits.bit_length(), width)
 
 
 def ffs(value: Any) -> int:
     """Return the number of the lowest bit that is set, from 1; 0 if none is."""
     bits, _ = _bits(value)
-    return (bits & -bits).bit_length()
+    return Word((bits & -bits).bit_length())
 
 
 def selp(condition: Any, first: Any, second: Any) -> Any:

@@ -293,6 +293,26 @@ def test_lanes_wait_for_those_that_their_masks_name_as_they_do_compiled(kernel, 
     np.testing.assert_array_equal(stepped, native)
 
 
+def bits_of_positions(out, numbers):
+    i = cuda.threadIdx.x
+    out[0, i] = cuda.clz(i)
+    out[1, i] = cuda.clz(cuda.blockDim.x) + 100 * cuda.clz(cuda.laneid) + 10000 * cuda.clz(cuda.warpsize)
+    out[2, i] = cuda.clz(i + 1) + 100 * cuda.clz(-i) + 10000 * cuda.clz(abs(i))
+    out[3, i] = cuda.clz(gridjit.static.blockDim.x) + 100 * cuda.clz(cuda.grid(1))
+    out[4, i] = cuda.clz(cuda.clz(i)) + 100 * cuda.clz(cuda.popc(i)) + 10000 * cuda.clz(cuda.ffs(numbers[i]))
+    out[5, i] = cuda.clz(cuda.lanemask_lt()) + 100 * cuda.clz(cuda.activemask()) + 10000 * cuda.clz(i > 1)
+    out[6, i] = cuda.brev(i) + cuda.clz(cuda.brev(i))
+    out[7, i] = cuda.brev(numbers[i]) - cuda.clz(numbers[i])
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64])
+def test_bits_are_counted_in_as_many_as_a_number_has_compiled(dtype, compiled):
+    numbers, stepped, native = np.arange(40, dtype=dtype), np.zeros((8, 40), np.int64), np.zeros((8, 40), np.int64)
+    gridjit.jit(bits_of_positions)[1, 40](stepped, numbers)
+    compiled(gridjit.jit(bits_of_positions), (1, 40), native, numbers)
+    np.testing.assert_array_equal(stepped, native)
+
+
 def passes_on_in_shared_memory(out, n):
     tile = cuda.shared.array(64, np.int64)
     t = cuda.threadIdx.x
