@@ -342,6 +342,8 @@ def _have_words() -> bool:
     return bool(_left_out) and _left_out[0].is_current() and _left_out[0].has_words
 
 
+# Nobody adds entries to these registries, so contexts share them.
+@functools.cache
 def _without_entries() -> dict[str, Any]:
     from numba.cuda.core.imputils import Registry as Implementations
     from numba.cuda.typing.templates import Registry as Types
@@ -349,6 +351,7 @@ def _without_entries() -> dict[str, Any]:
     return {one: SimpleNamespace(typing_registry=Types(), target_registry=Implementations()) for one in NAMES}
 
 
+@functools.cache
 def _words_without_entries() -> dict[str, Any]:
     from numba.cuda.core.imputils import Registry as Implementations
     from numba.cuda.typing.templates import Registry as Types
