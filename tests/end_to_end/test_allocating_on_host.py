@@ -113,6 +113,7 @@ def test_nothing_is_counted_that_nobody_asked_for():
     assert counted(lambda: kernel[1, 1](np.zeros(1))) == [0, 0, 0, 0]
 
 
+@pytest.mark.filterwarnings("ignore::gridjit.InstallWarning")  # other tests have numba-cuda make kernels
 def test_numba_cudas_own_statistics_are_those_of_kernels_on_the_host():
     @gridjit.jit
     def kernel(x):

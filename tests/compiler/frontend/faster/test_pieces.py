@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib.util
 import inspect
-import math
 import re
 import sys
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ from gridjit.compiler.frontend.types import parse_signature
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Target
 from gridjit.compiler.view.config import ConfigView
-from tests.registered import taken_away_after
+from tests.programs import run_python
 
 numba_cuda()
 
@@ -242,17 +241,31 @@ def test_a_call_that_an_earlier_compile_resolved_tries_only_the_template_that_ma
     assert [one for one, signature in tried if signature is None] == []
 
 
-def test_a_call_is_resolved_anew_after_an_extension_implemented_it_for_this_target() -> None:
-    def calls(x):
-        x[0] = math.lgamma(x[0])  # as no other test does: numba-cuda does not forget what was registered for it
+# A program of its own: numba-cuda does not forget what was registered for a function, and other tests call it.
+IMPLEMENTED_LATER = """
+import math
+import numpy as np
+import gridjit
+from numba.cuda.extending import overload
 
-    before = ir(calls, "void(float64[::1])")
-    assert ir(calls, "void(float64[::1])") == before
-    with taken_away_after():
-        overload(math.lgamma, target="cuda")(lambda x: lambda x: x + 4096.0)
-        changed = ir(calls, "void(float64[::1])")
-        assert "0x40b0000000000000" in changed
-        assert ir(calls, "void(float64[::1])") == changed
+def calls(x):
+    x[0] = math.lgamma(x[0])
+
+def called(x):
+    x = np.full(1, x)
+    gridjit.jit(calls, target="host", cache=False)[1, 1](x)
+    return x[0]
+
+assert [called(1.0), called(1.0)] == [0.0, 0.0]
+overload(math.lgamma, target="cuda")(lambda x: lambda x: x + 4096.0)
+assert [called(1.0), called(1.0)] == [4097.0, 4097.0]
+"""
+
+
+def test_a_call_is_resolved_anew_after_an_extension_implemented_it_for_this_target(tmp_path: Path) -> None:
+    (program := tmp_path / "program.py").write_text(IMPLEMENTED_LATER)
+    done = run_python(program)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def changing(x):
