@@ -102,8 +102,8 @@ def _serve(commands: Any) -> None:
     serve = commands.add_parser(
         "serve",
         help="compile for all programs that set GRIDJIT_COMPILE_SERVER=1, until Ctrl-C",
-        description="Imports the compiler once. Programs of this user, interpreter and cache folder (GRIDJIT_CACHE_DIR) "
-        "then need not import it.",
+        description="Imports the compiler once. Programs of this user, interpreter and cache folder "
+        "(GRIDJIT_CACHE_DIR) then need not import it.",
     )
     serve.add_argument(
         "--jobs",
