@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 
 from gridjit.compiler.frontend.isolated import contexts
-from gridjit.compiler.key import registrations
+from gridjit.compiler.key import registrations, registry_entries
 from gridjit.compiler.key.source.libraries import in_loaded
 
 
@@ -22,12 +22,12 @@ def taken_away_after() -> Iterator[None]:
     changed = False
     for entries, kind in _lists():
         known = lists.get(id(entries), [])
-        read = registrations._typing if kind.startswith("typing") else registrations._lowering
-        kept = [one for n, one in enumerate(entries) if n < len(known) or read(kind, one) is None]  # type: ignore[arg-type]
+        read = registry_entries.reader_of(kind)
+        kept = [one for n, one in enumerate(entries) if n < len(known) or read(kind, one) is None]
         changed |= len(kept) < len(entries)
         entries[:] = kept
     for table in _tables():
-        for key in [key for key in table if key not in tables and registrations._is_foreign(key)]:
+        for key in [key for key in table if key not in tables and registry_entries.is_foreign(key)]:
             del table[key]
             changed = True
     if changed:

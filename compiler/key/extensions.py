@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.key.registrations import Registration, registrations
+from gridjit.compiler.key.registration import Registration
+from gridjit.compiler.key.registrations import registrations
 from gridjit.compiler.key.source.code import digest_fields, plan_of
 from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values
 from gridjit.compiler.key.source.libraries import is_numbas

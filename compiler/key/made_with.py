@@ -18,7 +18,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING
 
 from gridjit.compiler.key.installed import installed_modules, owner_of
-from gridjit.compiler.key.registrations import Registration
+from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.source.code import CodeTable, plan_of, with_nested
 from gridjit.compiler.key.source.libraries import is_library, is_librarys, name_of_module
 from gridjit.compiler.key.source.objects import closure_of

@@ -32,7 +32,8 @@ from gridjit.compiler.dependency import (
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.key.extensions import made_by_a_compile, numbered, sources_fingerprint
 from gridjit.compiler.key.linked_files import digest, link_fields, read_linked
-from gridjit.compiler.key.registrations import OWN, Registration, registrations
+from gridjit.compiler.key.registration import OWN, Registration
+from gridjit.compiler.key.registrations import registrations
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.key.toolchain import header_versions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from gridjit.compiler.key.extensions import all_registrations, extensions, sources_fingerprint
-from gridjit.compiler.key.registrations import Registration
+from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.recorded.library_reach import reach
 from gridjit.compiler.recorded.library_settings import LibrarySetting
 

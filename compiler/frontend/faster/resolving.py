@@ -19,7 +19,7 @@ from typing import Any
 
 from gridjit.compiler.frontend.faster.matched import Match, compiled, keep, match_for
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
-from gridjit.compiler.key.registrations import is_an_extensions
+from gridjit.compiler.key.registry_entries import is_an_extensions
 
 # What a call is resolved to, where its implementation is found, and what keeps the ids in its key valid.
 _Found = tuple[Any, Any, Any]

@@ -10,7 +10,7 @@ from types import FunctionType
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.kept.plain import is_of_plain_types
-from gridjit.compiler.key.registrations import Registration
+from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.source.libraries import is_library
 
 

@@ -15,7 +15,7 @@ from gridjit.compiler.frontend.kept.patches import NOTHING, SETTINGS, Originals,
 from gridjit.compiler.frontend.kept.plain import ValueMark
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.key.numba_settings import affects_code, dumps, environment
-from gridjit.compiler.key.registrations import Registration
+from gridjit.compiler.key.registration import Registration
 
 
 class Surroundings:

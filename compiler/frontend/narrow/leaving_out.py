@@ -34,7 +34,8 @@ from gridjit.compiler.frontend.narrow.words import (
 )
 from gridjit.compiler.frontend.vocabulary import values_of_halves
 from gridjit.compiler.key.extensions import all_registrations
-from gridjit.compiler.key.registrations import is_numbas_own, lists_of_registries
+from gridjit.compiler.key.registrations import lists_of_registries
+from gridjit.compiler.key.registry_entries import is_numbas_own
 from gridjit.compiler.key.toolchain import version_of
 
 _VERSIONS = frozenset({"0.30.4"})

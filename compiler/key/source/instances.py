@@ -18,7 +18,8 @@ from typing import Any
 
 from gridjit.compiler.key.installed import owner_of
 from gridjit.compiler.key.made_with import is_made, is_of_no_matter
-from gridjit.compiler.key.registrations import Registration, registrations
+from gridjit.compiler.key.registration import Registration
+from gridjit.compiler.key.registrations import registrations
 from gridjit.compiler.key.source.code import digest_fields, plan_of
 from gridjit.compiler.key.source.files import file_digest
 from gridjit.compiler.key.source.libraries import is_library

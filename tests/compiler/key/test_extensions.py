@@ -15,8 +15,9 @@ import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.isolated.contexts import make_contexts
-from gridjit.compiler.key import registrations
+from gridjit.compiler.key import registrations, registry_entries
 from gridjit.compiler.key.extensions import extensions, numbered
+from gridjit.compiler.key.registration import Registration
 
 EXTENSION = """
 import logging
@@ -265,12 +266,12 @@ def test_what_is_quickly_seen_to_be_numbas_has_nothing_of_an_extensions_in_it(mo
     make_contexts()
     entries = [(kind, one) for entries, kind in registrations.lists_of_registries() for one in entries]
     seen = [_read(kind, one) for kind, one in entries]
-    quick = [registrations._is_numbas_alone(one[0]) for kind, one in entries if kind.startswith("lowering")]
+    quick = [registry_entries._is_numbas_alone(one[0]) for kind, one in entries if kind.startswith("lowering")]
     assert sum(quick) > len(quick) * 0.9
-    monkeypatch.setattr(registrations, "_is_numbas_alone", lambda value: False)
-    monkeypatch.setattr(registrations, "_is_template_of_numba_alone", lambda template: False)
+    monkeypatch.setattr(registry_entries, "_is_numbas_alone", lambda value: False)
+    monkeypatch.setattr(registry_entries, "_is_template_of_numba_alone", lambda template: False)
     assert list(map(repr, seen)) == [repr(_read(kind, one)) for kind, one in entries]
 
 
-def _read(kind: str, entry: Any) -> registrations.Registration | None:
-    return (registrations._typing if kind.startswith("typing") else registrations._lowering)(kind, entry)
+def _read(kind: str, entry: Any) -> Registration | None:
+    return registry_entries.reader_of(kind)(kind, entry)

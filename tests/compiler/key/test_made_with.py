@@ -13,7 +13,7 @@ import pytest
 
 from gridjit.compiler.key.extensions import sources_fingerprint
 from gridjit.compiler.key.installed import owner_of
-from gridjit.compiler.key.registrations import Registration
+from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.source.fingerprint import fingerprint_values
 
 LIBRARY = """

@@ -1,0 +1,51 @@
+"""Registration: one thing that an extension registered with numba-cuda."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from gridjit.compiler.key.source.libraries import name_of_module
+from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.compiler.key.installed import Distribution
+
+# Whose code counts by gridjit's own files, and by llvmlite's version.
+OWN = ("gridjit.", "llvmlite.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Registration:
+    """One thing that an extension registered.
+
+    kind: what it is ("lowering attribute"). about: what it is for. sources: the extension's functions and classes in
+    it, and the plain values beside them. stub: the user's function that it implements for kernels that call it, as
+    module.name; "" for what may reach kernels that never heard of the extension. owner: the installed distribution
+    that all of it is from; None if any is the user's own. key: the very object that it is for. mentions: functions and
+    types, all of which code must have to do with to meet it; none where that is not known.
+    """
+
+    kind: str
+    about: str
+    sources: tuple[object, ...]
+    stub: str = ""
+    owner: Distribution | None = None
+    key: object = None
+    mentions: tuple[object, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the function or class that was registered."""
+        return name_of(self.sources[0])
+
+
+def name_of(value: object) -> str:
+    """Return a name that is the same in every process."""
+    if isinstance(value, ModuleType):
+        return name_of_module(value)
+    qualname = getattr(value, "__qualname__", None)
+    if isinstance(qualname, str):
+        return f"{getattr(value, '__module__', '')}.{qualname}"
+    text = value if isinstance(value, str) else repr(value)
+    return name_of(type(value)) if " at 0x" in text else text
