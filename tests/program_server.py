@@ -14,6 +14,7 @@ import contextlib
 import gc
 import importlib
 import json
+import linecache
 import os
 import runpy
 import select
@@ -330,6 +331,8 @@ def run(first: str, *others: str) -> None:
         sys.argv[:] = ["-c", *others[1:]]
         sys.path.insert(0, "")
         text, name = others[0].encode(), "<string>"
+        if sys.version_info >= (3, 13):  # whose tracebacks show these lines, too
+            linecache.cache[name] = len(text), None, others[0].splitlines(keepends=True), name
     else:
         sys.argv[:] = [first, *others]
         sys.path.insert(0, os.path.dirname(os.path.realpath(first)))

@@ -43,7 +43,10 @@ def shares_arguments(partial: functools.partial[Any]) -> bool:
 
 def shares_object(method: MethodType) -> bool:
     """Return whether something besides a method refers to its object, or to something changeable that this holds."""
-    return _is_elsewhere(method, id(method.__self__)) or _shares(method.__self__)
+    if _is_elsewhere(method, id(method.__self__)) or _shares(method.__self__):
+        return True
+    # From Python 3.13 on, the collector is told of an object's attributes, and not of the dictionary that it shows.
+    return hasattr(method.__self__, "__dict__") and _references([vars(method.__self__)], 0) > _OF_AN_OBJECT
 
 
 def changes_elsewhere(name: str, codes: Iterable[CodeType]) -> bool:
@@ -107,6 +110,8 @@ def _cell(function: FunctionType, number: int) -> CellType:
 
 _CHANGEABLE = (list, dict)
 _FOLLOWED = (*_CHANGEABLE, tuple, CellType)
+# References to an object's attributes: the object's own, and that of the list in which they are counted.
+_OF_AN_OBJECT = 2
 # References that asking for their number makes.
 _OF_A_CALL = 0
 _OF_A_CALL = _references([[]], 0) - 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-from itertools import islice
 from types import CodeType
 from typing import NamedTuple
 
@@ -26,12 +25,8 @@ class CodePosition(NamedTuple):
     def __str__(self) -> str:
         if self.code is None:
             return "unknown place"
-        lines = next(islice(self.code.co_positions(), self.instruction // 2, None), (None,)) if _HAS_POSITIONS else ()
-        line = lines[0] if lines else self.code.co_firstlineno
-        return f"{self.code.co_filename}:{line}"
-
-
-_HAS_POSITIONS = hasattr(CodeType, "co_positions")  # from Python 3.11 on
+        lines = (line for start, end, line in self.code.co_lines() if start <= self.instruction < end)
+        return f"{self.code.co_filename}:{next(lines, None) or self.code.co_firstlineno}"
 
 
 @functools.cache

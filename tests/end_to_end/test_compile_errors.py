@@ -23,6 +23,7 @@ from gridjit import CompileError, cuda
 from gridjit.runtime.settings import settings
 from tests.end_to_end.mistakes.mistake import TOPICS, expected, mistakes, told
 from tests.programs import python_path, run_new_python, run_python
+from tests.shown import files_of, users_files
 
 NAMED = [(topic, name) for topic in TOPICS for name in mistakes(topic)]
 # What only numba's authors, and ours, understand.
@@ -219,15 +220,11 @@ def by_specialize() -> None:
 WAYS = [by_launch, by_forall, by_compile, by_signature, by_specialize]
 
 
-def frames_of(error: BaseException) -> list[str]:
-    return [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_a_traceback_shows_the_users_frames_and_no_others(way: Callable[[], None], on_the_host: None) -> None:
     with pytest.raises(CompileError) as caught:
         way()
-    assert set(frames_of(caught.value)) == {__file__}
+    assert users_files(caught.value) == {__file__}
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
     printed = "".join(traceback.format_exception(caught.value))
@@ -272,7 +269,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
 def test_what_is_refused_shows_the_users_frames_and_no_others(what: str, on_the_host: None) -> None:
     with pytest.raises(gridjit.GridjitError) as caught:
         REFUSED[what]()
-    assert set(frames_of(caught.value)) == {__file__}
+    assert users_files(caught.value) == {__file__}
     assert traceback.format_exception(caught.value)[0].startswith("Traceback")
     assert "".join(traceback.format_exception(caught.value)).count("Traceback") == 1
 
@@ -282,7 +279,7 @@ def test_what_the_program_raised_itself_stays_with_its_own_frames(on_the_host: N
         misspelled[1, 1](Unwilling())
     cause = caught.value.__cause__
     assert isinstance(cause, RuntimeError)
-    assert set(frames_of(cause)) == {__file__}
+    assert users_files(cause) == {__file__}
     assert "".join(traceback.format_exception(caught.value)).count("Traceback") == 2
 
 
@@ -331,7 +328,7 @@ def test_all_is_shown_to_those_who_ask(
     with pytest.raises(CompileError) as caught:
         by_launch()
     error = caught.value
-    assert any("numba" in path for path in frames_of(error.__cause__ or error))
+    assert any("numba" in path for path in files_of(error.__cause__ or error))
     assert error.__cause__ is error.original
     assert "'thresold' is not defined\n\n  " in str(error)
     assert "\n\nTypingError: " in str(error)
@@ -358,7 +355,7 @@ def test_the_frames_of_the_users_own_code_between_ours_stay(on_the_host: None) -
         configured(np.zeros(1))
     names = [frame.f_code.co_name for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
     assert names[-2:] == ["hook", "by_launch"]
-    assert set(frames_of(caught.value)) == {__file__}
+    assert users_files(caught.value) == {__file__}
 
 
 def test_an_error_says_as_values_what_is_wrong(on_the_host: None) -> None:
@@ -520,7 +517,7 @@ def test_what_a_kernel_raises_shows_the_users_frames_and_no_others(
 ) -> None:
     with pytest.raises(kind) as caught:
         launch()
-    assert set(frames_of(caught.value)) == {__file__}
+    assert users_files(caught.value) == {__file__}
 
 
 @gridjit.jit(debug=True)
@@ -540,7 +537,7 @@ def test_an_error_in_a_hook_keeps_all_of_its_frames(on_the_host: None) -> None:
     configured.pre_launch_callbacks.append(hook)
     with pytest.raises(IndexError, match="of the hook") as caught:
         configured(np.zeros(4))
-    assert any("dispatch.py" in path for path in frames_of(caught.value))
+    assert any("dispatch.py" in path for path in files_of(caught.value))
 
 
 def test_a_record_whose_fields_lie_anywhere_is_told_of_with_how_to_make_others() -> None:

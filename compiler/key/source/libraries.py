@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import builtins
 import os
+import re
 import sys
 from functools import cache
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
 from gridjit.compiler.key.source.opaque import of_kind
@@ -25,8 +26,13 @@ _ALIASES = frozenset({"EnvironmentError", "IOError"})
 _CODE_OF_CLASSES = (FunctionType, staticmethod, classmethod, property)
 
 
-def is_library(module: str) -> bool:
-    """Return whether the toolchain's versions stand for the code of the module of that name."""
+def is_library(module: object) -> bool:
+    """Return whether the toolchain's versions stand for the code of the module of that name.
+
+    module: a name, or whatever a class has in place of its module's.
+    """
+    if not isinstance(module, str):
+        module = _in_c(module)
     if module in LIBRARIES or module.startswith(_PREFIXES):
         return not module.startswith(_PROGRAMS)
     top = module.partition(".")[0]
@@ -70,7 +76,19 @@ def in_loaded(module: str, path: str) -> Any:
 def home_of(found: FunctionType | type) -> str:
     """Return the module that a class is of, or a function runs in: functools.wraps gives it another __module__."""
     name = found.__globals__.get("__name__") if isinstance(found, FunctionType) else found.__module__
-    return name if isinstance(name, str) else ""
+    return name if isinstance(name, str) else _in_c(name)
+
+
+def _in_c(given: object) -> str:
+    """Return the module of a class of C code that has a descriptor in place of its module's name; "" for all else.
+
+    Cython's functions have such a class before version 3.2. Their own __module__ is an attribute of that name.
+    """
+    if not isinstance(given, MemberDescriptorType):
+        return ""
+    # It tells the name under which C code made the class.
+    named = re.search(r" of '([\w.]+)\.[^.']+' objects>$", repr(given))
+    return named[1] if named else ""
 
 
 def is_librarys(value: FunctionType | type) -> bool:
@@ -78,7 +96,7 @@ def is_librarys(value: FunctionType | type) -> bool:
     if isinstance(value, FunctionType):
         name = home_of(value)
         return is_library(name) and is_namespace_of(name, value.__globals__)
-    module = value.__module__
+    module = home_of(value)
     if module != "builtins" and not is_library(module):
         return False
     # A class made in a namespace without a name claims to be of builtins, and one made by a library's function claims
@@ -89,7 +107,7 @@ def is_librarys(value: FunctionType | type) -> bool:
 
 
 def _is_found(value: type) -> bool:
-    found: object = sys.modules.get(value.__module__)
+    found: object = sys.modules.get(home_of(value))
     for name in value.__qualname__.split("."):
         found = getattr(found, "__dict__", {}).get(name)
     return found is value

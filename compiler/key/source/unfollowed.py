@@ -188,7 +188,7 @@ def _names_of(value: object, attributes: tuple[str, ...]) -> Iterator[str]:
     if any(value is getattr(builtins, name) for name in _BUILTINS):
         yield f"{getattr(value, '__name__', '')}()"
     elif of_kind(value, type):
-        home, name = value.__module__, value.__qualname__.partition(".")[0]
+        home, name = _public(value.__module__), value.__qualname__.partition(".")[0]
         if _is_refused(home, name) and not issubclass(value, BaseException):
             yield f"{home}.{name}"
         yield from (f"{home}.{name}.{one}" for one in attributes[:1] if one in refused_methods(value))
@@ -196,13 +196,20 @@ def _names_of(value: object, attributes: tuple[str, ...]) -> Iterator[str]:
         owner, called = getattr(value, "__self__", None), str(getattr(value, "__name__", ""))
         if owner is not None and not isinstance(owner, ModuleType):
             cls = owner if of_kind(owner, type) else type(owner)
-            yield from [f"{cls.__module__}.{cls.__name__}.{called}"] if called in refused_methods(cls) else ()
-            if _is_refused(cls.__module__, cls.__qualname__.partition(".")[0]):
-                yield f"{cls.__module__}.{called}"
-        elif isinstance(where := getattr(value, "__module__", None), str) and _is_refused(where, called):
-            yield f"{where}.{called}"
+            home = _public(cls.__module__)
+            yield from [f"{home}.{cls.__name__}.{called}"] if called in refused_methods(cls) else ()
+            if _is_refused(home, cls.__qualname__.partition(".")[0]):
+                yield f"{home}.{called}"
+        elif _is_refused(home := _public(getattr(value, "__module__", None)), called):
+            yield f"{home}.{called}"
     elif type(value).__module__ == "os" and type(value).__name__ == "_Environ":
         yield "os.environ"
+
+
+def _public(module: object) -> str:
+    """Return the package that is documented to have what is in a module of its own: pathlib for pathlib._local."""
+    package, dot, _ = (name := str(module)).partition("._")
+    return package if dot and package in _ONLY else name
 
 
 def _is_refused(module: str, name: str) -> bool:

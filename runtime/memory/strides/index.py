@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from types import EllipsisType
 from typing import Any, SupportsIndex, TypeAlias
 
+import numpy as np
+
 from gridjit.compiler.errors import LayoutError, LayoutIndexError
 from gridjit.runtime.memory.layout_facts import LARGEST
 from gridjit.runtime.memory.strides.whole import Numbers, axes_of
@@ -68,10 +70,10 @@ def _part(part: slice, count: int, stride: int) -> tuple[int, int, int]:
 def _place(index: Any, axis: int, count: int) -> int:
     """Return an index as a number from 0 on."""
     try:
-        place = operator.index(index)
+        place = None if isinstance(index, bool | np.bool_) else operator.index(index)  # NumPy takes those for masks
     except TypeError:
         place = None
-    if place is None or isinstance(index, bool):  # which NumPy takes for a mask
+    if place is None:
         raise LayoutIndexError(f"{index!r} is not an index: numbers, slices, ... and None take a part without a copy")
     if not -count <= place < count:
         raise LayoutIndexError(f"index {place} is out of range for axis {axis}, which has {count} items")

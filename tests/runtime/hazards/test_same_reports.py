@@ -150,6 +150,11 @@ def known(
     restart()
 
 
+def less_earlier_work(refused: str) -> str:
+    """Return an error's text without the work that it names as the earlier one."""
+    return re.sub(" while .* may still [^:]*:", " while:", refused)
+
+
 TURNS: list[Step] = [("scale again", 1, 0, 0, 0), ("add again", 1, 0, 1, 0)] * 50
 
 
@@ -175,6 +180,7 @@ def test_machine_code_looks_at_launches_that_take_turns(
 @given(steps=programs())
 def test_the_same_hazards_are_found_whoever_looks(known: dict[str, tuple[Any, Any]], steps: list[Step]) -> None:
     found = {way: came_of(way, made, steps) for way, made in known.items()}
-    assert found["by machine code"] == found["by Python"]
-    # Of several that wrote memory and were not looked at again, any may be named.
+    # Of several that wrote memory and were not looked at again, any may be named. Which one is depends on how busy a
+    # stream is: a launch that machine code cannot make is looked at by Python.
+    assert [*map(less_earlier_work, found["by machine code"])] == [*map(less_earlier_work, found["by Python"])]
     assert list(map(bool, found["by Python"])) == list(map(bool, found["in full"]))

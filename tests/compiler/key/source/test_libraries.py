@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +23,16 @@ def test_what_the_toolchain_covers_is_a_library(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "__main__", "stats", "numbas", "cuda", "cuda.coop", "_pytest.fixtures"])
 def test_everything_else_is_not(name: str) -> None:
     assert not is_library(name)
+
+
+class Slots:
+    __slots__ = ("name",)
+
+
+def test_a_class_of_c_code_with_a_descriptor_in_place_of_its_module_is_of_the_module_that_c_names() -> None:
+    assert is_library(re.Pattern.__dict__["pattern"])  # such as older Cythons' functions have
+    for other in (Slots.__dict__["name"], 5, None, ["numpy"]):
+        assert not is_library(other)
 
 
 @pytest.mark.parametrize("folder", ["project", "lib/python3.11/site-packages"])

@@ -30,7 +30,7 @@ from collections import namedtuple
 from dataclasses import make_dataclass
 from datetime import datetime
 from os import environ
-from pathlib import Path
+from pathlib import Path, PurePath
 from random import random as drawn
 from time import perf_counter
 from typing import NamedTuple
@@ -179,6 +179,7 @@ def test_an_import_inside_a_function_hides_nothing(look: Callable[[str], SourceF
 HARMLESS = {
     "names that are written": "return getattr(x, 'a', None), hasattr(x, 'b'), setattr(x, 'c', 1)",
     "paths that are not looked at": "return os.path.join('a', os.sep, 'b'), os.fspath('a')",
+    "paths that cannot be looked at": "return PurePath('a', 'b').name, PurePath('a') / 'b'",
     "facts of the interpreter": "return sys.version_info >= (3, 10), sys.maxsize, sys.byteorder",
     "arithmetic": "return math.sqrt(2), operator.add(1, 2), list(itertools.chain([1], [2])), sum(range(3))",
     "texts": "return re.sub('a', 'b', 'c'), json.dumps({}), 'a{}'.format(1), ' '.join(map(str, [1]))",
