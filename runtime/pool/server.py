@@ -14,12 +14,12 @@ import os
 import select
 import signal
 import socket
-import warnings
 from collections.abc import Callable
 
 from gridjit.compiler.process.collecting import freeze_for_good
 from gridjit.runtime.pool import packets
 from gridjit.runtime.pool.conditions import Conditions
+from gridjit.runtime.pool.forks import fork
 from gridjit.runtime.pool.packets import Inbox, Outbox, Packet
 from gridjit.runtime.pool.worker import work
 
@@ -113,13 +113,6 @@ def look_at_what_is_there() -> None:
     put_in_numba()
 
 
-def fork() -> int:
-    """Fork this process, as os.fork does, without a warning of threads: they are of a library that is made for it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return os.fork()
-
-
 class _Worker:
     """A worker as its server knows it. task: the number of what it does. surroundings: those it was told last.
 
@@ -201,10 +194,10 @@ class ProgramServer:
         self._gathering = Inbox()
         self._outbox = Outbox()
 
-    def fork_ahead(self) -> None:
-        """Have a first worker before there is a task, if there is room for one; it does what its first task would."""
+    def fork_ahead(self, begin: Callable[[], object]) -> None:
+        """Have a first worker before there is a task, if there is room for one. begin: what it does until then."""
         with contextlib.suppress(OSError):
-            self._fork(look_at_what_is_there)
+            self._fork(begin)
 
     def run(self) -> None:
         """Serve until the program is gone, or has nothing to do for a while; then end the workers."""
