@@ -132,10 +132,14 @@ class _Worker:
     def begin(self, number: int, surroundings: bytes, task: bytes) -> None:
         """Have a task done."""
         self.task = number
+        self.enter(number, surroundings)
+        self._send(packets.TASK, number, task)
+
+    def enter(self, number: int, surroundings: bytes) -> None:
+        """Have surroundings taken over, if they are not those that it was told last."""
         if surroundings is not self.surroundings:
             self._send(packets.SURROUNDINGS, number, surroundings)
             self.surroundings = surroundings
-        self._send(packets.TASK, number, task)
 
     def _send(self, kind: bytes, number: int, data: bytes) -> None:
         with contextlib.suppress(OSError):  # it has died, which is found next
@@ -258,6 +262,9 @@ class ProgramServer:
             self._tell(*packets.packets(packets.HELLO, 0))
         elif packet.kind == packets.SURROUNDINGS:
             self._surroundings = message
+            for worker in self._workers:
+                if worker.task is None:  # it has entered them when the task is there
+                    worker.enter(packet.number, message)
         elif packet.number > self._newest:  # not one that was sent twice
             self._newest = packet.number
             size, task = packets.size_and_data(message)

@@ -105,10 +105,13 @@ def look_up(look: Look, cold: Cold) -> Specialization | None:
 
 def _served(look: Look, cold: Cold) -> Specialization | None:
     """Return what the compile server made for the launch, found as any stored code is; None if this process has to."""
-    from gridjit.runtime.specialize.served import served
-
     if cold.anew or cold.apart:
         return None
+    with phase("compile server"):
+        if not look.job.private:
+            cold.here.call_server(look.job.target)  # it makes ready while this process imports what it is asked with
+        from gridjit.runtime.specialize.served import served
+
     return served(look, cold, lambda: look_up(look.again(), cold), lambda: _why(look, cold))
 
 
