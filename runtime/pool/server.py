@@ -51,7 +51,7 @@ _PREPARED_FOR = {
 _IDLE_S = 30.0
 _MOST_DESCRIPTORS = 1 << 16
 # How many of the last tasks, for each worker, are begun by their size.
-_LAST = 4
+_LAST = 8
 
 
 def serve(processes: int, target: str) -> None:

@@ -206,7 +206,7 @@ def test_the_last_tasks_are_begun_by_their_size_so_that_none_ends_long_after_the
 ) -> None:
     pool, pipe = new_pool(1), str(tasks / "pipe")
     first = pool.submit("pooltasks:block", pipe, "1")
-    sizes = {"a": 1, "b": 1, "c": 1, "d": 3, "e": 2, "f": 3}
+    sizes = {"a": 1, "b": 1, "c": 1, "d": 3, "e": 2, "f": 3, "g": 1, "h": 1, "i": 1, "j": 4}
     given = [pool.submit("pooltasks:note", pipe, label, size=size) for label, size in sizes.items()]
     while not first.begun:
         pool.turn()
@@ -214,7 +214,7 @@ def test_the_last_tasks_are_begun_by_their_size_so_that_none_ends_long_after_the
         pool.wait(first)
     while not all(task.is_over for task in given):  # nobody waits for any one of them
         pool.turn()
-    assert Path(f"{pipe}.done").read_text() == "1abdfec"
+    assert Path(f"{pipe}.done").read_text() == "1abjdfecghi"
 
 
 def test_a_worker_that_dies_loses_its_own_task_and_no_other(new_pool: NewPool) -> None:
