@@ -7,9 +7,9 @@ and histories, of which every layer has its own, are read from all `layers` and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from gridjit.cache.store import EntryInfo, Store
+from gridjit.cache.store import EntryInfo, Result, Store
 
 
 class ChainStore:
@@ -43,6 +43,10 @@ class ChainStore:
     def put_all(self, entries: Mapping[str, bytes], *, suffix: str) -> None:
         """Keep entries in the top layer."""
         self._overlay.put_all(entries, suffix=suffix)
+
+    def together(self, work: Callable[[], Result]) -> Result:
+        """Return work(), in which the top layer does once what its puts have in common."""
+        return self._overlay.together(work)
 
     def find(self, key: str) -> EntryInfo | None:
         """Return what the first layer that has key knows of it, or None."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from gridjit.cache import files
 from gridjit.cache.entry import open_entry, seal
 from gridjit.cache.errors import warn
 from gridjit.cache.folder import Distrusted, folder_at, is_open_to_others, make_folder, open_folder, read_below
-from gridjit.cache.store import SUFFIXES, EntryInfo, check_key, check_suffix
+from gridjit.cache.store import SUFFIXES, EntryInfo, Result, check_key, check_suffix
 from gridjit.forking import lock, section
 from gridjit.interrupts import let_through, tolerated
 from gridjit.values import dataclass
@@ -42,6 +43,12 @@ class Verification:
 
     good: int
     bad: tuple[EntryInfo, ...]
+
+
+class _Unnoted(threading.local):
+    """What this thread has put, if the index is told of it later; else None."""
+
+    infos: list[EntryInfo] | None = None
 
 
 class DiskStore:
@@ -81,6 +88,7 @@ class DiskStore:
         self._warned = False
         self._bounds: Bounds | None = None
         self._making_bounds = lock()
+        self._unnoted = _Unnoted()
 
     @property
     def layers(self) -> tuple[DiskStore, ...]:
@@ -117,6 +125,22 @@ class DiskStore:
                 self._write(suffix, sealed)
         except (OSError, ImportError) as error:  # a Python without SQLite has no index
             self._tell(error, "written")
+
+    def together(self, work: Callable[[], Result]) -> Result:
+        """Return work(), and have all that this thread put meanwhile noted in the index at once, at the end.
+
+        Where the process dies meanwhile, files are there without a row, as after any put that it dies in.
+        """
+        if self._unnoted.infos is not None:
+            return work()
+        written: list[EntryInfo] = []
+        try:
+            self._unnoted.infos = written
+            return work()
+        finally:
+            self._unnoted.infos = None
+            if written:
+                self._note(written)
 
     def note_use(self, key: str, *, hit: bool) -> None:
         """Count in the folder that an artifact was found, or compiled; a count may be lost.
@@ -243,13 +267,17 @@ class DiskStore:
         return False
 
     def _write(self, suffix: str, sealed: Mapping[str, bytes]) -> None:
-        """Write entries; on a disk that is full, once more when the oldest entries have made room."""
+        """Write entries."""
+        self._with_room(sum(map(len, sealed.values())), lambda: self._write_and_record(suffix, sealed))
+
+    def _with_room(self, size: int, work: Callable[[], None]) -> None:
+        """Do work that adds size bytes; on a disk that is full, once more when the oldest entries have made room."""
         try:
-            self._write_and_record(suffix, sealed)
+            work()
         except OSError as error:
-            if error.errno not in _DISK_IS_FULL or not self._free(sum(map(len, sealed.values()))):
+            if error.errno not in _DISK_IS_FULL or not self._free(size):
                 raise
-            self._write_and_record(suffix, sealed)
+            work()
 
     def _write_and_record(self, suffix: str, sealed: Mapping[str, bytes]) -> None:
         written: list[EntryInfo] = []
@@ -257,12 +285,23 @@ class DiskStore:
             for key, data in sealed.items():
                 files.write_file(self._place, key, suffix, data)
                 written.append(EntryInfo(key=key, suffix=suffix, size=len(data), stored=0.0))
-            self._known_bounds().record(written)
+            if self._unnoted.infos is None:
+                self._known_bounds().record(written)
+            else:
+                self._unnoted.infos += written
         except (OSError, ImportError) as error:
             # A file that the index does not know would never make room for another.
             let_through(error)
             self._remove_files([info.key for info in written])
             raise
+
+    def _note(self, written: list[EntryInfo]) -> None:
+        """Note files that are in place in the index; without an index, they go."""
+        try:
+            self._with_room(sum(info.size for info in written), lambda: self._known_bounds().record(written))
+        except (OSError, ImportError) as error:
+            self._remove_files([info.key for info in written])
+            self._tell(error, "written")
 
     def _free(self, size: int) -> bool:
         """Remove the oldest entries to free size bytes with room to spare; return whether there were enough."""

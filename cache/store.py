@@ -6,11 +6,13 @@ mistake of the caller and raises CacheError.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol, TypeVar
 
 from gridjit.cache.errors import CacheError
 from gridjit.values import dataclass
+
+Result = TypeVar("Result")
 
 # The order in which a reader looks for a key: a sensitive job's marker before the plain manifest it replaced.
 SUFFIXES = (".cubin", ".o", ".lcs", ".json", ".unit")
@@ -42,6 +44,9 @@ class Store(Protocol):
 
     def put_all(self, entries: Mapping[str, bytes], *, suffix: str) -> None:
         """Keep entries by key, as put does one after the other; what they have in common is done once."""
+
+    def together(self, work: Callable[[], Result]) -> Result:
+        """Return work(), in which what puts of this thread have in common is done once; each is read at once."""
 
     def find(self, key: str) -> EntryInfo | None:
         """Return what is known of key without reading it, or None."""

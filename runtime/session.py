@@ -150,6 +150,11 @@ class Session:
                 self._served = ProcessPool(self.settings, self.settings.processes_that_serve, target.kind, starts=False)
             return self._served
 
+    def call_server(self, target: Target) -> None:
+        """Have the compile server make ready for being asked, if it was not asked before."""
+        if self._served is None and not self.no_server and self.settings.processes_that_serve:
+            self.server(target).call()
+
     def renew_server(self) -> None:
         """Have new processes of the compile server do what is asked of it now; the others end with what they do."""
         with section(), _making:

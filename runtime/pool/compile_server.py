@@ -1,9 +1,9 @@
 """The compile server: a process that imports the compiler once, for all programs of a user until somebody ends it.
 
 It is not started by a program, but by `gridjit serve`. For each program that connects, it forks what serves a program:
-the same process that a program may start for itself, with the compiler there already. It forks
-that, and a first worker, before the program comes. When anything that it has imported is another on disk, it starts
-itself anew before it takes in the next program.
+the same process that a program may start for itself, with the compiler there already. It forks that, and a first
+worker with its own copy of what a compile writes to, before the program comes. When anything that it has imported is
+another on disk, it starts itself anew before it takes in the next program.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ from gridjit.compiler.process.collecting import freeze_for_good
 from gridjit.runtime.pool import address, server
 from gridjit.runtime.pool.conditions import Conditions
 from gridjit.runtime.pool.environment import ALONE
-from gridjit.runtime.pool.worker import end_with
+from gridjit.runtime.pool.forks import end_with, fork
+from gridjit.runtime.pool.touched import Stretch, copy_ahead, touched_by
 
 # The targets that programs are expected to compile for.
 _TARGETS = ("host", "ptx")
+# The next program is prepared for after so many seconds: just then, the last one is being served.
+_MOMENT_S = 0.25
 
 Stamps = dict[str, tuple[int, ...]]
 
@@ -66,16 +69,21 @@ def stand(listener: int, processes: int, rehearse: Callable[[str], None], began:
     there = {path: _stamp(path) for path in _paths()}
     freeze_for_good()  # in memory that all workers share
     gc.enable()
+    touched = touched_by(lambda: [*map(rehearse, _TARGETS)])
     with socket.socket(fileno=listener) as door:
         if _is_mixed(there, began):
             _start_anew(door)
         _say(f"ready after {time.perf_counter() - started:.1f} s")
+        moment = 0.0
         while True:
-            ahead = _forked(door, processes, conditions)
-            select.select([door], [], [])
+            ahead = None
+            if not select.select([door], [], [], moment)[0]:
+                ahead = _forked(door, processes, conditions, touched)
+                select.select([door], [], [])
             if any(_stamp(path) != stamp for path, stamp in there.items()):
                 _start_anew(door)
-            _let_in(door, ahead)
+            _let_in(door, ahead or _forked(door, processes, conditions, touched))
+            moment = _MOMENT_S
 
 
 def _start_anew(door: socket.socket) -> NoReturn:
@@ -103,12 +111,14 @@ def _let_in(door: socket.socket, ahead: socket.socket | None) -> None:
         ahead.close()
 
 
-def _forked(door: socket.socket, processes: int, conditions: Conditions) -> socket.socket | None:
+def _forked(
+    door: socket.socket, processes: int, conditions: Conditions, touched: tuple[Stretch, ...]
+) -> socket.socket | None:
     """Return the way to a process that will serve the next program; None if there is no room for one."""
     parent, (ours, theirs) = os.getpid(), socket.socketpair()
     with theirs:
         try:
-            if server.fork():
+            if fork():
                 return ours
         except OSError:
             ours.close()
@@ -118,12 +128,12 @@ def _forked(door: socket.socket, processes: int, conditions: Conditions) -> sock
             ours.close()
             door.close()
             server.set_signals()
-            _serve(theirs, processes, conditions)
+            _serve(theirs, processes, conditions, touched)
         finally:
             os._exit(1)
 
 
-def _serve(told: socket.socket, processes: int, conditions: Conditions) -> None:
+def _serve(told: socket.socket, processes: int, conditions: Conditions, touched: tuple[Stretch, ...]) -> None:
     """Wait for a program, with a worker that waits for its first task, and serve it; ends this process."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -131,12 +141,18 @@ def _serve(told: socket.socket, processes: int, conditions: Conditions) -> None:
     place, beside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     beside.close()
     serving = server.ProgramServer(place, processes, conditions)
-    serving.fork_ahead()
+    serving.fork_ahead(lambda: _make_ready(touched))
     _, programs, _, _ = socket.recv_fds(told, 1, 1)
     if programs:
         os.dup2(programs[0], place.fileno(), inheritable=False)
         os.close(programs[0])
         serving.run()
+
+
+def _make_ready(touched: tuple[Stretch, ...]) -> None:
+    """Do what a worker's first task would do."""
+    copy_ahead(touched)
+    server.look_at_what_is_there()
 
 
 def _paths() -> set[str]:

@@ -11,7 +11,6 @@ import contextlib
 import os
 import pickle
 import select
-import signal
 import socket
 import sys
 import time
@@ -84,6 +83,14 @@ class ProcessPool:
         self._speaks = False
         self._ends = False
         _pools.add(self)
+
+    def call(self) -> None:
+        """Have a server make ready for tasks that are to follow; if it cannot, the first of them says so."""
+        with section(), self._lock, contextlib.suppress(OSError):
+            self._start()
+            self._surround(self._last)
+            if self._socket is not None:
+                self._take_in(self._socket)
 
     def submit(self, function: str, *arguments: Any, size: int = 0) -> Task:
         """Have a function ("module:name") called in another process; what it returns must be small, and not None.
@@ -195,13 +202,18 @@ class ProcessPool:
     def _send(self, kind: bytes, number: int, data: bytes = b"") -> None:
         if self._socket is None:
             return
-        surroundings = ProcessEnvironment.of(self._settings) if kind == packets.TASK else self._surroundings
-        if surroundings != self._surroundings and surroundings is not None:
+        if kind == packets.TASK:
+            self._surround(number)
+        self._outbox.add(*packets.packets(kind, number, data))
+        self._take_in(self._socket)
+
+    def _surround(self, number: int) -> None:
+        """Have what surrounds this thread sent, if it is not what was sent before."""
+        surroundings = ProcessEnvironment.of(self._settings)
+        if surroundings != self._surroundings:
             # Noted once all of it waits to be sent: an interrupt may come at any call.
             self._outbox.add(*packets.packets(packets.SURROUNDINGS, number, surroundings.to_bytes()))
             self._surroundings = surroundings
-        self._outbox.add(*packets.packets(kind, number, data))
-        self._take_in(self._socket)
 
     def _take_in(self, server: socket.socket) -> None:
         """Send what waits to be sent, and read what is there to be read."""
@@ -291,7 +303,8 @@ def _identity(known: socket.socket) -> tuple[int, int] | None:
 
 def _spawned(control: socket.socket, processes: int, target: str) -> int:
     """Start a server that has control as its standard input, and no other stream; return its number."""
-    import subprocess  # a program with a compile server starts nothing
+    import signal  # a program with a compile server starts nothing
+    import subprocess
 
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
     command = [sys.executable, *flags, "-c", _SERVER, str(processes), target, *map(str, sys.path)]
@@ -311,6 +324,8 @@ def _spawned(control: socket.socket, processes: int, target: str) -> int:
 
 def _ended(pid: int) -> None:
     """End a server, and have the system forget it."""
+    import signal
+
     with contextlib.suppress(ChildProcessError):  # a program's own handler waits for all children
         if os.waitpid(pid, os.WNOHANG) == (0, 0):
             os.kill(pid, signal.SIGKILL)

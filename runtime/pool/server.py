@@ -14,12 +14,12 @@ import os
 import select
 import signal
 import socket
-import warnings
 from collections.abc import Callable
 
 from gridjit.compiler.process.collecting import freeze_for_good
 from gridjit.runtime.pool import packets
 from gridjit.runtime.pool.conditions import Conditions
+from gridjit.runtime.pool.forks import fork
 from gridjit.runtime.pool.packets import Inbox, Outbox, Packet
 from gridjit.runtime.pool.worker import work
 
@@ -51,7 +51,7 @@ _PREPARED_FOR = {
 _IDLE_S = 30.0
 _MOST_DESCRIPTORS = 1 << 16
 # How many of the last tasks, for each worker, are begun by their size.
-_LAST = 4
+_LAST = 8
 
 
 def serve(processes: int, target: str) -> None:
@@ -113,13 +113,6 @@ def look_at_what_is_there() -> None:
     put_in_numba()
 
 
-def fork() -> int:
-    """Fork this process, as os.fork does, without a warning of threads: they are of a library that is made for it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return os.fork()
-
-
 class _Worker:
     """A worker as its server knows it. task: the number of what it does. surroundings: those it was told last.
 
@@ -139,10 +132,14 @@ class _Worker:
     def begin(self, number: int, surroundings: bytes, task: bytes) -> None:
         """Have a task done."""
         self.task = number
+        self.enter(number, surroundings)
+        self._send(packets.TASK, number, task)
+
+    def enter(self, number: int, surroundings: bytes) -> None:
+        """Have surroundings taken over, if they are not those that it was told last."""
         if surroundings is not self.surroundings:
             self._send(packets.SURROUNDINGS, number, surroundings)
             self.surroundings = surroundings
-        self._send(packets.TASK, number, task)
 
     def _send(self, kind: bytes, number: int, data: bytes) -> None:
         with contextlib.suppress(OSError):  # it has died, which is found next
@@ -201,10 +198,10 @@ class ProgramServer:
         self._gathering = Inbox()
         self._outbox = Outbox()
 
-    def fork_ahead(self) -> None:
-        """Have a first worker before there is a task, if there is room for one; it does what its first task would."""
+    def fork_ahead(self, begin: Callable[[], object]) -> None:
+        """Have a first worker before there is a task, if there is room for one. begin: what it does until then."""
         with contextlib.suppress(OSError):
-            self._fork(look_at_what_is_there)
+            self._fork(begin)
 
     def run(self) -> None:
         """Serve until the program is gone, or has nothing to do for a while; then end the workers."""
@@ -265,6 +262,9 @@ class ProgramServer:
             self._tell(*packets.packets(packets.HELLO, 0))
         elif packet.kind == packets.SURROUNDINGS:
             self._surroundings = message
+            for worker in self._workers:
+                if worker.task is None:  # it has entered them when the task is there
+                    worker.enter(packet.number, message)
         elif packet.number > self._newest:  # not one that was sent twice
             self._newest = packet.number
             size, task = packets.size_and_data(message)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib
 import os
 import pickle
-import signal
 import socket
 import sys
 
 from gridjit.runtime.pool import packets
 from gridjit.runtime.pool.conditions import Conditions
 from gridjit.runtime.pool.environment import ProcessEnvironment
+from gridjit.runtime.pool.forks import end_with
 from gridjit.runtime.pool.packets import Inbox, Packet
 from gridjit.runtime.session import begin_session
-
-_PR_SET_PDEATHSIG = 1
 
 
 def work(tasks: socket.socket, parent: int, conditions: Conditions) -> None:
@@ -73,11 +70,3 @@ def _set_environ(wanted: dict[str, str]) -> None:
         del os.environ[name]
     # To set a variable also sets it for C, so only changed ones are.
     os.environ.update({name: text for name, text in wanted.items() if os.environ.get(name) != text})
-
-
-def end_with(parent: int) -> None:
-    """Have this process end when its parent does, or now if that has ended already."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before
-        os._exit(1)

@@ -81,7 +81,7 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
         if (found := look_up(look, cold)) is not None:
             return add(found, cold)
         reason = _why(look, cold)
-        return add(specialization(look, _kept(look, compile_now(look, reason, cold), cold), "compiled", reason), cold)
+        return add(specialization(look, _kept(look, *compile_now(look, reason, cold), cold), "compiled", reason), cold)
 
 
 def in_memory(signature: Signature, target: Target, launch: Launch, cold: Cold) -> Specialization | None:
@@ -105,16 +105,20 @@ def look_up(look: Look, cold: Cold) -> Specialization | None:
 
 def _served(look: Look, cold: Cold) -> Specialization | None:
     """Return what the compile server made for the launch, found as any stored code is; None if this process has to."""
-    from gridjit.runtime.specialize.served import served
-
     if cold.anew or cold.apart:
         return None
+    with phase("compile server"):
+        if not look.job.private:
+            cold.here.call_server(look.job.target)  # it makes ready while this process imports what it is asked with
+        from gridjit.runtime.specialize.served import served
+
     return served(look, cold, lambda: look_up(look.again(), cold), lambda: _why(look, cold))
 
 
-def compile_now(look: Look, reason: str, cold: Cold) -> Compiled:
+def compile_now(look: Look, reason: str, cold: Cold) -> tuple[Compiled, UnitShelf | None]:
     """Return what the job compiles to for the launch, for a reason; it says that, and its job's key, to all processes.
 
+    With it comes the shelf on which the compile left what it made of callees, if it had one.
     Raises CompileDisabledError if nothing may be compiled, or what compiling raises.
     """
     from gridjit.runtime.specialize.capture import note_compile
@@ -137,10 +141,7 @@ def compile_now(look: Look, reason: str, cold: Cold) -> Compiled:
     finally:
         note_compile(kernel, look.launch.config)  # not before: a capture that is open could be read while compiling
     kernel.stats.count("compiles")
-    if shelf is not None:
-        with phase("store"):
-            shelf.end()
-    return _followed(view, _with_reason(made, reason, look.key))
+    return _followed(view, _with_reason(made, reason, look.key)), shelf
 
 
 def _check_stack(job: CompileJob) -> None:
@@ -254,14 +255,19 @@ def _why(look: Look, cold: Cold) -> str:
     return explain.reason(cold.code.table, look)
 
 
-def _kept(look: Look, made: Compiled, cold: Cold) -> Compiled:
-    """Store what was compiled; return it, with the reason if it could not be."""
+def _kept(look: Look, made: Compiled, shelf: UnitShelf | None, cold: Cold) -> Compiled:
+    """Store what was compiled, and what was left on its shelf; return it, with the reason if it could not be stored."""
     from gridjit.runtime.specialize.keep import keep
+
+    def store() -> Compiled:
+        if shelf is not None:
+            shelf.end()
+        return dataclasses.replace(made, artifact=keep(look, made.artifact, cold.locks))
 
     if cold.apart:
         return made
     with phase("store"):
-        return dataclasses.replace(made, artifact=keep(look, made.artifact, cold.locks))
+        return look.store.together(store)
 
 
 def _with_reason(made: Compiled, reason: str, key: str) -> Compiled:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import diskcache
 import pytest
@@ -271,3 +274,87 @@ def test_files_of_what_is_put_together_go_if_the_index_cannot_note_them(folder, 
     with pytest.warns(CacheWarning, match="no index today"):
         store.put_all({key_of(1): b"data", key_of(2): b"data"}, suffix=".unit")
     assert [info.key for info in store.entries()] == [key_of(0)]
+
+
+def test_puts_of_one_piece_of_work_are_read_at_once_and_noted_at_its_end(folder, key_of):
+    store = DiskStore(folder, max_entries=2)
+
+    def work() -> list[bytes | None]:
+        for number in range(3):
+            store.put(key_of(number), b"data", suffix=".o")
+        store.together(lambda: store.put(key_of(3), b"data", suffix=".json"))
+        return [store.get(key_of(number)) for number in range(4)]
+
+    assert store.together(work) == [b"data"] * 4
+    assert sorted(info.key for info in store.entries()) == sorted(map(key_of, (2, 3)))
+    with diskcache.Cache(str(folder), disk=BytesDisk) as plain:
+        assert len(plain) == 2
+
+
+def test_puts_of_work_that_fails_are_noted(folder, key_of):
+    store = DiskStore(folder, max_entries=1)
+
+    def work() -> None:
+        store.put(key_of(0), b"data", suffix=".o")
+        store.put(key_of(1), b"data", suffix=".o")
+        raise ValueError("enough")
+
+    with pytest.raises(ValueError, match="enough"):
+        store.together(work)
+    assert [info.key for info in store.entries()] == [key_of(1)]
+    store.put(key_of(2), b"data", suffix=".o")
+    assert [info.key for info in store.entries()] == [key_of(2)]
+
+
+def test_what_another_thread_puts_meanwhile_is_noted_at_once(folder, key_of):
+    store = DiskStore(folder, max_entries=1)
+
+    def put_two() -> None:
+        store.put(key_of(1), b"data", suffix=".o")
+        store.put(key_of(2), b"data", suffix=".o")
+
+    def work() -> list[str]:
+        store.put(key_of(0), b"data", suffix=".o")
+        thread = threading.Thread(target=put_two)
+        thread.start()
+        thread.join()
+        return sorted(info.key for info in store.entries())
+
+    # What opens the index first notes every file that is there; the next row makes room.
+    store.put(key_of(3), b"data", suffix=".o")
+    assert store.together(work) == sorted(map(key_of, (0, 2)))
+    assert [info.key for info in store.entries()] == [key_of(0)]
+
+
+def test_files_of_one_piece_of_work_go_if_the_index_cannot_note_them(folder, key_of, monkeypatch):
+    store = DiskStore(folder)
+    store.put(key_of(0), b"data", suffix=".o")
+
+    def fail(index: Index, *given: object, **named: object) -> list[str]:
+        raise OSError("no index today")
+
+    monkeypatch.setattr(Index, "record_all", fail)
+    with pytest.warns(CacheWarning, match="no index today"):
+        store.together(lambda: store.put(key_of(1), b"data", suffix=".o"))
+    assert [info.key for info in store.entries()] == [key_of(0)]
+
+
+def test_a_disk_that_is_full_when_work_ends_has_room_made_for_its_puts(folder, key_of, monkeypatch):
+    store = DiskStore(folder)
+    for number in range(8):
+        store.put(key_of(number), bytes(1000), suffix=".o")
+    for old in folder.glob("??/*.o"):
+        os.utime(old, (0, 0))
+    record_all, full = Index.record_all, iter([OSError(errno.ENOSPC, "it is full")])
+
+    def recorded(index: Index, *given: Any, **named: Any) -> list[str]:
+        if (error := next(full, None)) is not None:
+            raise error
+        return record_all(index, *given, **named)
+
+    monkeypatch.setattr(Index, "record_all", recorded)
+    store.together(lambda: store.put(key_of(8), bytes(1000), suffix=".o"))
+    left = {info.key for info in store.entries()}
+    assert key_of(8) in left and 1 < len(left) < 9
+    with diskcache.Cache(str(folder), disk=BytesDisk) as plain:
+        assert set(plain) == left

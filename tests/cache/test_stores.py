@@ -106,3 +106,12 @@ def test_names_are_checked_before_anything_of_what_is_put_together_is_kept(store
     with pytest.raises(CacheError, match=r"give one of \.cubin"):
         store.put_all({key_of(1): b"data"}, suffix=".py")
     assert list(store.entries()) == []
+
+
+def test_what_a_piece_of_work_puts_is_there_when_it_reads_it(store, key_of):
+    def work() -> bytes | None:
+        store.put(key_of(1), b"data", suffix=".o")
+        return store.get(key_of(1))
+
+    assert store.together(work) == b"data"
+    assert [info.key for info in store.entries()] == [key_of(1)]

@@ -16,6 +16,7 @@ import pytest
 
 from gridjit.runtime.pool import pool as pool_module
 from gridjit.runtime.pool.pool import ProcessPool
+from gridjit.runtime.session import session
 
 NewPool = Callable[[int], ProcessPool]
 BEGIN = """
@@ -79,6 +80,34 @@ def test_what_a_task_does_to_its_surroundings_is_nothing_to_the_next(new_pool: N
     pool = new_pool(1)
     moved, after = pool.submit("pooltasks:move"), pool.submit("pooltasks:where")
     assert (pool.wait(moved).result, pool.wait(after).result) == ("moved", (os.getcwd(), None, False))
+
+
+def test_a_pool_that_is_called_enters_what_surrounds_this_process_before_there_is_a_task(
+    new_pool: NewPool, tasks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = new_pool(1)
+    worker, _ = pool.wait(pool.submit("pooltasks:who")).result
+    monkeypatch.chdir(tasks)
+    pool.call()
+    there = Path(f"/proc/{worker}/cwd")
+    assert any(there.readlink() == tasks or pool.turn() for _ in range(1000))
+
+
+def test_what_changes_after_a_call_counts_for_the_task_that_follows(
+    new_pool: NewPool, tasks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = new_pool(1)
+    pool.call()
+    monkeypatch.setenv("FLAG", "raised")
+    monkeypatch.chdir(tasks)
+    assert pool.wait(pool.submit("pooltasks:where")).result == (str(tasks), "raised", False)
+
+
+def test_a_call_says_nothing_where_there_is_no_server(tasks: Path) -> None:
+    pool = ProcessPool(session().settings, 1, starts=False)
+    pool.call()
+    with pytest.raises(OSError, match="no compile server is there"):
+        pool.submit("pooltasks:who")
 
 
 def test_threads_wait_for_their_own_tasks_at_once(new_pool: NewPool, tasks: Path) -> None:
@@ -177,7 +206,7 @@ def test_the_last_tasks_are_begun_by_their_size_so_that_none_ends_long_after_the
 ) -> None:
     pool, pipe = new_pool(1), str(tasks / "pipe")
     first = pool.submit("pooltasks:block", pipe, "1")
-    sizes = {"a": 1, "b": 1, "c": 1, "d": 3, "e": 2, "f": 3}
+    sizes = {"a": 1, "b": 1, "c": 1, "d": 3, "e": 2, "f": 3, "g": 1, "h": 1, "i": 1, "j": 4}
     given = [pool.submit("pooltasks:note", pipe, label, size=size) for label, size in sizes.items()]
     while not first.begun:
         pool.turn()
@@ -185,7 +214,7 @@ def test_the_last_tasks_are_begun_by_their_size_so_that_none_ends_long_after_the
         pool.wait(first)
     while not all(task.is_over for task in given):  # nobody waits for any one of them
         pool.turn()
-    assert Path(f"{pipe}.done").read_text() == "1abdfec"
+    assert Path(f"{pipe}.done").read_text() == "1abjdfecghi"
 
 
 def test_a_worker_that_dies_loses_its_own_task_and_no_other(new_pool: NewPool) -> None:
