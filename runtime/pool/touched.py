@@ -27,6 +27,8 @@ _POPULATE_WRITE = 23
 _PAGEMAP = "/proc/self/pagemap"
 _OWN = (1 << 63) | (1 << 56)
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+# Bytes of an address and a size, as they are told.
+_ROW = 16
 
 
 def touched_by(work: Callable[[], object]) -> tuple[Stretch, ...]:
@@ -48,9 +50,12 @@ def touched_by(work: Callable[[], object]) -> tuple[Stretch, ...]:
             finally:
                 os._exit(0)
         telling.close()
-        found = numpy.frombuffer(told.read(), dtype=numpy.uint64).reshape(-1, 2)
+        data = told.read()
     with contextlib.suppress(ChildProcessError):  # the system may forget children by itself
         os.waitpid(pid, 0)
+    if len(data) % _ROW:  # it was ended in the middle
+        return ()
+    found = numpy.frombuffer(data, dtype=numpy.uint64).reshape(-1, 2)
     return tuple((start, size) for start, size in found.tolist())
 
 
