@@ -56,7 +56,7 @@ def read(block: int, text: str) -> Instruction:
     if found is None:
         return Instruction(block, "", "br", ())
     name, operation, rest = found[1] or "", found[2], found[3]
-    used = tuple(_NAME.findall(_LABEL.sub("", rest)))
+    used = tuple(_NAME.findall(_LABEL.sub("", rest) if "label " in rest else rest))
     root = operation in _ROOTS and not (operation == "call" and is_operation(text))
     root &= operation not in _DIVISIONS or bool(_named(rest.split()[-1]))
     if operation == "phi":
