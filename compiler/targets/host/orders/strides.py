@@ -10,12 +10,11 @@ import re
 from collections.abc import Mapping
 
 from gridjit.compiler.targets.host.regions.body import NAME, Body, defined, opcode
+from gridjit.compiler.targets.host.regions.computed import Computed, computed, is_value
 from gridjit.regexes import regex
 
 _OPERAND = rf"({NAME}|-?\d+)"
-_ADD = regex(rf"{NAME} = (add|sub|or) [a-z ]*i\d+ {_OPERAND}, {_OPERAND}$")
-_MULTIPLY = regex(rf"{NAME} = (mul|shl) [a-z ]*i\d+ {_OPERAND}, {_OPERAND}$")
-_CAST = regex(rf"{NAME} = (?:[sz]ext|trunc|ptrtoint|inttoptr|bitcast|freeze) [a-z ]*?(?:i\d+|ptr) {_OPERAND}")
+_CASTS = frozenset(("sext", "zext", "trunc", "ptrtoint", "inttoptr", "bitcast", "freeze"))
 _ELEMENT = regex(
     rf"{NAME} = getelementptr [a-z ]*?(i8|i16|i32|i64|half|float|double|ptr|\[\d+ x i8\]), "
     rf"ptr {_OPERAND}, i\d+ {_OPERAND}$"
@@ -74,16 +73,19 @@ def _of_line(line: str, lines: Mapping[str, str], known: dict[str, int | None]) 
     def of(operand: str) -> int | None:
         return _stride(operand, lines, known) if operand.startswith("%") else 0
 
-    if found := _CAST.match(line):
-        return of(found[1])
-    if found := _ADD.match(line):
-        a, b = of(found[2]), of(found[3])
-        return None if a is None or b is None else a - b if found[1] == "sub" else a + b
-    if found := _MULTIPLY.match(line):
-        return _product(found, of(found[2]), of(found[3]))
-    if found := _ELEMENT.match(line):
-        base, index = of(found[2]), of(found[3])
-        return None if base is None or index is None else base + _size(found[1]) * index
+    found = computed(line)
+    whole = found is not None and (found.type == "ptr" or found.type.startswith("i"))
+    if found and whole and found.operation in _CASTS and is_value(found.operands[0]):
+        return of(found.operands[0])
+    if found and whole and found.is_binary:
+        a, b = map(of, found.operands)
+        if found.operation in ("add", "sub", "or"):
+            return None if a is None or b is None else a - b if found.operation == "sub" else a + b
+        if found.operation in ("mul", "shl"):
+            return _product(found, a, b)
+    if element := _ELEMENT.match(line):
+        base, index = of(element[2]), of(element[3])
+        return None if base is None or index is None else base + _size(element[1]) * index
     operands = re.findall(NAME, line.partition(" = ")[2])
     same = opcode(line) not in ("load", "call", "phi", "alloca") and all(of(operand) == 0 for operand in operands)
     return 0 if same else None
@@ -93,9 +95,10 @@ def _size(kind: str) -> int:
     return _SIZES[kind] if kind in _SIZES else int(kind[1:].partition(" ")[0])
 
 
-def _product(found: re.Match[str], a: int | None, b: int | None) -> int | None:
+def _product(found: Computed, a: int | None, b: int | None) -> int | None:
+    factor = found.operands[1]
     if a == 0 and b == 0:
         return 0
-    if found[3].lstrip("-").isdigit() and a is not None:
-        return a << int(found[3]) if found[1] == "shl" else a * int(found[3])
+    if not factor.startswith("%") and a is not None:
+        return a << int(factor) if found.operation == "shl" else a * int(factor)
     return None
