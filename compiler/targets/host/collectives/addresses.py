@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from gridjit.compiler.targets.host.regions.body import NAME, Body, arms, defined, opcode
-from gridjit.compiler.targets.host.regions.computed import computed, is_value
+from gridjit.compiler.targets.host.regions.computed import Element, computed, element, is_value
 from gridjit.regexes import regex
 
 _VALUE = rf"({NAME}|-?\d+)"
@@ -19,10 +19,6 @@ _CASTS = frozenset(("sext", "zext", "trunc", "freeze"))
 # What is added to an index that may be negative: one of two numbers.
 _WRAPPED = regex(rf"{NAME} = select i1 {NAME}, i\d+ {_VALUE}, i\d+ 0(?:,|$)", needs=("select",))
 _EITHER = regex(rf"{NAME} = select i1 {NAME}, i\d+ (-?\d+), i\d+ (-?\d+)(?:,|$)", needs=("select",))
-_ELEMENT = regex(
-    rf"{NAME} = getelementptr [a-z ]*?(?:\[\d+ x )?(i8|i16|i32|i64|half|float|double)\]?, ptr ({NAME}), "
-    rf"(?:i\d+ 0, )?i\d+ {_VALUE}(?:,|$)"
-)
 _BRANCH = "br i1 "
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
 _LANES = 32
@@ -70,11 +66,12 @@ class Addresses:
 
     def of(self, pointer: str) -> Address | None:
         """Return what is known of a pointer; None if it is not one into shared memory, or was chosen or loaded."""
-        found = _ELEMENT.match(self.lines.get(pointer, ""))
-        if found is None:
+        found = element(self.lines.get(pointer, ""))
+        size = _SIZES.get(found.kind.rpartition(" ")[2].removesuffix("]"), 0) if found else 0
+        index = _index(found) if found else ""
+        if found is None or not size or not index:
             return Address(pointer, _Sum()) if pointer == _SHARED else None
-        size, base, index = _SIZES[found[1]], found[2], found[3]
-        before = self.of(base)
+        before = self.of(found.base)
         if before is None:
             return None
         by = self._sum(index)
@@ -142,6 +139,13 @@ class Addresses:
         if either := _EITHER.match(line):
             return _Sum((), *sorted((int(either[1]), int(either[2]))))
         return _Sum(((name, 1),))
+
+
+def _index(found: Element) -> str:
+    """Return the index of an item, behind that of an array if it is one of several; "" if it is not a value."""
+    values = [text for kind, _, text in (one.partition(" ") for one in found.indices) if kind.startswith("i")]
+    values = [text for text in values if is_value(text)]
+    return values[1] if values[:1] == ["0"] and len(values) > 1 else "".join(values[:1])
 
 
 def _apart(by: _Sum) -> tuple[int, tuple[tuple[str, int], ...]]:

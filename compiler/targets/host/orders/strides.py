@@ -10,16 +10,10 @@ import re
 from collections.abc import Mapping
 
 from gridjit.compiler.targets.host.regions.body import NAME, Body, defined, opcode
-from gridjit.compiler.targets.host.regions.computed import Computed, computed, is_value
+from gridjit.compiler.targets.host.regions.computed import Computed, Element, accessed, computed, element, is_value
 from gridjit.regexes import regex
 
-_OPERAND = rf"({NAME}|-?\d+)"
 _CASTS = frozenset(("sext", "zext", "trunc", "ptrtoint", "inttoptr", "bitcast", "freeze"))
-_ELEMENT = regex(
-    rf"{NAME} = getelementptr [a-z ]*?(i8|i16|i32|i64|half|float|double|ptr|\[\d+ x i8\]), "
-    rf"ptr {_OPERAND}, i\d+ {_OPERAND}$"
-)
-_ACCESS = regex(rf"(?:{NAME} = load |store ).*ptr ({NAME})(?:, |$)")
 # What takes long enough for vectors to be worth their loads.
 _LONG = regex(r" (?:fdiv|frem|[su]div|[su]rem) |call [^@]*@(?!llvm\.(?:assume|[su](?:min|max)|fma|fmuladd|fabs)\b)")
 _FLOATS = regex(r" = (?:fadd|fsub|fmul) ")
@@ -31,7 +25,7 @@ _CLOSE = 64
 def inner_axis(body: Body) -> str:
     """Return the axis, "x" or "y", along which more loads and stores of neighbouring threads are close by."""
     lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
-    places = [found[1] for block in body.blocks for line in block.lines if (found := _ACCESS.match(line))]
+    places = [place for block in body.blocks for line in block.lines if (place := accessed(line))]
     close = {axis: _count_close(places, lines, axis) for axis in "xy"}
     return "y" if close["y"] > close["x"] else "x"
 
@@ -48,7 +42,7 @@ def is_scattered(text: str, axis: str) -> bool:
     # A thread's own variables become values.
     known: dict[str, int | None] = {name: 0 for name, line in lines.items() if opcode(line) == "alloca"}
     known |= {f"%gj.tid.{axis}": 1, "%gj.thread": 1 if axis == "x" else None}
-    strides = [_stride(found[1], lines, known) for line in every if (found := _ACCESS.match(line))]
+    strides = [_stride(place, lines, known) for line in every if (place := accessed(line))]
     far = [one for one in strides if one is None or abs(one) >= _CLOSE]
     near = [one for one in strides if one is not None and 0 < abs(one) < _CLOSE]
     computed = sum(bool(_FLOATS.search(line)) for line in every)
@@ -83,16 +77,21 @@ def _of_line(line: str, lines: Mapping[str, str], known: dict[str, int | None]) 
             return None if a is None or b is None else a - b if found.operation == "sub" else a + b
         if found.operation in ("mul", "shl"):
             return _product(found, a, b)
-    if element := _ELEMENT.match(line):
-        base, index = of(element[2]), of(element[3])
-        return None if base is None or index is None else base + _size(element[1]) * index
+    if (moved := element(line)) and (size := _size(moved)):
+        base, index = of(moved.base), of(moved.indices[0].rpartition(" ")[2])
+        return None if base is None or index is None else base + size * index
     operands = re.findall(NAME, line.partition(" = ")[2])
     same = opcode(line) not in ("load", "call", "phi", "alloca") and all(of(operand) == 0 for operand in operands)
     return 0 if same else None
 
 
-def _size(kind: str) -> int:
-    return _SIZES[kind] if kind in _SIZES else int(kind[1:].partition(" ")[0])
+def _size(moved: Element) -> int:
+    """Return the bytes from one item to the next; 0 unless a pointer is moved by one number of plain items."""
+    (kind, *_), values = moved, [one.partition(" ")[2] for one in moved.indices]
+    if len(values) != 1 or not (is_value(moved.base) and is_value(values[0])):
+        return 0
+    bytes_of = kind[1:].partition(" x i8]")
+    return int(bytes_of[0]) if bytes_of[1] and bytes_of[0].isdecimal() else _SIZES.get(kind, 0)
 
 
 def _product(found: Computed, a: int | None, b: int | None) -> int | None:

@@ -51,6 +51,33 @@ def computed(line: str) -> Computed | None:
     return Computed(name, words[0], tuple(words[1:-2]), words[-2], (words[-1], *others))
 
 
+class Element(NamedTuple):
+    """A pointer that is moved to an item: the type of what it is counted in, the pointer, and what follows it."""
+
+    kind: str
+    base: str
+    indices: tuple[str, ...]
+
+
+@lru_cache(_REMEMBERED)
+def element(line: str) -> Element | None:
+    """Return what an instruction says that moves a pointer; None for any other."""
+    _, moves, made = line.partition(" = getelementptr ")
+    head, base, *indices = (*made.split(", "), "")
+    if not moves or not base.startswith("ptr ") or ('"' in made and _is_parted(head, base, *indices)):
+        return None
+    kind = head[head.index("[") :] if "[" in head else head.rpartition(" ")[2]
+    return Element(kind, base.removeprefix("ptr "), tuple(indices[:-1]))
+
+
+def accessed(line: str) -> str:
+    """Return the named pointer that an instruction loads or stores through; "" if it does neither."""
+    if not (line.startswith("store ") or " = load " in line):
+        return ""
+    name = line.rpartition("ptr ")[2].partition(", ")[0]
+    return name if name.startswith("%") else ""
+
+
 def is_value(text: str) -> bool:
     """Return whether an operand is a named value or a whole number."""
     return text.startswith("%") or text.removeprefix("-").isdecimal()

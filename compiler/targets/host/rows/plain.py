@@ -112,6 +112,8 @@ def _is_close(value: Linear | None, size: int = 1) -> bool:
 
 def _sizes(body: Body, row: Row, indices: Collection[str]) -> dict[str, int]:
     """Return the parameters that may be strides between neighbouring threads' items, with the items' sizes."""
+    if not any(" = inttoptr " in line for line in row.lines.values()):
+        return {}
     parameters = {one.name for one in body.parameters if one.type == "i64"}
     found: dict[str, set[int]] = {}
     for block in body.blocks:
