@@ -30,7 +30,10 @@ def block_loop(plan: LoopPlan, values: str) -> list[str]:
         "  %any = icmp slt i64 %first, %last",
         "  br i1 %any, label %block, label %done",
         *idle_steps(plan),
-        *_position(plan),
+        "  %b.along = urem i64 %b, %wide",
+        "  %b.row = udiv i64 %b, %wide",
+        "  %b.across = urem i64 %b.row, %high",
+        "  %b.z = udiv i64 %b.row, %high",
         f"  %ctaid.{along} = trunc nuw nsw i64 %b.along to i32",
         f"  %ctaid.{across} = trunc nuw nsw i64 %b.across to i32",
         "  %ctaid.z = trunc nuw nsw i64 %b.z to i32",
@@ -44,26 +47,6 @@ def block_loop(plan: LoopPlan, values: str) -> list[str]:
         "  br i1 %more, label %block, label %done",
         "done:",
         f"  %result = phi i32 [ 0, %ready ], [ 0, %passed ], {ends}",
-    ]
-
-
-def _position(plan: LoopPlan) -> list[str]:
-    """Return the lines that find where in the grid the block of a number is."""
-    if not plan.watched:
-        return [
-            "  %b.along = urem i64 %b, %wide",
-            "  %b.row = udiv i64 %b, %wide",
-            "  %b.across = urem i64 %b.row, %high",
-            "  %b.z = udiv i64 %b.row, %high",
-        ]
-    # LLVM does not look at this entry for what a division leaves over.
-    return [
-        "  %b.row = udiv i64 %b, %wide",
-        "  %b.before = mul nuw nsw i64 %b.row, %wide",
-        "  %b.along = sub nuw nsw i64 %b, %b.before",
-        "  %b.z = udiv i64 %b.row, %high",
-        "  %b.rows.before = mul nuw nsw i64 %b.z, %high",
-        "  %b.across = sub nuw nsw i64 %b.row, %b.rows.before",
     ]
 
 

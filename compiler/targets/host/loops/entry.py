@@ -32,7 +32,6 @@ from gridjit.compiler.targets.host.loops.metadata import metadata
 from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, LoopPlan
 from gridjit.compiler.targets.host.loops.reports import report
 from gridjit.compiler.targets.host.loops.runs import plain_block, region_run
-from gridjit.compiler.targets.host.loops.seldom import SELDOM
 from gridjit.compiler.targets.host.loops.threads import ThreadLoops
 from gridjit.compiler.targets.host.resident.block import resident_block
 from gridjit.compiler.targets.host.resident.entry import resident_entry
@@ -85,11 +84,9 @@ def _unlike(plan: LoopPlan, numbers: Sequence[int]) -> list[int]:
 
 def _entries(plan: LoopPlan) -> list[str]:
     """Return the entry; where arrays are gathered, one that does that and calls the other, with their operations."""
-    # A block with barriers takes far longer than what calls it.
-    attributes = f"nounwind {SELDOM}" if plan.watched else "nounwind"
     if not plan.gathered:
-        return [_entry(plan, f"define i32 @{plan.entry}", attributes)]
-    blocks = _entry(plan, f"define internal i32 @{BLOCKS}", f"noinline {attributes}")
+        return [_entry(plan, f"define i32 @{plan.entry}", "nounwind")]
+    blocks = _entry(plan, f"define internal i32 @{BLOCKS}", "nounwind noinline")
     return [gathering_entry(plan), blocks, operations(plan.gathered)]
 
 

@@ -15,8 +15,7 @@ from gridjit.compiler.targets.host.stack import NOTE
 
 # The parameters of the functions that run a block, and what they hand on.
 CONTEXT = (
-    "ptr noalias %params, ptr noalias %launch, "
-    f"{', '.join(f'i32 range(i32 0, {COORDINATES[name][1]}) %{name}' for name in ('ctaid.x', 'ctaid.y', 'ctaid.z'))}, "
+    "ptr noalias %params, ptr noalias %launch, i32 %ctaid.x, i32 %ctaid.y, i32 %ctaid.z, "
     "ptr %shared, ptr %slab, ptr noalias %bank, ptr noalias %states, ptr noalias %status"
 )
 CONTEXT_VALUES = (
