@@ -322,6 +322,13 @@ def test_a_loop_of_turns_shares_a_barrier_that_threads_come_straight_from(lowere
     assert plans[0].regions == regions
 
 
+def test_rows_of_a_loop_that_shares_a_barrier_are_run_in_parts(lowered, monkeypatch):
+    plans = []
+    monkeypatch.setattr(module, "entry_text", lambda plan: plans.append(plan) or entry_text(plan))
+    generate(lowered(counted_in_turns, "int32[1]", "int32[1]"), host_target(), Options())
+    assert sum(plans[0].crossing) == 1
+
+
 def behind_others(x, out):
     i = cuda.grid(1)
     if i < out.size:

@@ -17,6 +17,7 @@ from gridjit.regexes import regex
 
 # Numbers and pointers: others stand for themselves in no instruction.
 _KINDS = frozenset(("half", "bfloat", "float", "double", "ptr"))
+_BYTES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 _PLAIN = r"(i\d+|half|bfloat|float|double|ptr)"
 _CALLED = regex(rf"(?:\w+ )?call [^@%]*?{_PLAIN} @")
 _REPLACED = regex(rf"atomicrmw [^,]*, {_PLAIN} ", needs=("atomicrmw",))
@@ -45,6 +46,22 @@ def type_of(text: str, target: Target) -> ValueType:
 
 def types_of(texts: list[str], target: Target) -> list[ValueType]:
     """Return the sizes and alignments of LLVM types given as text."""
+    known = {text: _known(text) for text in texts}
+    others = [text for text, found in known.items() if found is None]
+    asked = dict(zip(others, _types_of_others(others, target), strict=True)) if others else {}
+    return [known[text] or asked[text] for text in texts]
+
+
+def _known(text: str) -> ValueType | None:
+    """Return the size and alignment of a type that has the same on all processors with 64 bits; None for others."""
+    if text in _BYTES:
+        return ValueType(text=text, size=_BYTES[text], align=_BYTES[text])
+    count, _, item = text.removeprefix("[").removesuffix("]").partition(" x ")
+    one = _known(item) if text.startswith("[") else None
+    return None if one is None else ValueType(text=text, size=int(count) * one.size, align=one.align)
+
+
+def _types_of_others(texts: list[str], target: Target) -> list[ValueType]:
     lines = "".join(f"@x{number} = external global {text}\n" for number, text in enumerate(texts))
     module = llvm.parse(llvm.header(target) + lines)
     return [_described(text, llvm.global_type(module, f"x{number}"), target) for number, text in enumerate(texts)]
