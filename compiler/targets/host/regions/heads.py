@@ -27,7 +27,7 @@ _COMPUTES = EARLY | {"phi", "sdiv", "udiv", "srem", "urem"}
 _Blocks = dict[str, Block]
 
 
-class Spot(NamedTuple):
+class BarrierPlace(NamedTuple):
     """A line of a block, by its place there."""
 
     label: str
@@ -65,14 +65,14 @@ def _barrier_at_end(block: Block) -> int | None:
     return place if place is not None and read_call(block.lines[place]) else None
 
 
-def barrier_before(blocks: Mapping[str, Block], label: str) -> Spot | None:
+def barrier_before(blocks: Mapping[str, Block], label: str) -> BarrierPlace | None:
     """Return the block's barrier from which all threads come straight to a block's end; None without such a one."""
-    spots, passed, waiting = set[Spot](), {label}, [label]
+    spots, passed, waiting = set[BarrierPlace](), {label}, [label]
     while waiting:
         here = waiting.pop()
         before = [block.label for block in blocks.values() if here in block.successors]
         if (place := _last_effect(blocks[here])) is not None:
-            spots.add(Spot(here, place))
+            spots.add(BarrierPlace(here, place))
         elif not before:
             return None
         else:
