@@ -52,16 +52,15 @@ from gridjit.compiler.targets.host.rows.rare import Rarely, rarely
 from gridjit.compiler.targets.host.spots import place_of
 from gridjit.compiler.targets.host.stack import looks, with_frames, with_library
 from gridjit.compiler.targets.host.whole import BODY, WholeKernel, has_lines, name_of, read_whole, waiting_cluster
-from gridjit.regexes import regex
 
 # Lines of LLVM IR, cleaned and cut into regions: five for each line of a kernel that computes with arrays.
 _HUGE = 10_000
 # With so many lines of its own, a kernel is not searched for operations side by side that make a vector: the search
 # takes longer than all other passes, and the loops over the threads are vectorized anyway.
 _LONG = 500
-_DECLARED = regex(r"^declare [^@\n]*@([^(\s]+)\([^\n]*\n?", re.MULTILINE)
+_DEFINITION, _DECLARATION = "\ndefine ", "\ndeclare "
 # A region's function: the kernel's own code, which may have loops besides those that run it.
-_REGION = regex(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTILINE | re.DOTALL)
+_REGION = "@gridjit.region."
 
 
 def generate(lowered: Lowered, target: Target, options: Options) -> ObjectCode:
@@ -182,7 +181,13 @@ def _level(text: str, options: Options) -> int:
 
 def _is_short(text: str) -> bool:
     """Return whether the kernel's own code is worth a search for operations side by side."""
-    return sum(found.group().count("\n") for found in _REGION.finditer(text)) <= _LONG
+    return sum(region.count("\n") for region in _regions_of(text)) <= _LONG
+
+
+def _regions_of(text: str) -> list[str]:
+    """Return those functions of a module's text that are regions."""
+    functions = (one.partition("\n}") for one in text.split(_DEFINITION)[1:])
+    return [f"define {one}{end}" for one, end, _ in functions if _REGION in one.partition("(")[0]]
 
 
 def _final(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Module:
@@ -196,7 +201,7 @@ def _final(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Modu
 
 def _optimum(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Module:
     """Return the optimized module of a text; its loops are not vectorized if LLVM would never finish."""
-    if level > 1 and may_never_end("\n".join(_REGION.findall(text))):
+    if level > 1 and may_never_end("\n".join(_regions_of(text))):
         plain = llvm.parse(text)
         llvm.optimize(plain, target, level, vectorize=False)
         if never_ends(llvm.text_of(plain)):
@@ -280,14 +285,13 @@ def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Reg
 
 def _declared_once(text: str) -> str:
     """Return a module's text with one declaration of each function: each of its parts declares what it calls."""
-    seen: set[str] = set()
-
-    def first(found: re.Match[str]) -> str:
-        again = found[1] in seen
-        seen.add(found[1])
-        return "" if again else found[0]
-
-    return _DECLARED.sub(first, text)
+    first, *others = f"\n{text}".split(_DECLARATION)
+    seen, parts = set[str](), [first]
+    for other in others:
+        name, (_, end, rest) = other.partition("@")[2].partition("(")[0], other.partition("\n")
+        parts += [end, rest] if name in seen else [_DECLARATION, other]
+        seen.add(name)
+    return "".join(parts)[1:]
 
 
 def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:

@@ -10,7 +10,7 @@ import re
 
 from gridjit.regexes import regex
 
-_FUNCTIONS = regex(r"^(?=define )", re.MULTILINE)
+_FUNCTION = "\ndefine "
 _LABEL = regex(r'^(?:"[^"\n]*"|[-\w.$]+):[^\n]*\n', re.MULTILINE)
 # Of a size that is known: there is no value behind the type.
 _FIXED = regex(r'^ *(?:%"[^"\n]*"|%[-\w.$]+) = alloca [^%\n]*\n', re.MULTILINE)
@@ -19,7 +19,7 @@ _WORD = " = alloca "
 
 def hoisted(text: str) -> str:
     """Return a module of LLVM IR text whose functions set memory of a known size aside in their first block."""
-    return "".join(map(_in_first_block, _FUNCTIONS.split(text))) if _WORD in text else text
+    return _FUNCTION.join(map(_in_first_block, text.split(_FUNCTION))) if _WORD in text else text
 
 
 def _in_first_block(function: str) -> str:

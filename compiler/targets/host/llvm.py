@@ -20,6 +20,7 @@ Module = Any
 
 # LLVM's names for pointers that nothing is written through.
 _UNWRITTEN = frozenset((b"readonly", b"readnone"))
+_PARTS = frozenset("{[<(")
 # Enough cleaning to see a kernel's shape, and nothing that duplicates or moves a barrier. Names are given last, so
 # that every value and block of the result has one. LLVM's NewGVN is not among them: it takes two counters that a loop
 # advances in different branches for one.
@@ -113,6 +114,16 @@ def written_pointers(module: Module, name: str) -> list[str]:
     """Return the names of a function's pointers that may be written through."""
     arguments = module.get_function(name).arguments
     return [one.name for one in arguments if str(one.type) == "ptr" and not _UNWRITTEN.intersection(one.attributes)]
+
+
+def parameter_types(module: Module, name: str) -> list[str]:
+    """Return the types of a function's parameters as text."""
+    function = module.get_function(name)
+    listed = str(function.global_value_type).partition("(")[2].rpartition(")")[0]
+    # Those of several parts have commas of their own.
+    if not _PARTS.isdisjoint(listed):
+        return [str(argument.type) for argument in function.arguments]
+    return listed.split(", ") if listed else []
 
 
 def optimize(

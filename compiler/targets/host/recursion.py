@@ -160,6 +160,8 @@ def _extended(line: str, more: str, start: int = 0) -> str:
 
 def refuse_recursion(body: Body, *, kernel: str) -> None:
     """Raise CompileError if a function that could not be inlined waits for other threads."""
+    if "\ndefine " not in f"\n{body.rest}":
+        return
     for name, text in _DEFINE.findall(body.rest):
         for call in (one for one in _OURS.findall(text) if not one.startswith(_STACK)):
             what = _WAITS.get(call, f"uses {call.removeprefix('gridjit.').removeprefix('nvvm.')}")

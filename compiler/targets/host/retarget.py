@@ -16,15 +16,10 @@ from gridjit.compiler.targets.host.library.ptx.inline_asm import replace_asm
 from gridjit.compiler.targets.host.spots import with_spots
 from gridjit.regexes import regex
 
-_DROPPED = regex(
-    r"^(?:target (?:triple|datalayout)|source_filename|!nvvm|!llvm\.dbg|!llvm\.module\.flags"
-    r"| *call void @\"?llvm\.dbg\.)[^\n]*\n?",
-    re.MULTILINE,
-)
-# The same, where places in the source are kept.
-_DROPPED_BUT_LINES = regex(
-    r"^(?:target (?:triple|datalayout)|source_filename|!nvvm| *call void @\"?llvm\.dbg\.)[^\n]*\n?", re.MULTILINE
-)
+# What the lines begin with that are left out; where places in the source are kept, fewer are.
+_DROPPED_BUT_LINES = ("target triple", "target datalayout", "source_filename", "!nvvm")
+_DROPPED = (*_DROPPED_BUT_LINES, "!llvm.dbg", "!llvm.module.flags")
+_DEBUG_CALL = regex(r'^ *call void @"?llvm\.dbg\.[^\n]*\n?', re.MULTILINE)
 _DEBUG = regex(r",? !dbg !\d+")
 _DEBUG_DECLARE = regex(r'^declare void @"?llvm\.dbg\.[^\n]*\n', re.MULTILINE)
 _SHARED = regex(
@@ -89,9 +84,11 @@ def retarget(
     exactly: contract all that may be contracted. lines: keep places in the source. checked: tell where local arrays
     begin. spots: tell where each load is from, not only those next to what threads wait with.
     """
-    text = (_DROPPED_BUT_LINES if lines else _DROPPED).sub("", text)
+    dropped = _DROPPED_BUT_LINES if lines else _DROPPED
+    text = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(dropped))
     # A search that begins at each line takes as long as parsing the text, so it is only made for what is there.
     if "!dbg" in text or "llvm.dbg." in text:
+        text = _DEBUG_CALL.sub("", text)
         text = _DEBUG_DECLARE.sub("", text if lines else _DEBUG.sub("", text))
     text = text.replace(f'@"{intrinsics.THEIRS}', f'@"{intrinsics.OURS}').replace(
         f"@{intrinsics.THEIRS}", f"@{intrinsics.OURS}"
@@ -106,7 +103,7 @@ def retarget(
     text = _flatten(text, kernel).replace("define linkonce_odr ", "define weak_odr ")
     if not exactly:
         text = (_FAST_ARITHMETIC if fastmath else _ARITHMETIC).sub(_FAST if fastmath else _CONTRACT, text)
-    text, zeros = _ZEROS.subn(_SET, text) if "store [" in text else (text, 0)
+    text, zeros = _ZEROS.subn(_SET, text) if "] zeroinitializer, " in text else (text, 0)
     arrays = 0
     if checked:
         text, arrays = _LOCAL_ARRAY.subn(rf"\g<0>\n  call void @{LOCAL}(ptr \g<at>, i64 \g<size>)", text)

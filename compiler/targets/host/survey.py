@@ -6,7 +6,7 @@ It runs before any code is generated, because LLVM ends the process at an instru
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.target import Lowered
@@ -16,8 +16,6 @@ from gridjit.compiler.targets.host.library.provided import is_provided
 from gridjit.compiler.targets.host.library.ptx.inline_asm import asm_function
 from gridjit.regexes import regex
 
-_DEFINE = regex(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
-_DECLARE = regex(r'^declare [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
 _ASM = regex(r'^[^"\n]*(?:"[^"\n]*"[^"\n]*)?\bcall [^@"\n]*\basm\b[^"\n]*"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _DEBUG = regex(r"!dbg !(\d+)")
 
@@ -36,7 +34,7 @@ def refuse_unsupported(lowered: Lowered, linked: frozenset[str] = frozenset()) -
 
     linked: what files that the kernel is linked with define.
     """
-    defined = {name for text in lowered.modules for name in _DEFINE.findall(text)} | linked
+    defined = {name for text in lowered.modules for name in _named(text, "define")} | linked
     for text in lowered.modules:
         for name in _missing(text, defined):
             raise UnsupportedError(_sentence(lowered, text, name, rf'@"?{re.escape(name)}"?\('))
@@ -46,9 +44,16 @@ def refuse_unsupported(lowered: Lowered, linked: frozenset[str] = frozenset()) -
 
 
 def _missing(text: str, defined: set[str]) -> Iterable[str]:
-    for name in _DECLARE.findall(text):
+    for name in _named(text, "declare"):
         if not (name in defined or is_intrinsic(name) or is_maths(name) or is_provided(name)):
             yield name
+
+
+def _named(text: str, how: str) -> Iterator[str]:
+    """Yield the names of the functions that a module's text defines, or declares."""
+    for one in f"\n{text}".split(f"\n{how} ")[1:]:
+        name = one.partition("@")[2]
+        yield name[1:].partition('"')[0] if name.startswith('"') else name.partition("(")[0]
 
 
 def _sentence(lowered: Lowered, text: str, name: str, pattern: str) -> str:

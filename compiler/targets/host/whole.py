@@ -54,8 +54,8 @@ def read_whole(
         modules = _retargeted(lowered, target, options, spots=spots)
         loops = recursive((*(part.text for part in modules), *linked.texts))
     with phase("host: parse"):
-        module = _one_module(modules, linked.texts, lowered, target, options, loops)
-        parameters = _parameters(module, lowered)
+        module, types = _one_module(modules, linked.texts, lowered, target, options, loops)
+        parameters = _parameters(types, lowered)
     with phase("host: inlining"):
         llvm.keep_only(module, BODY, loops | provided.APART)
         llvm.clean(module, target, long=sum(part.text.count("\n") for part in modules) > _LONG)
@@ -109,18 +109,17 @@ def _one_module(
     target: Target,
     options: Options,
     loops: frozenset[str],
-) -> llvm.Module:
+) -> tuple[llvm.Module, list[str]]:
     """Return the kernel's modules, linked ones, what they call, and the entry's wrapper as one module.
 
-    loops: the functions that call themselves.
+    With it come the types of the kernel's parameters. loops: the functions that call themselves.
     """
     declared = set().union(*(part.declared for part in modules))
     declared |= provided.maths_of(declared)
     head = llvm.header(target)
     parsed = [llvm.parse(head + watched(part.text, loops), kernel_place(lowered)) for part in modules]
     library = intrinsics.definitions(declared) + maths.definitions(declared, target, exactly=options.tiered)
-    entry = parsed[0].get_function(lowered.entry)
-    types = [str(argument.type) for argument in list(entry.arguments)[1:]]
+    types = llvm.parameter_types(parsed[0], lowered.entry)[1:]
     places = clusters.definitions(declared, lowered.cluster)
     texts = [
         *linked,
@@ -129,7 +128,7 @@ def _one_module(
         *provided.definitions(declared, target),
         _wrapper(lowered.entry, types),
     ]
-    return llvm.link([*parsed, *(llvm.parse(head + text) for text in texts)])
+    return llvm.link([*parsed, *(llvm.parse(head + text) for text in texts)]), types
 
 
 def _wrapper(entry: str, types: Sequence[str]) -> str:
@@ -144,11 +143,8 @@ def _wrapper(entry: str, types: Sequence[str]) -> str:
     )
 
 
-def _parameters(module: llvm.Module, lowered: Lowered) -> tuple[Parameter, ...]:
-    arguments = list(module.get_function(BODY).arguments)
-    parameters = tuple(
-        Parameter(type=str(argument.type), name=f"%arg.{index}") for index, argument in enumerate(arguments)
-    )
+def _parameters(types: Sequence[str], lowered: Lowered) -> tuple[Parameter, ...]:
+    parameters = tuple(Parameter(type=kind, name=f"%arg.{index}") for index, kind in enumerate(types))
     for parameter in parameters:
         if not supported_parameter(parameter):
             raise UnsupportedError(

@@ -239,7 +239,7 @@ def test_threads_that_meet_in_a_turn_do_not_wait_for_others_at_its_end(planned, 
     bodies = []
     interleave = thread_order.interleave
     monkeypatch.setattr(
-        thread_order, "interleave", lambda body, *how: bodies.append(interleave(body, *how)) or bodies[-1]
+        thread_order, "interleave", lambda *how, **more: bodies.append(interleave(*how, **more)) or bodies[-1]
     )
     planned(sums_with_shuffles, 1)
     assert [body.counters for body in bodies] == [frozenset()]
@@ -286,10 +286,47 @@ def test_threads_of_a_block_take_turns_together_behind_a_return_and_from_any_pla
     bodies = []
     interleave = thread_order.interleave
     monkeypatch.setattr(
-        thread_order, "interleave", lambda body, *how: bodies.append(interleave(body, *how)) or bodies[-1]
+        thread_order, "interleave", lambda *how, **more: bodies.append(interleave(*how, **more)) or bodies[-1]
     )
     planned(kernel, 1)
     assert sum("gj.turn" in counter for counter in bodies[0].counters) == loops
+
+
+def counted_in_turns(x, bins):
+    counts = cuda.shared.array(256, "int32")
+    counts[cuda.threadIdx.x] = 0
+    cuda.syncthreads()
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        cuda.atomic.add(counts, x[i], 1)
+    cuda.syncthreads()
+    cuda.atomic.add(bins, cuda.threadIdx.x, counts[cuda.threadIdx.x])
+
+
+def counted_where_few_come(x, bins):
+    counts = cuda.shared.array(256, "int32")
+    counts[cuda.threadIdx.x] = 0
+    cuda.syncthreads()
+    if x[0] > 0:
+        bins[0] = 0
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        cuda.atomic.add(counts, x[i], 1)
+    cuda.syncthreads()
+    cuda.atomic.add(bins, cuda.threadIdx.x, counts[cuda.threadIdx.x])
+
+
+@pytest.mark.parametrize(("kernel", "regions"), [(counted_in_turns, 3), (counted_where_few_come, 4)])
+def test_a_loop_of_turns_shares_a_barrier_that_threads_come_straight_from(lowered, monkeypatch, kernel, regions):
+    plans = []
+    monkeypatch.setattr(module, "entry_text", lambda plan: plans.append(plan) or entry_text(plan))
+    generate(lowered(kernel, "int32[1]", "int32[1]"), host_target(), Options())
+    assert plans[0].regions == regions
+
+
+def test_rows_of_a_loop_that_shares_a_barrier_are_run_in_parts(lowered, monkeypatch):
+    plans = []
+    monkeypatch.setattr(module, "entry_text", lambda plan: plans.append(plan) or entry_text(plan))
+    generate(lowered(counted_in_turns, "int32[1]", "int32[1]"), host_target(), Options())
+    assert sum(plans[0].crossing) == 1
 
 
 def behind_others(x, out):

@@ -11,22 +11,15 @@ from dataclasses import dataclass
 from functools import cache
 
 from gridjit.compiler.targets.host.regions.body import NAME, Body, arms, defined, opcode
+from gridjit.compiler.targets.host.regions.computed import Element, computed, element, is_value
 from gridjit.regexes import regex
 
 _VALUE = rf"({NAME}|-?\d+)"
-_CAST = regex(rf"{NAME} = (?:[sz]ext|trunc|freeze) [a-z ]*?i\d+ {_VALUE}")
-_ADD = regex(rf"{NAME} = (add|sub|or disjoint) [a-z ]*?i\d+ {_VALUE}, {_VALUE}")
-_MULTIPLY = regex(rf"{NAME} = (mul|shl) [a-z ]*?i\d+ {_VALUE}, (-?\d+)(?:,|$)")
+_CASTS = frozenset(("sext", "zext", "trunc", "freeze"))
 # What is added to an index that may be negative: one of two numbers.
 _WRAPPED = regex(rf"{NAME} = select i1 {NAME}, i\d+ {_VALUE}, i\d+ 0(?:,|$)", needs=("select",))
 _EITHER = regex(rf"{NAME} = select i1 {NAME}, i\d+ (-?\d+), i\d+ (-?\d+)(?:,|$)", needs=("select",))
-_ELEMENT = regex(
-    rf"{NAME} = getelementptr [a-z ]*?(?:\[\d+ x )?(i8|i16|i32|i64|half|float|double)\]?, ptr ({NAME}), "
-    rf"(?:i\d+ 0, )?i\d+ {_VALUE}(?:,|$)"
-)
-_COUNTS_DOWN = regex(rf"{NAME} = icmp sgt i\d+ ({NAME}), 0(?:,|$)")
-_COUNTS = regex(rf"{NAME} = add [a-z ]*?i\d+ (?P<of>{NAME}), (?P<by>-?\d+)(?:,|$)")
-_BRANCH = regex(rf"br i1 ({NAME}),")
+_BRANCH = "br i1 "
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
 _LANES = 32
 _IN_A_ROW = frozenset(("%gj.tid.x", "%gj.thread"))
@@ -73,11 +66,12 @@ class Addresses:
 
     def of(self, pointer: str) -> Address | None:
         """Return what is known of a pointer; None if it is not one into shared memory, or was chosen or loaded."""
-        found = _ELEMENT.match(self.lines.get(pointer, ""))
-        if found is None:
+        found = element(self.lines.get(pointer, ""))
+        size = _SIZES.get(found.kind.rpartition(" ")[2].removesuffix("]"), 0) if found else 0
+        index = _index(found) if found else ""
+        if found is None or not size or not index:
             return Address(pointer, _Sum()) if pointer == _SHARED else None
-        size, base, index = _SIZES[found[1]], found[2], found[3]
-        before = self.of(base)
+        before = self.of(found.base)
         if before is None:
             return None
         by = self._sum(index)
@@ -131,18 +125,27 @@ class Addresses:
     def _of_line(self, name: str, line: str) -> _Sum:
         if name in self.counted:
             return _Sum((), *self.counted[name])
-        if found := _CAST.match(line):
-            return self._sum(found[1])
-        if found := _ADD.match(line):
-            return self._sum(found[2]).plus(self._sum(found[3]), -1 if found[1] == "sub" else 1)
-        if found := _MULTIPLY.match(line):
-            factor = 1 << int(found[3]) if found[1] == "shl" else int(found[3])
-            return _Sum().plus(self._sum(found[2]), factor)
+        found = computed(line)
+        a, b = (*found.operands, "", "")[:2] if found else ("", "")
+        if found and found.operation in _CASTS and is_value(a):
+            return self._sum(a)
+        if found and is_value(a) and is_value(b) and found.type.startswith("i"):
+            if found.operation in ("add", "sub") or (found.operation == "or" and "disjoint" in found.flags):
+                return self._sum(a).plus(self._sum(b), -1 if found.operation == "sub" else 1)
+            if found.operation in ("mul", "shl") and not b.startswith("%"):
+                return _Sum().plus(self._sum(a), 1 << int(b) if found.operation == "shl" else int(b))
         if _WRAPPED.match(line):
             return _Sum()
-        if found := _EITHER.match(line):
-            return _Sum((), *sorted((int(found[1]), int(found[2]))))
+        if either := _EITHER.match(line):
+            return _Sum((), *sorted((int(either[1]), int(either[2]))))
         return _Sum(((name, 1),))
+
+
+def _index(found: Element) -> str:
+    """Return the index of an item, behind that of an array if it is one of several; "" if it is not a value."""
+    values = [text for kind, _, text in (one.partition(" ") for one in found.indices) if kind.startswith("i")]
+    values = [text for text in values if is_value(text)]
+    return values[1] if values[:1] == ["0"] and len(values) > 1 else "".join(values[:1])
 
 
 def _apart(by: _Sum) -> tuple[int, tuple[tuple[str, int], ...]]:
@@ -172,10 +175,13 @@ def _counted(body: Body, lines: Mapping[str, str]) -> dict[str, tuple[int, int]]
 
 def _turns(branch: str, lines: Mapping[str, str]) -> int:
     """Return how many turns a loop takes that counts a number down while it is positive; 0 if unknown."""
-    asked = _BRANCH.match(branch)
-    left = _COUNTS_DOWN.match(lines.get(asked[1], "")) if asked else None
-    phi = lines.get(left[1], "") if left else ""
-    return max(0, _start(phi, left[1], -1, lines) or 0) if left and phi else 0
+    asked = branch.removeprefix(_BRANCH).partition(",")[0] if branch.startswith(_BRANCH) else ""
+    found = computed(lines.get(asked, ""))
+    if found is None or found.operation != "icmp" or found.flags != ("sgt",) or found.operands[1:2] != ("0",):
+        return 0
+    left = found.operands[0]
+    phi = lines.get(left, "")
+    return max(0, _start(phi, left, -1, lines) or 0) if phi else 0
 
 
 def _start(phi: str, name: str, step: int, lines: Mapping[str, str]) -> int | None:
@@ -184,6 +190,6 @@ def _start(phi: str, name: str, step: int, lines: Mapping[str, str]) -> int | No
         return None
     values = [value for value, _ in arms(phi)]
     numbers = [value for value in values if not value.startswith("%")]
-    others = (_COUNTS.match(lines.get(value, "")) for value in values if value.startswith("%"))
-    counts = all(one and (one["of"], one["by"]) == (name, str(step)) for one in others)
+    others = (computed(lines.get(value, "")) for value in values if value.startswith("%"))
+    counts = all(one and one.operation == "add" and one.operands[:2] == (name, str(step)) for one in others)
     return int(numbers[0]) if len(numbers) == 1 and counts else None

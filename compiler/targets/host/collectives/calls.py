@@ -82,7 +82,7 @@ class Call:
 
 def read_call(line: str) -> Call | None:
     """Return the operation that an instruction calls, or None."""
-    found = _CALL.match(line)
+    found = _CALL.match(line) if "gridjit." in line else None
     if found is None or found["name"] not in _PLAIN.keys() | _MODES.keys():
         return None
     arguments = _arguments(found["arguments"])

@@ -21,12 +21,11 @@ from gridjit.compiler.targets.host.flow.meetings import meetings
 from gridjit.compiler.targets.host.flow.uniform import parting_branches, uniform_values
 from gridjit.compiler.targets.host.library.intrinsics import SHARED_ARRAY, STEP
 from gridjit.compiler.targets.host.regions.barriers import is_cut
-from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, defined, opcode, used
+from gridjit.compiler.targets.host.regions.body import Block, Body, defined, opcode, used
+from gridjit.compiler.targets.host.regions.computed import accessed
 from gridjit.compiler.targets.host.regions.coordinates import place
 from gridjit.compiler.targets.host.resident.waits import loops
-from gridjit.regexes import regex
 
-_ACCESS = regex(rf"(?:{NAME} = (?P<load>load) |store ).*ptr (?P<at>{NAME})(?:, |$)")
 _CUT = f"call void @{STEP}()"
 
 
@@ -97,8 +96,8 @@ class _Search:
         for number, line in enumerate(block.lines):
             if is_cut(line):
                 events.append((number, None))
-            elif (found := _ACCESS.match(line)) and (address := self.addresses.of(found["at"])):
-                events.append((number, _Access(bool(found["load"]), address)))
+            elif (pointer := accessed(line)) and (address := self.addresses.of(pointer)):
+                events.append((number, _Access(not line.startswith("store "), address)))
         return events
 
     def _outside_loops(self) -> list[str]:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gridjit.compiler.targets.host.regions.body import NAME, Body, arms, defined
-from gridjit.regexes import regex
+from gridjit.compiler.targets.host.regions.body import Body, arms, defined
+from gridjit.compiler.targets.host.regions.computed import computed
 
-_PHI = regex(rf"{NAME} = phi i64 ")
-_STEP = regex(rf"{NAME} = add (?:nuw )?(?:nsw )?i64 (?P<of>{NAME}), (?P<by>\d+)$")
 # Steps by which a number of 64 bits does not overflow before 2**48 turns, each with a barrier, have been taken.
 _MOST = 1 << 15
 
@@ -20,7 +18,7 @@ _MOST = 1 << 15
 def counters(body: Body) -> frozenset[str]:
     """Return the names of body's counters, and of what they rise to in each turn."""
     lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
-    return frozenset(found for line in lines.values() if _PHI.match(line) for found in _counter(line, lines))
+    return frozenset(found for line in lines.values() if " = phi i64 " in line for found in _counter(line, lines))
 
 
 def _counter(phi: str, lines: dict[str, str]) -> Iterator[str]:
@@ -32,5 +30,8 @@ def _counter(phi: str, lines: dict[str, str]) -> Iterator[str]:
 
 
 def _is_step(line: str, name: str) -> bool:
-    found = _STEP.match(line)
-    return found is not None and found["of"] == name and int(found["by"]) <= _MOST
+    found = computed(line)
+    if found is None or found.operation != "add" or found.type != "i64" or not (found.wraps and found.is_binary):
+        return False
+    of, by = found.operands
+    return of == name and by.isdecimal() and int(by) <= _MOST

@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from gridjit.compiler.targets.host.regions.body import NAME, Block, opcode
-from gridjit.regexes import regex
-
-_BRANCH = regex(rf"br i1 \S+, label ({NAME}), label ({NAME})")
+from gridjit.compiler.targets.host.regions.body import Block, opcode
 
 
 def without_leaving(blocks: Collection[Block]) -> tuple[Block, ...]:
@@ -23,8 +20,8 @@ def without_leaving(blocks: Collection[Block]) -> tuple[Block, ...]:
 
 
 def _without(block: Block, ends: Collection[str], blocks: Mapping[str, Block]) -> Block:
-    found = _BRANCH.match(block.lines[-1])
-    stays = [label for label in found.groups() if label not in ends] if found else []
+    ways = block.successors if block.lines[-1].startswith("br i1 ") else ()
+    stays = [label for label in ways if label not in ends]
     if len(stays) != 1 or not _ends(stays[0], block.label, blocks):
         return block
     return replace(block, lines=(*block.lines[:-1], f"br label {stays[0]}"))

@@ -16,9 +16,8 @@ _INSTRUCTION = regex(r"\s*(?:(%\S+) = )?(?:(?:tail|musttail|notail) )?(\w+)(.*)"
 _STORE = regex(r" (?:volatile |atomic )*(?P<type>.+) (?P<value>\S+), ptr (?P<at>[^,\s]+)")
 _LOAD = regex(r" (?:volatile |atomic )*(?P<type>.+?), ptr (?P<at>[^,\s]+)")
 # A comparison that tells what a value is where it holds: LLVM replaces the value there.
-_EQUAL = regex(r" (?:samesign |fast |[a-z]+ )*?(?:eq|ne|oeq|ueq|one|une) ")
-_WITH_NUMBER = regex(r", -?\d+$")
-_POINTER = regex(r", ptr ([^,\s]+)")
+_EQUAL = frozenset(("eq", "ne", "oeq", "ueq", "one", "une"))
+_POINTER = ", ptr "
 _DIVISIONS = frozenset(("sdiv", "udiv", "srem", "urem"))
 _ROOTS = frozenset(("load", "call", "atomicrmw", "cmpxchg")) | _DIVISIONS
 # If one operand is 0, the result is 0.
@@ -56,7 +55,7 @@ def read(block: int, text: str) -> Instruction:
     if found is None:
         return Instruction(block, "", "br", ())
     name, operation, rest = found[1] or "", found[2], found[3]
-    used = tuple(_NAME.findall(_LABEL.sub("", rest)))
+    used = tuple(_NAME.findall(_LABEL.sub("", rest) if "label " in rest else rest))
     root = operation in _ROOTS and not (operation == "call" and is_operation(text))
     root &= operation not in _DIVISIONS or bool(_named(rest.split()[-1]))
     if operation == "phi":
@@ -69,11 +68,12 @@ def read(block: int, text: str) -> Instruction:
     if memory := {"store": _STORE, "load": _LOAD}.get(operation):
         return _access(Instruction(block, name, operation, used, root=root), memory.match(rest))
     if operation == "getelementptr":
-        moved = _POINTER.search(rest)
-        return Instruction(block, name, operation, used, at=_named(moved[1]) if moved else "")
+        moved = rest.partition(_POINTER)[2].partition(",")[0]
+        return Instruction(block, name, operation, used, at=_named(moved))
     if operation in ("icmp", "fcmp", "switch"):
-        equal = operation == "switch" or _EQUAL.match(rest) is not None
-        return Instruction(block, name, operation, used, equal=equal, bound=_WITH_NUMBER.search(rest) is not None)
+        equal = operation == "switch" or not _EQUAL.isdisjoint(rest.partition("%")[0].split())
+        bound = rest.rpartition(", ")[2].removeprefix("-").isdecimal()
+        return Instruction(block, name, operation, used, equal=equal, bound=bound)
     copies = "@llvm.memcpy" in rest or "@llvm.memmove" in rest
     return Instruction(block, name, COPY if copies else operation, used, root=root)
 

@@ -42,31 +42,33 @@ def may_have_chain(blocks: Sequence[tuple[str, list[str]]], most: int) -> bool:
     after = [[places[target] for target in leads_to(body)] for _, body in blocks]
     every = [line for block in lines for line in block]
     pointers = origins(every)
-    if _in_doubt(every, _THREAD, after, pointers, most) or (
-        _tells_which(every, _THREAD, after, bounds=True) and _in_doubt(every, _ROW, after, pointers, most)
+    same = _maybe_same(every, _THREAD, after)
+    if _in_doubt(every, _THREAD, same, after, pointers, most) or (
+        _tells_which(every, _THREAD, same, bounds=True)
+        and _in_doubt(every, _ROW, _maybe_same(every, _ROW, after), after, pointers, most)
     ):
         return True
     for head, inside in _loops(after):
         turns = [line.name for line in lines[head] if line.operation == "phi"]
         loop = [line for number in inside for line in lines[number]]
-        if _in_doubt(loop, turns, after, pointers, most) or (
-            _tells_which(loop, turns, after) and _in_doubt(loop, (), after, pointers, most)
+        same = _maybe_same(loop, turns, after)
+        if _in_doubt(loop, turns, same, after, pointers, most) or (
+            _tells_which(loop, turns, same) and _in_doubt(loop, (), _maybe_same(loop, (), after), after, pointers, most)
         ):
             return True
     return False
 
 
 def _tells_which(
-    lines: Sequence[Instruction], turns: Collection[str], after: Sequence[Sequence[int]], *, bounds: bool = False
+    lines: Sequence[Instruction], turns: Collection[str], same: Collection[str], *, bounds: bool = False
 ) -> bool:
     """Return whether a condition may leave only one turn, in which what varies from turn to turn has one value.
 
-    bounds: whether two numbers that a value lies between count.
+    same: the values that may be the same in all turns. bounds: whether two numbers that a value lies between count.
     """
     asking = [line for line in lines if line.equal or (bounds and line.bound)]
     if not asking:
         return False
-    same = _maybe_same(lines, turns, after)
     mine = {line.name for line in lines} | set(turns)
     return any(used in mine and used not in same for line in asking for used in line.used)
 
@@ -87,17 +89,20 @@ def _loops(after: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
 def _in_doubt(
     lines: Sequence[Instruction],
     turns: Collection[str],
+    same: set[str],
     after: Sequence[Sequence[int]],
     pointers: Mapping[str, str],
     most: int,
 ) -> bool:
     """Return whether a loop of these lines may have such a chain; turns: what differs from turn to turn.
 
-    after: where each block of the region leads. pointers: what each pointer was made from.
+    same: the values that may be the same in all turns. after: where each block of the region leads. pointers: what each
+    pointer was made from.
     """
-    same = _maybe_same(lines, turns, after)
     mine = {line.name for line in lines} | set(turns)
     roots = {line.name for line in lines if line.root and line.name in same and _from_one_place(line, mine, same)}
+    if not roots:
+        return False
     users = with_memory(lines, pointers, after)
     made = _spread(users, roots, same | set(filter(is_memory, users)))
     if any(line.operation in _DECIDES and not made.isdisjoint(line.used) for line in lines):

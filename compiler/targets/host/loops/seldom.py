@@ -18,13 +18,9 @@ _FUNCTION = regex(
     r"(?:(?!\}).*\n)*\}\n",
     re.MULTILINE,
 )
-_GLOBAL = regex(r"^@([\w.]+) = internal global .*\n", re.MULTILINE)
-_DECLARED = regex(r"^declare .*@([\w.]+)\(.*\n", re.MULTILINE)
 _NAME = regex(r"@([\w.]+)")
 _PARAMETER = regex(r" %[\w.]+(?=,|$)")
 _NODE = regex(r"!(\d+)\b")
-# A node of metadata that refers to no other.
-_LEAF = regex(r"^!(\d+) = !\{[^!\n]*\}\n", re.MULTILINE)
 # A name in quotes, which may be any, and an instruction's attributes, which are the module's.
 _ALIEN = regex(r'@"|\) #\d')
 
@@ -50,9 +46,10 @@ def parted(text: str) -> SplitModule:
     for found in marked.values():
         often = often.replace(found.group(), "", 1)
     used, counts = set(_NAME.findall(seldom)), Counter(_NAME.findall(often))
-    own = {name: line for name, line in _lines(_GLOBAL, often).items() if name in used and counts[name] == 1}
-    outer = {name: line for name, line in _lines(_DECLARED, often).items() if name in used}
-    leaves, needed = _lines(_LEAF, text), set(_NODE.findall(seldom))
+    beside = _beside(text)
+    own = {name: line for name, line in beside.variables.items() if name in used and counts[name] == 1}
+    outer = {name: line for name, line in beside.declared.items() if name in used}
+    leaves, needed = beside.leaves, set(_NODE.findall(seldom))
     known = {*functions, *own, *outer, *(name for name in used if name.startswith("llvm."))}
     if _ALIEN.search(seldom) or not (used <= known and needed <= leaves.keys()):
         return SplitModule(text)
@@ -67,9 +64,32 @@ def parted(text: str) -> SplitModule:
     )
 
 
-def _lines(pattern: re.Pattern[str], text: str) -> dict[str, str]:
-    """Return the lines of a text that a pattern matches, by the name that is its group."""
-    return {found[1]: found.group() for found in pattern.finditer(text)}
+class _Beside(NamedTuple):
+    """What stands beside the functions of a text, each line by the name that it gives.
+
+    leaves: the nodes of metadata that refer to no other.
+    """
+
+    variables: dict[str, str]
+    declared: dict[str, str]
+    leaves: dict[str, str]
+
+
+def _beside(text: str) -> _Beside:
+    """Return the lines of a text's private variables, declared functions, and leaves of metadata."""
+    found = _Beside({}, {}, {})
+    for line in text.splitlines(keepends=True):
+        if line.startswith("@"):
+            name, _, value = line[1:].partition(" = ")
+            if value.startswith("internal global "):
+                found.variables[name] = line
+        elif line.startswith("declare "):
+            found.declared[line.partition("@")[2].partition("(")[0]] = line
+        elif line.startswith("!"):
+            name, _, value = line[1:].partition(" = ")
+            if value.startswith("!{") and "!" not in value[1:]:
+                found.leaves[name] = line
+    return found
 
 
 def _meeting(

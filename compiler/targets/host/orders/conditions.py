@@ -8,21 +8,16 @@ wrapping around.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.orders.monotone import asked_step, beside, is_step
-from gridjit.compiler.targets.host.regions.body import NAME, used
+from gridjit.compiler.targets.host.regions.body import used
+from gridjit.compiler.targets.host.regions.computed import Computed, computed
 from gridjit.regexes import regex
 
-_INTEGER = rf"(?P<type>i\d+) (?P<a>{NAME}|-?\d+), (?P<b>{NAME}|-?\d+)"
-_BINARY = regex(rf"(?P<name>{NAME}) = (?P<operation>add|sub|mul|shl|or) (?P<flags>[a-z ]*){_INTEGER}$")
-_CAST = regex(rf"(?P<name>{NAME}) = (?P<operation>[sz]ext|trunc) [a-z ]*(?P<type>i\d+) (?P<a>{NAME}) to (?P<to>i\d+)$")
-_COMPARE = regex(rf"(?P<name>{NAME}) = icmp (?:samesign )?(?P<predicate>\w+) {_INTEGER}$")
-_BOTH = regex(rf"{NAME} = (?:and i1 (\S+), (\S+)|select i1 (\S+), i1 (\S+), i1 false)$")
-_EITHER = regex(rf"{NAME} = (?:or (?:disjoint )?i1 (\S+), (\S+)|select i1 (\S+), i1 true, i1 (\S+))$")
-_NOT = regex(rf"{NAME} = xor i1 (\S+), true$")
+_OPERATIONS = frozenset(("add", "sub", "mul", "shl", "or"))
+_CASTS = frozenset(("sext", "zext", "trunc"))
 _FLAGS = regex(r" (?:nuw|nsw|nneg|samesign|exact|disjoint|inbounds)(?= )")
 # What a condition is compared with that does not depend on the axis.
 _TRUE = "true"
@@ -57,11 +52,11 @@ def comparisons(
 
     lines: the instructions by the names of their results. axis: what differs along a row.
     """
-    line = lines.get(condition, "")
-    if line and (found := _NOT.match(line)):
-        return comparisons(found[1], not holds, lines, axis)
-    if line and (found := (_BOTH if holds else _EITHER).match(line)):
-        parts = [comparisons(part, holds, lines, axis) for part in found.groups() if part is not None]
+    found = computed(lines.get(condition, ""))
+    if found and _is_opposite(found):
+        return comparisons(found.operands[0], not holds, lines, axis)
+    if found and (joined := _both(found) if holds else _either(found)):
+        parts = [comparisons(part, holds, lines, axis) for part in joined]
         return None if None in parts else tuple(one for part in parts for one in part or ())
     one = _comparison(condition, holds, lines, axis)
     return None if one is None else (one,)
@@ -69,32 +64,74 @@ def comparisons(
 
 def necessary(condition: str, holds: bool, lines: Mapping[str, str], axis: Collection[str]) -> tuple[Comparison, ...]:
     """Return comparisons that all hold wherever condition is equal to holds; the condition may ask for more."""
-    line = lines.get(condition, "")
-    if line and (found := _NOT.match(line)):
-        return necessary(found[1], not holds, lines, axis)
-    if line and (found := (_BOTH if holds else _EITHER).match(line)):
-        parts = (necessary(part, holds, lines, axis) for part in found.groups() if part is not None)
+    found = computed(lines.get(condition, ""))
+    if found and _is_opposite(found):
+        return necessary(found.operands[0], not holds, lines, axis)
+    if found and (joined := _both(found) if holds else _either(found)):
+        parts = (necessary(part, holds, lines, axis) for part in joined)
         return tuple(one for part in parts for one in part)
     one = _comparison(condition, holds, lines, axis)
     return () if one is None else (one,)
 
 
+def _is_opposite(found: Computed) -> bool:
+    return (found.operation, found.type, found.operands[1:]) == ("xor", "i1", ("true",))
+
+
+def _both(found: Computed) -> tuple[str, ...]:
+    """Return the conditions that both have to hold; none if an instruction does not say so."""
+    if found.operation == "select" and found.type == "i1" and found.operands[2:] == ("i1 false",):
+        return _of_select(found, 1)
+    return found.operands if (found.operation, found.type, len(found.operands)) == ("and", "i1", 2) else ()
+
+
+def _either(found: Computed) -> tuple[str, ...]:
+    """Return the conditions of which one has to hold; none if an instruction does not say so."""
+    if found.operation == "select" and found.type == "i1" and found.operands[1:2] == ("i1 true",):
+        return _of_select(found, 2)
+    return found.operands if (found.operation, found.type, len(found.operands)) == ("or", "i1", 2) else ()
+
+
+def _of_select(found: Computed, place: int) -> tuple[str, ...]:
+    """Return the condition that an instruction chooses by, and the one at a place that it may choose."""
+    if len(found.operands) != 3 or not found.operands[place].startswith("i1 "):
+        return ()
+    return found.operands[0], found.operands[place].removeprefix("i1 ")
+
+
+def _binary(line: str) -> Computed | None:
+    """Return what an instruction says that is arithmetic on two integers; None for any other."""
+    found = computed(line)
+    of_integers = found is not None and found.operation in _OPERATIONS and found.type.startswith("i")
+    return found if found and of_integers and found.is_binary else None
+
+
+def _cast(line: str) -> Computed | None:
+    """Return what an instruction says that widens or narrows an integer; None for any other."""
+    found = computed(line)
+    if found is None or found.operation not in _CASTS or len(found.operands) != 1:
+        return None
+    return found if found.operands[0].startswith("%") and found.type.startswith("i") else None
+
+
 def _comparison(condition: str, holds: bool, lines: Mapping[str, str], axis: Collection[str]) -> Comparison | None:
     made = _slice([condition], lines)
     varying = _varying(made, lines, axis)
-    found = _COMPARE.match(lines.get(condition, ""))
-    if found is None or condition not in varying:
+    found = computed(lines.get(condition, ""))
+    compares = found is not None and found.operation == "icmp" and found.type.startswith("i") and found.is_binary
+    if found is None or not compares or condition not in varying:
         if condition in varying:
             return None
         return _make("eq" if holds else "ne", False, "i1", (condition, _TRUE), made, varying, lines)
     inner = [name for name in made if name != condition]
     steps = _steps([(name, lines[name]) for name in inner if name in varying], varying)
-    if steps is None or (not steps.isdisjoint((found["a"], found["b"])) and {found["a"], found["b"]} <= varying):
+    a, b = found.operands
+    if steps is None or (not steps.isdisjoint((a, b)) and {a, b} <= varying):
         return None
-    predicate = found["predicate"]
+    predicate = found.flags[-1]
     signed = predicate if predicate in ("eq", "ne") else f"s{predicate[1:]}"
     chosen = signed if holds else _OPPOSITE[signed]
-    return _make(chosen, predicate[0] == "u", found["type"], (found["a"], found["b"]), inner, varying, lines)
+    return _make(chosen, predicate[0] == "u", found.type, (a, b), inner, varying, lines)
 
 
 def _make(
@@ -158,17 +195,17 @@ def _steps(made: Iterable[tuple[str, str]], varying: Collection[str]) -> set[str
 
 def _is_linear(line: str, varying: Collection[str]) -> bool:
     """Return whether an instruction makes a linear value of linear ones, unless it wraps around."""
-    if _CAST.match(line):
+    if _cast(line):
         return True
-    found = _BINARY.match(line)
+    found = _binary(line)
     if found is None:
         return False
-    operation, a, b = found["operation"], found["a"], found["b"]
+    operation, (a, b) = found.operation, found.operands
     if operation == "mul":
         return not (a in varying and b in varying)
     if operation == "shl":
-        return b.isdigit() and int(b) < int(found["type"][1:]) - 1
-    return operation != "or" or "disjoint" in found["flags"]
+        return b.isdigit() and int(b) < int(found.type[1:]) - 1
+    return operation != "or" or "disjoint" in found.flags
 
 
 def checked(one: Comparison) -> tuple[list[str], list[str]]:
@@ -187,35 +224,35 @@ def checked(one: Comparison) -> tuple[list[str], list[str]]:
 
 def _checked(line: str, varying: frozenset[str]) -> tuple[list[str], list[str]]:
     """Return an instruction without flags that make its result poison, with the bit that says that it wrapped."""
-    binary, cast = _BINARY.match(line), _CAST.match(line)
-    if binary and binary["name"] in varying:
+    binary, cast = _binary(line), _cast(line)
+    if binary and binary.name in varying:
         return _checked_arithmetic(binary)
-    if cast and cast["name"] in varying and cast["operation"] != "sext":
+    if cast and cast.name in varying and cast.operation != "sext":
         return _checked_cast(cast)
     if not varying.isdisjoint(used(line)) and (asked := asked_step(line)) is not None:
         return asked
     return [_FLAGS.sub("", line)], []
 
 
-def _checked_arithmetic(found: re.Match[str]) -> tuple[list[str], list[str]]:
-    operation, kind, b = found["operation"], found["type"], found["b"]
+def _checked_arithmetic(found: Computed) -> tuple[list[str], list[str]]:
+    operation, kind, (a, b) = found.operation, found.type, found.operands
     if operation == "shl":
         operation, b = "mul", str(1 << int(b))
     verb = {"or": "add"}.get(operation, operation)
-    name = found["name"]
+    name = found.name
     pair, bit = beside(name, "pair"), beside(name, "wraps")
     both = f"{{ {kind}, i1 }}"
     return [
-        f"{pair} = call {both} @llvm.s{verb}.with.overflow.{kind}({kind} {found['a']}, {kind} {b})",
+        f"{pair} = call {both} @llvm.s{verb}.with.overflow.{kind}({kind} {a}, {kind} {b})",
         f"{name} = extractvalue {both} {pair}, 0",
         f"{bit} = extractvalue {both} {pair}, 1",
     ], [bit]
 
 
-def _checked_cast(found: re.Match[str]) -> tuple[list[str], list[str]]:
-    name, kind, a, to = found["name"], found["type"], found["a"], found["to"]
+def _checked_cast(found: Computed) -> tuple[list[str], list[str]]:
+    name, kind, (a,), to = found.name, found.type, found.operands, found.to
     bit = beside(name, "wraps")
-    if found["operation"] == "zext":
+    if found.operation == "zext":
         return [f"{name} = zext {kind} {a} to {to}", f"{bit} = icmp slt {kind} {a}, 0"], [bit]
     back = beside(name, "back")
     lines = [f"{name} = trunc {kind} {a} to {to}", f"{back} = sext {to} {name} to {kind}"]

@@ -6,17 +6,11 @@ of block t // blockDim. So the sum blockIdx * blockDim + threadIdx, which is all
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from gridjit.compiler.targets.host.regions.body import NAME, Body, used, without_labels
-from gridjit.regexes import regex
+from gridjit.compiler.targets.host.regions.body import Body, used, without_labels
+from gridjit.compiler.targets.host.regions.computed import Computed, computed
 
-_OPERAND = rf"({NAME}|-?\d+)"
-_COPY = regex(rf"({NAME}) = add i32 (%gj\.\S+), 0$")
-_CAST = regex(rf"({NAME}) = [sz]ext (?:nneg )?i32 ({NAME}) to i64$")
-_PRODUCT = regex(rf"({NAME}) = (?:mul nuw nsw (i32|i64) {_OPERAND}, {_OPERAND}|shl nuw nsw (i32|i64) ({NAME}), (\d+))$")
-_SUM = regex(rf"({NAME}) = add (?:nuw |nsw )*(i32|i64) {_OPERAND}, {_OPERAND}$")
 # What threads of a block ask of each other, or of where they are in it.
 _OF_A_BLOCK = frozenset(("%gj.thread", "%gj.shared", "%gj.slab"))
 
@@ -70,11 +64,18 @@ class _Parts:
 
     def take(self, line: str) -> bool:
         """Return whether an instruction makes a part, or a place in the grid, of parts."""
-        if copied := _COPY.match(line) or _CAST.match(line):
-            return self._copy(copied[1], copied[2])
-        if product := _PRODUCT.match(line):
-            return self._multiply(product)
-        return (found := _SUM.match(line)) is not None and self._add(found[3], found[4])
+        found = computed(line)
+        if found is None or found.type not in ("i32", "i64"):
+            return False
+        if found.operation in ("sext", "zext") and (found.type, found.to) == ("i32", "i64"):
+            return len(found.operands) == 1 and self._copy(found.name, found.operands[0])
+        if not found.is_binary:
+            return False
+        a, b = found.operands
+        if found.operation == "add":
+            copies = not found.flags and found.type == "i32" and a.startswith("%gj.") and b == "0"
+            return self._copy(found.name, a) if copies else self._add(a, b)
+        return found.flags == ("nuw", "nsw") and self._multiply(found)
 
     def _copy(self, name: str, source: str) -> bool:
         for kind in (self.threads, self.blocks, self.dimensions):
@@ -86,15 +87,17 @@ class _Parts:
             return True
         return False
 
-    def _multiply(self, found: re.Match[str]) -> bool:
-        name, _, a, b, _, shifted, places = found.groups()
-        if shifted:
-            a, b = shifted, str(1 << int(places))
+    def _multiply(self, found: Computed) -> bool:
+        a, b = found.operands
+        if found.operation == "shl" and b.isdecimal():
+            b = str(1 << int(b))
+        elif found.operation != "mul":
+            return False
         if b in self.blocks:
             a, b = b, a
         if a not in self.blocks or not (b in self.dimensions or b.isdigit()):
             return False
-        self.starts[name] = int(b) if b.isdigit() else 0
+        self.starts[found.name] = int(b) if b.isdigit() else 0
         return True
 
     def _add(self, a: str, b: str) -> bool:

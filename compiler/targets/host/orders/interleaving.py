@@ -4,6 +4,9 @@ A barrier is put at the end of each turn. The cut there makes the turn a region 
 by side: neighbours are at neighbouring places, and what a thread carries from turn to turn - a sum - is kept in the
 slab. A barrier that the program did not ask for only adds order. Every thread of a block comes to it: the first
 thread starts first and so takes the most turns, and all others wait with it.
+
+If threads come to the loop straight from a barrier, that one and those of its turns become one at the loop's head. Else
+the region from the barrier on and the one of a turn would hold the same code.
 """
 
 from __future__ import annotations
@@ -23,10 +26,12 @@ from gridjit.compiler.targets.host.orders.strided import (
     strided_loop,
 )
 from gridjit.compiler.targets.host.regions.body import Block, Body, defined, opcode, rename, used
+from gridjit.compiler.targets.host.regions.heads import barrier_before, without
 from gridjit.compiler.targets.host.regions.operations import may_wait
 from gridjit.compiler.targets.host.regions.slots import ValueType
 from gridjit.regexes import regex
 
+_BARRIER = f'call void @"{BARRIER}"()'
 _PHI = regex(r"(\S+) = phi (.+?) \[")
 
 
@@ -49,21 +54,27 @@ class Interleaved:
         return {**known, **added, **dict.fromkeys(self.counters, counter)}
 
 
-def interleave(body: Body, stays: Stays = tuple) -> Interleaved:
-    """Return body with all those loops interleaved that may be. stays: see strided_loop."""
+def interleave(body: Body, stays: Stays = tuple, *, joins: bool = True) -> Interleaved:
+    """Return body with all those loops interleaved that may be. stays: see strided_loop.
+
+    joins: whether barriers before loops may be moved to their heads.
+    """
     done = Interleaved(body=body, copies={}, counters=frozenset())
     if any(opcode(line) == "alloca" or may_wait(line) for block in body.blocks for line in block.lines):
         return done
     for number, label in enumerate(passed_by_all(replace(body, blocks=stays(body.blocks)))):
         loop = strided_loop(done.body, label, stays)
         if loop is not None:
-            done = _rewritten(done, loop, number)
+            done = _rewritten(done, loop, number, joins=joins)
     return done
 
 
-def _rewritten(done: Interleaved, loop: StridedLoop, number: int) -> Interleaved:
+def _rewritten(done: Interleaved, loop: StridedLoop, number: int, *, joins: bool) -> Interleaved:
     """Return a body with one more loop interleaved."""
     blocks = {block.label: block for block in done.body.blocks}
+    barrier = barrier_before(blocks, loop.before) if joins else None
+    if barrier is not None:
+        blocks = {**blocks, barrier.label: without(blocks[barrier.label], barrier.place)}
     lines = {name: line for block in done.body.blocks for line in block.lines if (name := defined(line))}
     lines |= {name: line for line in loop.widening if (name := defined(line))}
     names = _Names(number)
@@ -74,6 +85,7 @@ def _rewritten(done: Interleaved, loop: StridedLoop, number: int) -> Interleaved
     ]
     start = loop.start
     first = _first_thread(start, lines, names)
+    first_start = next(reversed(first), start)
     copies = {names.of("after", name): name for name in loop.kept}
     copies |= {names.of("left", name): name for name in loop.kept}
     copies |= {names.of("first", name): name for name in made_of([start], lines) if name in lines}
@@ -84,8 +96,7 @@ def _rewritten(done: Interleaved, loop: StridedLoop, number: int) -> Interleaved
             *before.lines[:-1],
             *(lines[name] for name in moved),
             *first.values(),
-            f"{names.of('any')} = icmp {loop.predicate} i64 {next(reversed(first), start)}, {loop.end}",
-            f"br i1 {names.of('any')}, label {new_head(loop)}, label {names.of('left')}",
+            *([f"br label {new_head(loop)}"] if barrier else _any(loop, names, first_start)),
         ),
     )
     placed = {opened.label: opened}
@@ -97,9 +108,9 @@ def _rewritten(done: Interleaved, loop: StridedLoop, number: int) -> Interleaved
         lines=tuple(_after(line, loop, names) if opcode(line) == "phi" else line for line in after.lines),
     )
     kinds = {found[1]: found[2] for phi in blocks[loop.head].phis if (found := _PHI.match(phi))}
-    new = [*_together(loop, names, kinds), *_wait(loop, names, next(reversed(first), start), kinds)]
+    new = (_at_head if barrier else _apart)(loop, names, kinds, first_start)
     dropped = {loop.head} if loop.entered != loop.head else set()
-    kept = [placed.get(block.label, block) for block in done.body.blocks if block.label not in dropped]
+    kept = [placed.get(label, block) for label, block in blocks.items() if label not in dropped]
     kept = [block if block.label in loop.inside | loop.ends else _behind(block, loop, names) for block in kept]
     return Interleaved(
         body=replace(done.body, blocks=(*kept, *new)),
@@ -150,60 +161,102 @@ def _behind(block: Block, loop: StridedLoop, names: _Names) -> Block:
     return Block(label=block.label, lines=tuple(rename(line, lost) for line in block.lines)) if lost else block
 
 
-def _together(loop: StridedLoop, names: _Names, kinds: Mapping[str, str]) -> list[Block]:
-    """Return the loop's new head, which asks each thread whether it takes a turn, and what finds its place."""
-    wait, start = names.of("wait"), loop.start
-    phis = [
-        f"{name} = phi {kinds[name]} [ {before}, {loop.before} ], [ {names.of('after', name)}, {names.of('again')} ]"
-        for name, (before, _) in loop.kept.items()
-    ]
-    far, own, go = (names.of(word) for word in ("far", "own", "go"))
-    head = (
-        f"{names.turn} = phi i64 [ 0, {loop.before} ], [ {names.of('next')}, {names.of('again')} ]",
-        *phis,
-        f"{far} = mul i64 {names.turn}, {loop.step}",
-        f"{own} = add i64 {start}, {far}",
-        f"{go} = icmp {loop.predicate} i64 {own}, {loop.end}",
-        f"br i1 {go}, label {names.of('place')}, label {wait}",
+def _any(loop: StridedLoop, names: _Names, first: str) -> tuple[str, str]:
+    """Return the lines that end the block before a loop: they go round it if not even the first thread has a turn."""
+    return (
+        f"{names.of('any')} = icmp {loop.predicate} i64 {first}, {loop.end}",
+        f"br i1 {names.of('any')}, label {new_head(loop)}, label {names.of('left')}",
     )
-    wide = names.of("wide") if loop.narrow else loop.place
-    place = (
-        f"{wide} = add nsw i64 {start}, {far}",
-        f"{names.of('known')} = icmp sge i64 {wide}, 0",
-        f"call void @llvm.assume(i1 {names.of('known')})",
-        *([f"{loop.place} = trunc nuw nsw i64 {wide} to i32"] if loop.narrow else []),
-        f"br label {loop.entered}",
-    )
-    return [Block(label=new_head(loop), lines=head), Block(label=names.of("place"), lines=place)]
 
 
-def _wait(loop: StridedLoop, names: _Names, first: str, kinds: Mapping[str, str]) -> list[Block]:
-    """Return the blocks in which all threads end a turn, with or without having taken it.
-
-    They wait for each other only if the first thread has another turn. So a loop of one turn does not wait.
-    """
-    wait, again, left = (names.of(word) for word in ("wait", "again", "left"))
-    phis = [
-        f"{names.of('after', name)} = phi {kinds[name]} [ {name}, {new_head(loop)} ], [ {following}, {loop.last} ]"
-        for name, (_, following) in loop.kept.items()
-    ]
-    ends = (
-        *phis,
-        f"{names.of('next')} = add i64 {names.turn}, 1",
-        f"{names.of('ahead.far')} = mul i64 {names.of('next')}, {loop.step}",
+def _more(loop: StridedLoop, names: _Names, first: str, turn: str, ways: tuple[str, str]) -> tuple[str, ...]:
+    """Return the lines that ask whether the first thread has the turn of a number, and go one of two ways."""
+    return (
+        f"{names.of('ahead.far')} = mul i64 {turn}, {loop.step}",
         f"{names.of('ahead')} = add i64 {first}, {names.of('ahead.far')}",
         f"{names.of('more')} = icmp {loop.predicate} i64 {names.of('ahead')}, {loop.end}",
-        f"br i1 {names.of('more')}, label {again}, label {left}",
+        f"br i1 {names.of('more')}, label {ways[0]}, label {ways[1]}",
     )
+
+
+def _apart(loop: StridedLoop, names: _Names, kinds: Mapping[str, str], first: str) -> list[Block]:
+    """Return the blocks of turns with a barrier between one and the next.
+
+    Threads wait for each other only if the first thread has another turn. So a loop of one turn does not wait.
+    """
+    wait, again, left = (names.of(word) for word in ("wait", "again", "left"))
+    ends = (*_ended(loop, names, kinds, new_head(loop)), *_more(loop, names, first, names.of("next"), (again, left)))
     out = [
         f"{names.of('left', name)} = phi {kinds[name]} [ {old}, {loop.before} ], [ {names.of('after', name)}, {wait} ]"
         for name, (old, _) in loop.kept.items()
     ]
     return [
+        Block(label=new_head(loop), lines=(*_phis(loop, names, kinds, again), *_asked(loop, names))),
+        _place(loop, names),
         Block(label=wait, lines=ends),
-        Block(label=again, lines=(f'call void @"{BARRIER}"()', f"br label {new_head(loop)}")),
+        Block(label=again, lines=(_BARRIER, f"br label {new_head(loop)}")),
         Block(label=left, lines=(*out, f"br label {loop.after}")),
     ]
+
+
+def _at_head(loop: StridedLoop, names: _Names, kinds: Mapping[str, str], first: str) -> list[Block]:
+    """Return the blocks of turns before each of which, and after the last, threads wait for each other."""
+    wait, ask, left = (names.of(word) for word in ("wait", "ask", "left"))
+    phis = _phis(loop, names, kinds, wait)
+    out = [f"{names.of('left', name)} = phi {kinds[name]} [ {name}, {new_head(loop)} ]" for name in loop.kept]
+    return [
+        Block(label=new_head(loop), lines=(*phis, _BARRIER, *_more(loop, names, first, names.turn, (ask, left)))),
+        Block(label=ask, lines=_asked(loop, names)),
+        _place(loop, names),
+        Block(label=wait, lines=(*_ended(loop, names, kinds, ask), f"br label {new_head(loop)}")),
+        Block(label=left, lines=(*out, f"br label {loop.after}")),
+    ]
+
+
+def _phis(loop: StridedLoop, names: _Names, kinds: Mapping[str, str], back: str) -> tuple[str, ...]:
+    """Return what the loop's new head begins with. back: the block from which the next turn comes."""
+    return (
+        f"{names.turn} = phi i64 [ 0, {loop.before} ], [ {names.of('next')}, {back} ]",
+        *(
+            f"{name} = phi {kinds[name]} [ {before}, {loop.before} ], [ {names.of('after', name)}, {back} ]"
+            for name, (before, _) in loop.kept.items()
+        ),
+    )
+
+
+def _asked(loop: StridedLoop, names: _Names) -> tuple[str, ...]:
+    """Return the lines that ask each thread whether it takes a turn."""
+    far, own, go = (names.of(word) for word in ("far", "own", "go"))
+    return (
+        f"{far} = mul i64 {names.turn}, {loop.step}",
+        f"{own} = add i64 {loop.start}, {far}",
+        f"{go} = icmp {loop.predicate} i64 {own}, {loop.end}",
+        f"br i1 {go}, label {names.of('place')}, label {names.of('wait')}",
+    )
+
+
+def _place(loop: StridedLoop, names: _Names) -> Block:
+    """Return the block that finds a thread's place in a turn that it takes."""
+    wide = names.of("wide") if loop.narrow else loop.place
+    lines = (
+        f"{wide} = add nsw i64 {loop.start}, {names.of('far')}",
+        f"{names.of('known')} = icmp sge i64 {wide}, 0",
+        f"call void @llvm.assume(i1 {names.of('known')})",
+        *([f"{loop.place} = trunc nuw nsw i64 {wide} to i32"] if loop.narrow else []),
+        f"br label {loop.entered}",
+    )
+    return Block(label=names.of("place"), lines=lines)
+
+
+def _ended(loop: StridedLoop, names: _Names, kinds: Mapping[str, str], asked: str) -> tuple[str, ...]:
+    """Return the lines with which threads end a turn, whether they took it or not. asked: the block that asked them."""
+    return (
+        *(
+            f"{names.of('after', name)} = phi {kinds[name]} [ {name}, {asked} ], [ {following}, {loop.last} ]"
+            for name, (_, following) in loop.kept.items()
+        ),
+        f"{names.of('next')} = add i64 {names.turn}, 1",
+    )
 
 
 def _turn(block: Block, loop: StridedLoop, moved: Collection[str], names: _Names) -> Block:

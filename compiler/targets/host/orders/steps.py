@@ -7,38 +7,38 @@ from collections.abc import Mapping
 
 from gridjit.compiler.targets.host.library.intrinsics import COORDINATES
 from gridjit.compiler.targets.host.orders.sums import added, written
-from gridjit.compiler.targets.host.regions.body import NAME, Block, arms, defined, opcode
+from gridjit.compiler.targets.host.regions.body import NAME, Block, arms, defined
+from gridjit.compiler.targets.host.regions.computed import computed, is_value
 from gridjit.regexes import regex
 
 GOTO = regex(rf"br label ({NAME})$")
 BRANCH = regex(rf"br i1 ({NAME}), label ({NAME}), label ({NAME})")
-_BEFORE_END = regex(
-    rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]l[te]) (?P<type>i\d+) (?P<a>{NAME}), (?P<b>\S+)$",
-    needs=("slt ", "ult ", "sle ", "ule "),
-)
-_AFTER_END = regex(
-    rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]g[te]) (?P<type>i\d+) (?P<b>\S+), (?P<a>{NAME})$",
-    needs=("sgt ", "ugt ", "sge ", "uge "),
-)
-_STEP = regex(rf"{NAME} = add (?:nuw |nsw )*(?P<type>i\d+) (?P<a>{NAME}|\d+), (?P<b>{NAME}|\d+)$")
+_GROWING = frozenset(("add", "mul", "shl"))
+_BEFORE_END = frozenset(("slt", "sle", "ult", "ule"))
 _SWAPPED = {"sgt": "slt", "sge": "sle", "ugt": "ult", "uge": "ule"}
 
 
 def other(following: str, place: str, lines: Mapping[str, str], kind: str = "i64") -> str:
     """Return what is added to a place to get the following one, or "" if it is made in another way."""
-    found = _STEP.match(lines.get(following, ""))
-    if found is None or place not in (found["a"], found["b"]) or found["type"] != kind:
+    found = computed(lines.get(following, ""))
+    if found is None or found.operation != "add" or found.type != kind or not (found.wraps and found.is_binary):
         return ""
-    return found["b"] if found["a"] == place else found["a"]
+    a, b = found.operands
+    if place not in (a, b) or a.startswith("-") or b.startswith("-"):
+        return ""
+    return b if a == place else a
 
 
 def compared(condition: str, lines: Mapping[str, str]) -> tuple[str, str, str] | None:
     """Return the place that a condition compares with an end, the comparison, and the end."""
-    line = lines.get(condition, "")
-    if found := _BEFORE_END.match(line):
-        return found["a"], found["predicate"], found["b"]
-    if found := _AFTER_END.match(line):
-        return found["a"], _SWAPPED[found["predicate"]], found["b"]
+    found = computed(lines.get(condition, ""))
+    if found is None or found.operation != "icmp" or len(found.operands) != 2 or not found.type.startswith("i"):
+        return None
+    (*_, predicate), (a, b) = found.flags, found.operands
+    if predicate in _BEFORE_END and a.startswith("%"):
+        return a, predicate, b
+    if predicate in _SWAPPED and b.startswith("%"):
+        return b, _SWAPPED[predicate], a
     return None
 
 
@@ -104,12 +104,14 @@ def is_non_negative(name: str, lines: Mapping[str, str]) -> bool:
     """Return whether a value is known not to be negative."""
     if not name.startswith("%"):
         return not name.startswith("-")
-    if re.fullmatch(r"%gj\.n?(?:tid|ctaid)\.[xyz]", name):
+    if name.removeprefix("%gj.") in COORDINATES:
         return True
     line = lines.get(name, "")
-    operands = re.findall(rf"(?<=[ ,])({NAME}|-?\d+)(?=,|$| to)", line.partition(" = ")[2])
-    grows = opcode(line) in ("add", "mul", "shl") and " nsw " in line if line else False
-    copies = bool(line) and (opcode(line) == "zext" or (opcode(line) in ("sext", "add") and line.endswith(", 0")))
+    if (found := computed(line)) is None:
+        return False
+    operands = [one for one in found.operands if is_value(one)]
+    grows = found.operation in _GROWING and "nsw" in found.flags
+    copies = found.operation == "zext" or (found.operation in ("sext", "add") and line.endswith(", 0"))
     return (grows or copies) and bool(operands) and all(is_non_negative(one, lines) for one in operands)
 
 
@@ -128,10 +130,12 @@ def _most(name: str, lines: Mapping[str, str]) -> int:
         return int(name)
     if (coordinate := name.removeprefix("%gj.")) in COORDINATES:
         return COORDINATES[coordinate][1] - 1
-    line = lines.get(name, "")
-    found = re.match(rf"{NAME} = (\w+) [a-z ]*?i\d+ ({NAME}|\d+)(?:, ({NAME}|\d+)$| to )", line)
+    found = computed(lines.get(name, ""))
     if found is None:
         return 1 << 64
-    a, b = _most(found[2], lines), _most(found[3], lines) if found[3] else 0
-    made = {"sext": a, "zext": a, "add": a + b, "mul": a * b, "shl": a << min(b, 64)}
-    return made.get(found[1], 1 << 64)
+    if found.operation in ("sext", "zext"):
+        return _most(found.operands[0], lines) if is_value(found.operands[0]) else 1 << 64
+    if found.operation not in _GROWING or not found.is_binary:
+        return 1 << 64
+    a, b = (_most(one, lines) for one in found.operands)
+    return {"add": a + b, "mul": a * b, "shl": a << min(b, 64)}[found.operation]

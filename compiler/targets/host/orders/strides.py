@@ -10,17 +10,10 @@ import re
 from collections.abc import Mapping
 
 from gridjit.compiler.targets.host.regions.body import NAME, Body, defined, opcode
+from gridjit.compiler.targets.host.regions.computed import Computed, Element, accessed, computed, element, is_value
 from gridjit.regexes import regex
 
-_OPERAND = rf"({NAME}|-?\d+)"
-_ADD = regex(rf"{NAME} = (add|sub|or) [a-z ]*i\d+ {_OPERAND}, {_OPERAND}$")
-_MULTIPLY = regex(rf"{NAME} = (mul|shl) [a-z ]*i\d+ {_OPERAND}, {_OPERAND}$")
-_CAST = regex(rf"{NAME} = (?:[sz]ext|trunc|ptrtoint|inttoptr|bitcast|freeze) [a-z ]*?(?:i\d+|ptr) {_OPERAND}")
-_ELEMENT = regex(
-    rf"{NAME} = getelementptr [a-z ]*?(i8|i16|i32|i64|half|float|double|ptr|\[\d+ x i8\]), "
-    rf"ptr {_OPERAND}, i\d+ {_OPERAND}$"
-)
-_ACCESS = regex(rf"(?:{NAME} = load |store ).*ptr ({NAME})(?:, |$)")
+_CASTS = frozenset(("sext", "zext", "trunc", "ptrtoint", "inttoptr", "bitcast", "freeze"))
 # What takes long enough for vectors to be worth their loads.
 _LONG = regex(r" (?:fdiv|frem|[su]div|[su]rem) |call [^@]*@(?!llvm\.(?:assume|[su](?:min|max)|fma|fmuladd|fabs)\b)")
 _FLOATS = regex(r" = (?:fadd|fsub|fmul) ")
@@ -32,7 +25,7 @@ _CLOSE = 64
 def inner_axis(body: Body) -> str:
     """Return the axis, "x" or "y", along which more loads and stores of neighbouring threads are close by."""
     lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
-    places = [found[1] for block in body.blocks for line in block.lines if (found := _ACCESS.match(line))]
+    places = [place for block in body.blocks for line in block.lines if (place := accessed(line))]
     close = {axis: _count_close(places, lines, axis) for axis in "xy"}
     return "y" if close["y"] > close["x"] else "x"
 
@@ -49,7 +42,7 @@ def is_scattered(text: str, axis: str) -> bool:
     # A thread's own variables become values.
     known: dict[str, int | None] = {name: 0 for name, line in lines.items() if opcode(line) == "alloca"}
     known |= {f"%gj.tid.{axis}": 1, "%gj.thread": 1 if axis == "x" else None}
-    strides = [_stride(found[1], lines, known) for line in every if (found := _ACCESS.match(line))]
+    strides = [_stride(place, lines, known) for line in every if (place := accessed(line))]
     far = [one for one in strides if one is None or abs(one) >= _CLOSE]
     near = [one for one in strides if one is not None and 0 < abs(one) < _CLOSE]
     computed = sum(bool(_FLOATS.search(line)) for line in every)
@@ -74,28 +67,37 @@ def _of_line(line: str, lines: Mapping[str, str], known: dict[str, int | None]) 
     def of(operand: str) -> int | None:
         return _stride(operand, lines, known) if operand.startswith("%") else 0
 
-    if found := _CAST.match(line):
-        return of(found[1])
-    if found := _ADD.match(line):
-        a, b = of(found[2]), of(found[3])
-        return None if a is None or b is None else a - b if found[1] == "sub" else a + b
-    if found := _MULTIPLY.match(line):
-        return _product(found, of(found[2]), of(found[3]))
-    if found := _ELEMENT.match(line):
-        base, index = of(found[2]), of(found[3])
-        return None if base is None or index is None else base + _size(found[1]) * index
+    found = computed(line)
+    whole = found is not None and (found.type == "ptr" or found.type.startswith("i"))
+    if found and whole and found.operation in _CASTS and is_value(found.operands[0]):
+        return of(found.operands[0])
+    if found and whole and found.is_binary:
+        a, b = map(of, found.operands)
+        if found.operation in ("add", "sub", "or"):
+            return None if a is None or b is None else a - b if found.operation == "sub" else a + b
+        if found.operation in ("mul", "shl"):
+            return _product(found, a, b)
+    if (moved := element(line)) and (size := _size(moved)):
+        base, index = of(moved.base), of(moved.indices[0].rpartition(" ")[2])
+        return None if base is None or index is None else base + size * index
     operands = re.findall(NAME, line.partition(" = ")[2])
     same = opcode(line) not in ("load", "call", "phi", "alloca") and all(of(operand) == 0 for operand in operands)
     return 0 if same else None
 
 
-def _size(kind: str) -> int:
-    return _SIZES[kind] if kind in _SIZES else int(kind[1:].partition(" ")[0])
+def _size(moved: Element) -> int:
+    """Return the bytes from one item to the next; 0 unless a pointer is moved by one number of plain items."""
+    (kind, *_), values = moved, [one.partition(" ")[2] for one in moved.indices]
+    if len(values) != 1 or not (is_value(moved.base) and is_value(values[0])):
+        return 0
+    bytes_of = kind[1:].partition(" x i8]")
+    return int(bytes_of[0]) if bytes_of[1] and bytes_of[0].isdecimal() else _SIZES.get(kind, 0)
 
 
-def _product(found: re.Match[str], a: int | None, b: int | None) -> int | None:
+def _product(found: Computed, a: int | None, b: int | None) -> int | None:
+    factor = found.operands[1]
     if a == 0 and b == 0:
         return 0
-    if found[3].lstrip("-").isdigit() and a is not None:
-        return a << int(found[3]) if found[1] == "shl" else a * int(found[3])
+    if not factor.startswith("%") and a is not None:
+        return a << int(factor) if found.operation == "shl" else a * int(factor)
     return None

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gridjit.compiler.targets.host.flow.terms import plus
-from gridjit.compiler.targets.host.regions.body import NAME, defined
-from gridjit.regexes import regex
+from gridjit.compiler.targets.host.regions.body import defined
+from gridjit.compiler.targets.host.regions.computed import Computed, computed, is_value
 
-_OPERAND = rf"({NAME}|-?\d+)"
-_BINARY = regex(rf"{NAME} = (add|sub|or disjoint|xor) ((?:nuw |nsw )*)i\d+ {_OPERAND}, {_OPERAND}$")
-_WIDENED = regex(rf"{NAME} = (zext|sext) (?:nneg )?i32 {_OPERAND} to i64$")
 # A sum is a dictionary: how often each part counts, the constant under this name.
 _ONE = "1"
 Sum = dict[str, int]
@@ -25,14 +22,14 @@ def sum_of(name: str, lines: Mapping[str, str]) -> Sum:
     if not name.startswith("%"):
         return plus({}, {_ONE: int(name)})
     line = lines.get(name, "")
-    if (wide := _WIDENED.match(line)) is not None and wide[2].startswith("%"):
-        return _widened(wide[1], wide[2], lines)
-    if (found := _BINARY.match(line)) is None:
+    if (wide := _wide(line)) is not None and wide.operands[0].startswith("%"):
+        return _widened(wide.operation, wide.operands[0], lines)
+    if (found := _summed(line)) is None:
         return {name: 1}
-    kind, _, a, b = found.groups()
-    if kind == "xor":  # with all bits: -a - 1
+    a, b = found.operands
+    if found.operation == "xor":  # with all bits: -a - 1
         return plus({_ONE: -1}, sum_of(a, lines), -1) if b == "-1" else {name: 1}
-    return plus(sum_of(a, lines), sum_of(b, lines), -1 if kind == "sub" else 1)
+    return plus(sum_of(a, lines), sum_of(b, lines), -1 if found.operation == "sub" else 1)
 
 
 def written(total: Sum, lines: Mapping[str, str], name: str) -> tuple[str, tuple[str, ...]] | None:
@@ -40,7 +37,8 @@ def written(total: Sum, lines: Mapping[str, str], name: str) -> tuple[str, tuple
 
     None if a part of it does not have a name, or counts more than once.
     """
-    named = {f"{wide[1]} {wide[2]}": one for one, line in lines.items() if (wide := _WIDENED.match(line)) is not None}
+    wide = {one: found for one, line in lines.items() if (found := _wide(line)) is not None}
+    named = {f"{found.operation} {found.operands[0]}": one for one, found in wide.items()}
     parts = [(named.get(part, part), times) for part, times in total.items() if part != _ONE]
     if any(abs(times) != 1 or " " in part for part, times in parts):
         return None
@@ -66,12 +64,30 @@ def _widened(kind: str, name: str, lines: Mapping[str, str]) -> Sum:
     if not name.startswith("%"):
         return plus({}, {_ONE: int(name)})  # a negative one is not widened by zext: who asks has looked
     whole = {f"{kind} {name}": 1}
-    if (found := _BINARY.match(lines.get(name, ""))) is None:
+    if (found := _summed(lines.get(name, ""))) is None:
         return whole
-    operation, flags, *operands = found.groups()
-    wraps = ("nuw " if kind == "zext" else "nsw ") not in flags and operands[1] != "0"
+    operation, operands = found.operation, found.operands
+    wraps = ("nuw" if kind == "zext" else "nsw") not in found.flags and operands[1] != "0"
     negative = kind == "zext" and any(one.startswith("-") for one in operands)
     if operation not in ("add", "sub") or wraps or negative:
         return whole
     a, b = (_widened(kind, one, lines) for one in operands)
     return plus(a, b, -1 if operation == "sub" else 1)
+
+
+def _wide(line: str) -> Computed | None:
+    """Return what an instruction says that widens 32 bits to 64; None for any other."""
+    found = computed(line)
+    if found is None or found.operation not in ("zext", "sext") or (found.type, found.to) != ("i32", "i64"):
+        return None
+    return found if len(found.operands) == 1 and is_value(found.operands[0]) else None
+
+
+def _summed(line: str) -> Computed | None:
+    """Return what an instruction says that adds, subtracts or flips bits; None for any other."""
+    found = computed(line)
+    if found is None or not found.is_binary or not found.type.startswith("i"):
+        return None
+    if found.operation == "or":
+        return found if found.flags == ("disjoint",) else None
+    return found if found.operation in ("add", "sub", "xor") and found.wraps else None

@@ -72,7 +72,7 @@ def _together(body: Body, stays: Stays = tuple) -> tuple[Guarded, ThreadOrder]:
 
     stays: returns a kernel's blocks without those where it fails.
     """
-    found = interleave(body, stays)
+    found = interleave(body, stays, joins=stays is tuple)
     if not found.counters:
         return guard(body, "x"), ThreadOrder("x", ())
     return guard(without_unused(found.body), "x"), ThreadOrder("x", (), added=found)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import read_call
@@ -20,7 +21,17 @@ from gridjit.compiler.targets.host.resident.waits import Loop, loops
 # where these come to the loop without a barrier.
 _WORTH = 40
 
+# What a barrier may be moved behind: it neither touches memory nor depends on who else comes by.
+_COMPUTES = EARLY | {"phi", "sdiv", "udiv", "srem", "urem"}
+
 _Blocks = dict[str, Block]
+
+
+class BarrierPlace(NamedTuple):
+    """A line of a block, by its place there."""
+
+    label: str
+    place: int
 
 
 def with_barriers_at_heads(body: Body) -> Body:
@@ -43,22 +54,45 @@ def _joined(blocks: _Blocks, loop: Loop, latch: str) -> _Blocks:
         return blocks
     barrier, head = blocks[latch].lines[places[latch]], blocks[loop.head]
     phis = len(head.phis)
-    parted = {label: _without(blocks[label], place) for label, place in places.items()}
+    parted = {label: without(blocks[label], place) for label, place in places.items()}
     joined = replace(head, lines=(*head.lines[:phis], barrier, *head.lines[phis:]))
     return _counted_last({**blocks, **parted, loop.head: joined}, loop.head, latch)
 
 
 def _barrier_at_end(block: Block) -> int | None:
     """Return the place of the barrier after which a block only computes, and goes on at one place, if it has one."""
-    if len(block.successors) != 1:
-        return None
-    for place in range(len(block.lines) - 2, -1, -1):
-        line = block.lines[place]
-        if read_call(line):
-            return place
-        if not (opcode(line) in EARLY or is_operation(line)):
+    place = _last_effect(block) if len(block.successors) == 1 else None
+    return place if place is not None and read_call(block.lines[place]) else None
+
+
+def barrier_before(blocks: Mapping[str, Block], label: str) -> BarrierPlace | None:
+    """Return the block's barrier from which all threads come straight to a block's end; None without such a one."""
+    spots, passed, waiting = set[BarrierPlace](), {label}, [label]
+    while waiting:
+        here = waiting.pop()
+        before = [block.label for block in blocks.values() if here in block.successors]
+        if (place := _last_effect(blocks[here])) is not None:
+            spots.add(BarrierPlace(here, place))
+        elif not before:
             return None
-    return None
+        else:
+            waiting += (one for one in before if one not in passed)
+            passed.update(before)
+    if len(spots) != 1 or not all(passed.issuperset(blocks[one].successors) for one in passed - {label}):
+        return None
+    (spot,) = spots
+    call = read_call(blocks[spot.label].lines[spot.place])
+    return spot if call and call.kind == kinds.BARRIER else None
+
+
+def _last_effect(block: Block) -> int | None:
+    """Return the place of the last of a block's lines, before the one that ends it, that does more than compute."""
+    places = range(len(block.lines) - 2, -1, -1)
+    return next((at for at in places if not _only_computes(block.lines[at])), None)
+
+
+def _only_computes(line: str) -> bool:
+    return opcode(line) in _COMPUTES or is_operation(line)
 
 
 def _is_worth(blocks: Mapping[str, Block], head: str) -> bool:
@@ -85,7 +119,8 @@ def _until_barriers(blocks: Mapping[str, Block], head: str) -> Iterator[tuple[st
         seen.update(after)
 
 
-def _without(block: Block, place: int) -> Block:
+def without(block: Block, place: int) -> Block:
+    """Return a block without the line at a place."""
     return replace(block, lines=(*block.lines[:place], *block.lines[place + 1 :]))
 
 
@@ -113,6 +148,6 @@ def _moved(blocks: _Blocks, name: str, operands: set[str | None], latch: str) ->
     ((label, line),) = made
     if label == latch or opcode(line) not in EARLY or not used(line) <= operands:
         return blocks
-    blocks = {**blocks, label: _without(blocks[label], blocks[label].lines.index(line))}
+    blocks = {**blocks, label: without(blocks[label], blocks[label].lines.index(line))}
     *lines, last = blocks[latch].lines
     return {**blocks, latch: replace(blocks[latch], lines=(*lines, line, last))}

@@ -15,9 +15,11 @@ PURE = _SIMPLE | {"fcmp", "sitofp", "uitofp", "fadd", "fsub", "fmul", "freeze"}
 # What may run for a thread that would not have come to it: it may have no meaning for some operands, but does not trap.
 EARLY = PURE | {"fdiv", "fneg", "fpext", "fptrunc", "fptosi", "fptoui", "bitcast", "ptrtoint", "inttoptr"}
 # Calls that are operations: what they return depends on their operands alone.
-_OPERATION = regex(
-    r"call [^@]*@llvm\.(?:[su](?:min|max)|abs|fabs|ctpop|ctlz|cttz|bswap|bitreverse|fsh[lr]|sqrt|floor|ceil|trunc|rint"
-    r"|nearbyint|round|copysign|minnum|maxnum|fma|fmuladd|[su](?:add|sub|mul)\.(?:sat|with\.overflow))\."
+_OPERATIONS = (
+    *("smin.", "smax.", "umin.", "umax.", "abs.", "fabs.", "ctpop.", "ctlz.", "cttz.", "bswap.", "bitreverse."),
+    *("fshl.", "fshr.", "sqrt.", "floor.", "ceil.", "trunc.", "rint.", "nearbyint.", "round.", "copysign."),
+    *("minnum.", "maxnum.", "fma.", "fmuladd."),
+    *(f"{sign}{word}.{how}." for sign in "su" for word in ("add", "sub", "mul") for how in ("sat", "with.overflow")),
 )
 
 
@@ -32,4 +34,5 @@ def may_wait(line: str) -> bool:
 
 def is_operation(call: str) -> bool:
     """Return whether a call instruction is one of LLVM's own operations on numbers."""
-    return _OPERATION.search(call) is not None
+    made, _, name = call.partition("@llvm.")
+    return name.startswith(_OPERATIONS) and "call " in made and "@" not in made

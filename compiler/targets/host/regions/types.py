@@ -11,24 +11,22 @@ from typing import Any
 
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.regions.body import NAME, Body, defined, opcode
+from gridjit.compiler.targets.host.regions.body import Body, defined, opcode
 from gridjit.compiler.targets.host.regions.slots import ValueType
 from gridjit.regexes import regex
 
 # Numbers and pointers: others stand for themselves in no instruction.
+_KINDS = frozenset(("half", "bfloat", "float", "double", "ptr"))
+_BYTES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 _PLAIN = r"(i\d+|half|bfloat|float|double|ptr)"
-_WORDS = r"(?:[a-z]+ )*?"
-_OF_OPERANDS = regex(
-    rf"(?:[su]?(?:add|sub|mul|div|rem)|f(?:add|sub|mul|div|rem|neg)|and|or|xor|shl|[al]shr|phi|load|freeze)"
-    rf" {_WORDS}{_PLAIN}[ ,]"
-)
-_CHOSEN = regex(rf"select {_WORDS}i1 \S+, {_PLAIN} ")
-_COMPARED = regex(rf"[if]cmp {_WORDS}{_PLAIN} ")
-_CAST = regex(rf"\w+ {_WORDS}{_PLAIN} \S+ to {_PLAIN}(?:,|$)")
 _CALLED = regex(rf"(?:\w+ )?call [^@%]*?{_PLAIN} @")
 _REPLACED = regex(rf"atomicrmw [^,]*, {_PLAIN} ", needs=("atomicrmw",))
-_ADDRESS = regex(r"(?:getelementptr|alloca) [^<]*$")
-_RESULT = regex(rf"^{NAME} = ")
+# Operations whose result is of the type that is named first.
+_OF_INTEGERS = ("add", "sub", "mul", "sdiv", "udiv", "srem", "urem", "and", "or", "xor", "shl", "ashr", "lshr")
+_OF_FLOATS = ("fadd", "fsub", "fmul", "fdiv", "frem", "fneg")
+_OF_OPERANDS = frozenset((*_OF_INTEGERS, *_OF_FLOATS, "phi", "load", "freeze"))
+_COMPARISONS = frozenset(("icmp", "fcmp"))
+_ADDRESSES = frozenset(("getelementptr", "alloca"))
 
 
 def value_types(body: Body, function: Any, target: Target) -> dict[str, ValueType]:
@@ -48,6 +46,22 @@ def type_of(text: str, target: Target) -> ValueType:
 
 def types_of(texts: list[str], target: Target) -> list[ValueType]:
     """Return the sizes and alignments of LLVM types given as text."""
+    known = {text: _known(text) for text in texts}
+    others = [text for text, found in known.items() if found is None]
+    asked = dict(zip(others, _types_of_others(others, target), strict=True)) if others else {}
+    return [known[text] or asked[text] for text in texts]
+
+
+def _known(text: str) -> ValueType | None:
+    """Return the size and alignment of a type that has the same on all processors with 64 bits; None for others."""
+    if text in _BYTES:
+        return ValueType(text=text, size=_BYTES[text], align=_BYTES[text])
+    count, _, item = text.removeprefix("[").removesuffix("]").partition(" x ")
+    one = _known(item) if text.startswith("[") else None
+    return None if one is None else ValueType(text=text, size=int(count) * one.size, align=one.align)
+
+
+def _types_of_others(texts: list[str], target: Target) -> list[ValueType]:
     lines = "".join(f"@x{number} = external global {text}\n" for number, text in enumerate(texts))
     module = llvm.parse(llvm.header(target) + lines)
     return [_described(text, llvm.global_type(module, f"x{number}"), target) for number, text in enumerate(texts)]
@@ -55,18 +69,36 @@ def types_of(texts: list[str], target: Target) -> list[ValueType]:
 
 def _said(line: str) -> str | None:
     """Return the type that an instruction names for its result, or None."""
-    made = _RESULT.sub("", line)
-    if _ADDRESS.match(made):
-        return "ptr"
-    if _COMPARED.match(made):
-        return "i1"
-    if found := _OF_OPERANDS.match(made) or _CHOSEN.match(made) or _REPLACED.match(made):
-        return found[1]
-    if opcode(line) == "call":
-        called = _CALLED.match(made)
-        return called[1] if called else None
-    cast = _CAST.match(made)
-    return cast[2] if cast else None
+    made, operation = line.partition(" = ")[2], opcode(line)
+    if operation in _ADDRESSES:
+        return None if "<" in made else "ptr"
+    if operation == "call":
+        return called[1] if (called := _CALLED.match(made)) else None
+    if operation == "atomicrmw":
+        return replaced[1] if (replaced := _REPLACED.match(made)) else None
+    if operation == "select":
+        return _first_type(["select", *made.partition(", ")[2].split(" ")])
+    named = _first_type(made.split(" "))
+    if operation in _COMPARISONS:
+        return "i1" if named else None
+    if operation in _OF_OPERANDS:
+        return named
+    to = made.partition(" to ")[2].partition(",")[0]
+    return to if named and _is_plain(to) else None
+
+
+def _first_type(words: list[str]) -> str | None:
+    """Return the type that is named behind an operation and its flags, if it is that of a number or a pointer."""
+    for word in (one.removesuffix(",") for one in words[1:]):
+        if _is_plain(word):
+            return word
+        if not word.isalpha():
+            return None
+    return None
+
+
+def _is_plain(text: str) -> bool:
+    return text in _KINDS or (text.startswith("i") and text[1:].isdecimal())
 
 
 def _asked(function: Any, target: Target) -> dict[str, ValueType]:

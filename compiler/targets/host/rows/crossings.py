@@ -12,15 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.regions.barriers import is_cut
-from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, Parameter, defined, opcode, used
+from gridjit.compiler.targets.host.regions.body import Block, Body, Parameter, defined, opcode, used
+from gridjit.compiler.targets.host.regions.computed import computed
 from gridjit.compiler.targets.host.regions.guard import PASSES
 from gridjit.compiler.targets.host.rows.known import FAR, RegionValues, RowWriter
 from gridjit.compiler.targets.host.rows.linear import ONE, PLACE, Linear, Row
-from gridjit.regexes import regex
 
 AT = "%gj.at"
-_COMPARE = regex(rf"({NAME}) = icmp (?:samesign )?(\w+) (i32|i64) ({NAME}|-?\d+), ({NAME}|-?\d+)$")
-_BRANCH = regex(rf"br i1 ({NAME}), ")
+_BRANCH = "br i1 %"
 _JOINED = frozenset(("and", "or", "xor", "select"))
 _RARE = "gj.met."
 _EFFECTS = frozenset(("store", "call", "atomicrmw", "cmpxchg"))
@@ -80,9 +79,10 @@ def _asked(blocks: Sequence[Block], lines: Mapping[str, str]) -> dict[str, bool]
     ways = {block.label: block for block in blocks}
     found: dict[str, bool] = {}
     for block in blocks:
-        if (branch := _BRANCH.match(block.lines[-1])) and branch[1] != PASSES:
+        last = block.lines[-1]
+        if last.startswith(_BRANCH) and (condition := last.removeprefix("br i1 ").partition(", ")[0]) != PASSES:
             decides = _decides(block, ways)
-            for name in _joined(branch[1], lines):
+            for name in _joined(condition, lines):
                 found[name] = found.get(name, False) or decides
     return {name: found[name] for name in lines if name in found}
 
@@ -174,12 +174,13 @@ def _sum(value: Linear, number: int, side: int, made: list[str]) -> str:
 
 def _comparison(line: str, row: Row) -> _Comparison | None:
     """Return an instruction's comparison if it compares linear values, at least one of which varies along the row."""
-    if (found := _COMPARE.match(line)) is None:
+    found = computed(line)
+    if found is None or found.operation != "icmp" or found.type not in ("i32", "i64") or not found.is_binary:
         return None
-    predicate, kind = found[2], found[3]
+    predicate, kind = found.flags[-1], found.type
     how = "zext" if predicate[0] == "u" else "sext"
-    values = [row.value(one) if kind == "i64" else row.widened(one, how) for one in (found[4], found[5])]
-    if None in values or _RARE in found[1]:
+    values = [row.value(one) if kind == "i64" else row.widened(one, how) for one in found.operands]
+    if None in values or _RARE in found.name:
         return None
     a, b = (value or {} for value in values)
     if not any(PLACE in one for one in (a, b)) or any(abs(one.get(PLACE, 0)) > _WIDEST for one in (a, b)):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gridjit.compiler.targets.host.regions.barriers import arrival
 from gridjit.compiler.targets.host.regions.body import Block, Parameter, arms, defined, opcode, used
 from gridjit.compiler.targets.host.rows.linear import ONE, PLACE, Linear
 from gridjit.regexes import regex
@@ -38,6 +39,7 @@ class RowWriter:
     def __init__(self, region: RegionValues, given: Sequence[Parameter]) -> None:
         own = {name: line for block in region.blocks.values() for line in block.lines if (name := defined(line))}
         self.made, self.region, self.given = {**region.again, **own}, region, given
+        self._next = frozenset(_made_for_the_next(region))
         self.text = ["%gj.place = zext i32 %gj.from to i64", "%gj.end = zext i32 %gj.to to i64"]
         self.text.append("%gj.last = sub i64 %gj.end, 1")
         # Whether a value that was written may differ in another turn of a loop.
@@ -102,6 +104,8 @@ class RowWriter:
         if name not in self.made:
             return self._copy(name, name)
         line = self.made[name]
+        if name in self._next and name in self.region.live:
+            return self._copy(name, name)
         if opcode(line) == "phi":
             return self._from_one_way(name, line)
         parts = sorted(used(line))
@@ -129,3 +133,11 @@ class RowWriter:
         self.text.append(f"{name} = add {kind} {value}, 0")
         self.changes[name] = True
         return True
+
+
+def _made_for_the_next(region: RegionValues) -> Iterator[str]:
+    """Yield the values that a region makes where it ends, and does not read: those of a loop's next turn."""
+    for block in region.blocks.values():
+        *lines, last = block.lines
+        if arrival(last) is not None and all(opcode(line) == "phi" for line in lines):
+            yield from (name for line in lines if (name := defined(line)))

@@ -6,22 +6,18 @@ does not wrap around: if it does wrap, no thread may use it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 
 from gridjit.compiler.targets.host.flow.terms import plus
-from gridjit.compiler.targets.host.regions.body import NAME, opcode, used
-from gridjit.regexes import regex
+from gridjit.compiler.targets.host.regions.body import opcode, used
+from gridjit.compiler.targets.host.regions.computed import Computed, computed
 
 # A value is a dictionary: how often each part counts. Two parts have names: the place along the row, the constant.
 PLACE, ONE = "place", "1"
 Linear = dict[str, int]
 
-_OPERAND = rf"({NAME}|-?\d+)"
-_BINARY = regex(rf"{NAME} = (add|sub|mul|shl|or) ((?:nuw |nsw |disjoint )*)(i32|i64) {_OPERAND}, {_OPERAND}$")
-_WIDENED = regex(rf"{NAME} = (zext|sext) (nneg )?i32 ({NAME}) to i64$")
-_NARROWED = regex(rf"{NAME} = trunc ((?:nuw |nsw )*)i64 ({NAME}) to i32$", needs=("trunc",))
-_SHIFTED = regex(rf"{NAME} = (?:shl|lshr|ashr) [a-z ]*i\d+ \S+, \d+$")
+_OPERATIONS = frozenset(("add", "sub", "mul", "shl", "or"))
+_SHIFTS = frozenset(("shl", "lshr", "ashr"))
 _SIMPLE = frozenset(("add", "sub", "mul", "and", "or", "xor", "icmp", "select", "sext", "zext", "trunc"))
 
 
@@ -47,7 +43,7 @@ class Row:
         return self._varies[name]
 
     def _made(self, line: str) -> bool | None:
-        if opcode(line) not in _SIMPLE and _SHIFTED.match(line) is None:
+        if opcode(line) not in _SIMPLE and not _is_shifted(line):
             return None
         parts = [self.varies(name) for name in used(line)]
         return None if None in parts else any(parts)
@@ -58,15 +54,18 @@ class Row:
             return {ONE: int(name)}
         if self.varies(name) is not True:
             return {name: 1} if self.varies(name) is False else None
-        line = self.lines.get(name, "")
-        if found := _WIDENED.match(line):
-            return self.widened(found[3], "sext" if found[2] else found[1], nneg=bool(found[2]))
-        found = _BINARY.match(line)
-        return self._combined(found, self.value(found[4]), self.value(found[5])) if found else None
+        found = computed(self.lines.get(name, ""))
+        if found and found.operation in ("zext", "sext") and _is_cast(found, "i32", "i64"):
+            nneg = "nneg" in found.flags
+            return self.widened(found.operands[0], "sext" if nneg else found.operation, nneg=nneg)
+        if found is None or not _is_arithmetic(found):
+            return None
+        a, b = found.operands
+        return self._combined(found, self.value(a), self.value(b))
 
-    def _combined(self, found: re.Match[str], a: Linear | None, b: Linear | None) -> Linear | None:
-        operation, flags = found[1], found[2]
-        if a is None or b is None or (operation == "or" and "disjoint" not in flags):
+    def _combined(self, found: Computed, a: Linear | None, b: Linear | None) -> Linear | None:
+        operation = found.operation
+        if a is None or b is None or (operation == "or" and "disjoint" not in found.flags):
             return None
         if operation in ("mul", "shl"):
             return _scaled(operation, a, b)
@@ -80,13 +79,32 @@ class Row:
             return {f"{how} {name}": 1}
         if name == self.place:
             return {PLACE: 1}
-        line, exact = self.lines.get(name, ""), "nsw" if how == "sext" else "nuw"
-        if found := _NARROWED.match(line):
-            return self.value(found[2]) if exact in found[1] else None
-        found = _BINARY.match(line)
-        if found is None or not (exact in found[2] or found[5] == "0" or (nneg and "nsw" in found[2])):
+        found, exact = computed(self.lines.get(name, "")), "nsw" if how == "sext" else "nuw"
+        if found and found.operation == "trunc" and _is_cast(found, "i64", "i32"):
+            return self.value(found.operands[0]) if exact in found.flags else None
+        if found is None or not _is_arithmetic(found):
             return None
-        return self._combined(found, self.widened(found[4], how), self.widened(found[5], how))
+        a, b = found.operands
+        if not (exact in found.flags or b == "0" or (nneg and "nsw" in found.flags)):
+            return None
+        return self._combined(found, self.widened(a, how), self.widened(b, how))
+
+
+def _is_arithmetic(found: Computed) -> bool:
+    return found.operation in _OPERATIONS and found.type in ("i32", "i64") and found.is_binary
+
+
+def _is_cast(found: Computed, kind: str, to: str) -> bool:
+    """Return whether a cast is of a value, from one type to another."""
+    return (found.type, found.to) == (kind, to) and len(found.operands) == 1 and found.operands[0].startswith("%")
+
+
+def _is_shifted(line: str) -> bool:
+    """Return whether an instruction shifts a value by a number of places."""
+    found = computed(line)
+    return (
+        found is not None and found.operation in _SHIFTS and len(found.operands) == 2 and found.operands[1].isdecimal()
+    )
 
 
 def _scaled(operation: str, a: Linear, b: Linear) -> Linear | None:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gridjit.compiler.targets.host.regions.body import NAME, Body, Parameter, defined
+from gridjit.compiler.targets.host.regions.computed import Computed, computed
 from gridjit.compiler.targets.host.rows.known import FAR, RegionValues, RowWriter
 from gridjit.compiler.targets.host.rows.linear import ONE, PLACE, Linear, Row
 from gridjit.regexes import regex
@@ -20,10 +21,7 @@ from gridjit.regexes import regex
 ASKS = "%gj.asks"
 _KNOWN = regex(rf"({NAME}) = icmp sge i64 ({NAME}), 0$", needs=("icmp sge",))
 # LLVM tests `i < 3` to learn whether `i - 3` is negative.
-_LESS = regex(rf"{NAME} = icmp (?:samesign )?(slt|ult) i64 ({NAME}), (-?\d+)$")
-_FROM_END = regex(rf"{NAME} = select i1 ({NAME}), i64 \S+, i64 0$")
-_PRODUCT = regex(rf"({NAME}) = mul (?:nuw |nsw )*i64 ({NAME}), ({NAME})$")
-_SUM = regex(rf"{NAME} = add (?:nuw |nsw )*i64 ({NAME}), ({NAME})$")
+_LESS = ("slt", "ult")
 _ADDRESS = regex(rf"({NAME}) = inttoptr i64 ({NAME}) to ptr$", needs=("inttoptr",))
 _WORD = regex(rf"{NAME} = ptrtoint ptr ({NAME}) to i64$")
 _ACCESS = regex(rf"(?:{NAME} = load|store) (i8|i16|i32|i64|float|double)(?: \S+)?, ptr ({NAME})(?:, |$)")
@@ -58,7 +56,7 @@ def plain(body: Body, axis: str, given: Collection[str] = ()) -> Plain:
         f"call void @llvm.assume(i1 {name})": found[2] for name, line in lines.items() if (found := _KNOWN.match(line))
     }
     known = {assumed[line] for block in body.blocks for line in block.lines if line in assumed}
-    asked = {found[1] for line in lines.values() if (found := _FROM_END.match(line))}
+    asked = {condition for line in lines.values() if (condition := _from_end(line))}
     indices = {
         name: value
         for name in sorted(asked)
@@ -79,16 +77,33 @@ def _index(line: str, row: Row, known: Collection[str]) -> Linear | None:
 
     known: values that LLVM knows not to be negative.
     """
-    found = _LESS.match(line)
-    value = row.value(found[2]) if found and not (found[2] in known and found[3] == "0") else None
-    if (
-        found is None
-        or value is None
-        or not (-FAR < int(found[3]) < FAR)
-        or (found[1][0] == "u" and found[3][0] == "-")
-    ):
+    found = computed(line)
+    if found is None or found.operation != "icmp" or found.type != "i64" or not found.is_binary:
         return None
-    return {**value, ONE: value.get(ONE, 0) - int(found[3])}
+    (*_, predicate), (name, end) = found.flags, found.operands
+    if predicate not in _LESS or not name.startswith("%") or end.startswith("%"):
+        return None
+    value = row.value(name) if not (name in known and end == "0") else None
+    if value is None or not (-FAR < int(end) < FAR) or (predicate == "ult" and end.startswith("-")):
+        return None
+    return {**value, ONE: value.get(ONE, 0) - int(end)}
+
+
+def _from_end(line: str) -> str:
+    """Return the condition on which an instruction chooses a value over 0; "" if it does not."""
+    found = computed(line)
+    if found is None or found.operation != "select" or found.type != "i1" or found.operands[2:] != ("i64 0",):
+        return ""
+    condition, value, _ = found.operands
+    return condition if condition.startswith("%") and value.startswith("i64 ") else ""
+
+
+def _of_two(line: str, operation: str) -> Computed | None:
+    """Return what an instruction says that adds or multiplies two values of 64 bits; None for any other."""
+    found = computed(line)
+    if found is None or found.operation != operation or found.type != "i64" or not (found.wraps and found.is_binary):
+        return None
+    return found if all(one.startswith("%") for one in found.operands) else None
 
 
 def _is_close(value: Linear | None, size: int = 1) -> bool:
@@ -97,6 +112,8 @@ def _is_close(value: Linear | None, size: int = 1) -> bool:
 
 def _sizes(body: Body, row: Row, indices: Collection[str]) -> dict[str, int]:
     """Return the parameters that may be strides between neighbouring threads' items, with the items' sizes."""
+    if not any(" = inttoptr " in line for line in row.lines.values()):
+        return {}
     parameters = {one.name for one in body.parameters if one.type == "i64"}
     found: dict[str, set[int]] = {}
     for block in body.blocks:
@@ -111,15 +128,13 @@ def _sizes(body: Body, row: Row, indices: Collection[str]) -> dict[str, int]:
 
 def _parts(name: str, lines: Mapping[str, str]) -> list[str]:
     """Return what a sum is made of."""
-    found = _SUM.match(lines.get(name, ""))
-    return [*_parts(found[1], lines), *_parts(found[2], lines)] if found else [name]
+    found = _of_two(lines.get(name, ""), "add")
+    return [part for one in found.operands for part in _parts(one, lines)] if found else [name]
 
 
 def _stride(name: str, row: Row, indices: Collection[str], parameters: Collection[str], size: int) -> str | None:
     """Return the parameter that a product multiplies an index by that varies along the row."""
-    if (found := _PRODUCT.match(row.lines.get(name, ""))) is None:
-        return None
-    for stride, index in ((found[2], found[3]), (found[3], found[2])):
+    for stride, index in _both(_of_two(row.lines.get(name, ""), "mul")):
         if stride in parameters and _is_close(_place(index, row, indices), size):
             return stride
     return None
@@ -129,15 +144,17 @@ def _place(name: str, row: Row, indices: Collection[str]) -> Linear | None:
     """Return an index as a linear value, without what is added to it where it is negative."""
     if (value := row.value(name)) is not None:
         return value
-    for part, other in _both(_SUM.match(row.lines.get(name, ""))):
-        chosen = _FROM_END.match(row.lines.get(other, ""))
-        if chosen is not None and chosen[1] in indices:
+    for part, other in _both(_of_two(row.lines.get(name, ""), "add")):
+        if _from_end(row.lines.get(other, "")) in indices:
             return row.value(part)
     return None
 
 
-def _both(found: re.Match[str] | None) -> list[tuple[str, str]]:
-    return [(found[1], found[2]), (found[2], found[1])] if found else []
+def _both(found: Computed | None) -> list[tuple[str, str]]:
+    if found is None:
+        return []
+    a, b = found.operands
+    return [(a, b), (b, a)]
 
 
 class _Rewriting:
@@ -153,16 +170,17 @@ class _Rewriting:
         if name is not None and name in self.indices:
             raw = f'%"gj.below.{name[1:].strip(chr(34))}"'
             return f"{raw} = {line.partition(' = ')[2]}", f"{name} = and i1 {raw}, {ASKS}"
-        if name is not None and (found := _PRODUCT.match(line)):
+        if name is not None and (found := _of_two(line, "mul")):
             return self._product(name, line, found)
         return self._address(line, at) if (at := _ADDRESS.match(line)) else (line,)
 
-    def _product(self, name: str, line: str, found: re.Match[str]) -> tuple[str, ...]:
-        stride = next((one for one in (found[2], found[3]) if one in self.sizes), None)
+    def _product(self, name: str, line: str, found: Computed) -> tuple[str, ...]:
+        stride = next((one for one in found.operands if one in self.sizes), None)
         if stride is None:
             return (line,)
         known = f'%"gj.stride.{name[1:].strip(chr(34))}"'
-        other = found[3] if stride == found[2] else found[2]
+        a, b = found.operands
+        other = b if stride == a else a
         size = self.sizes[stride]
         self.strides[known] = (stride, size)
         return f"{known} = select i1 {ASKS}, i64 {stride}, i64 {size}", f"{name} = mul i64 {known}, {other}"

@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gridjit.compiler.targets.host.regions.body import NAME, Body, defined
+from gridjit.compiler.targets.host.regions.body import Body, defined
+from gridjit.compiler.targets.host.regions.computed import computed
 from gridjit.compiler.targets.host.rows.linear import ONE, PLACE, Linear, Row
 from gridjit.regexes import regex
 
 RARE = "%gj.rare"
-_EQUAL = regex(rf"({NAME}) = icmp (?:samesign )?(eq|ne) (i32|i64) ({NAME}), ({NAME}|-?\d+)$")
-_COPY = regex(rf"{NAME} = (?:zext|sext) (?:nneg )?i32 ({NAME}) to i64$")
-_MOVED = regex(rf"{NAME} = add (?:nuw |nsw )*i(?:32|64) ({NAME}), (-?\d+)$")
 _MADE = regex(r"gj\.met\.(\d+)\.", needs=("gj.met.",))
 # More places would cost more than they save, and so would a region of more lines.
 _MOST, _LONG = 4, 150
@@ -72,9 +70,12 @@ def rarely(body: Body, axis: str) -> Rarely:
 
 def _stop(line: str, row: Row) -> Stop | None:
     """Return the one place where an instruction's comparison holds, or the one where it does not."""
-    if (found := _EQUAL.match(line)) is None:
+    found = computed(line)
+    if found is None or found.operation != "icmp" or found.flags[-1] not in ("eq", "ne") or not found.is_binary:
         return None
-    values = [row.value(one) if found[3] == "i64" else row.widened(one, "zext") for one in (found[4], found[5])]
+    if found.type not in ("i32", "i64") or not found.operands[0].startswith("%"):
+        return None
+    values = [row.value(one) if found.type == "i64" else row.widened(one, "zext") for one in found.operands]
     if None in values:
         return None
     first, second = (value or {} for value in values)
@@ -102,12 +103,14 @@ def beyond_size(part: str, row: Row) -> int | None:
     """Return by how much a value exceeds the length of a block's row; None if it is not made of that length."""
     name, more = part.rpartition(" ")[2], 0
     while name != f"%gj.n{row.place.removeprefix('%gj.')}":
-        line = row.lines.get(name, "")
-        if found := _MOVED.match(line):
-            more += int(found[2])
-        elif (found := _COPY.match(line)) is None:
+        found = computed(row.lines.get(name, ""))
+        if found is None or found.type not in ("i32", "i64") or not found.operands[0].startswith("%"):
             return None
-        name = found[1]
+        if found.operation == "add" and found.is_binary and not found.operands[1].startswith("%"):
+            more += int(found.operands[1])
+        elif found.operation not in ("zext", "sext") or (found.type, found.to) != ("i32", "i64"):
+            return None
+        name = found.operands[0]
     return more
 
 

@@ -41,6 +41,8 @@ class CppFunction:
 
 def read_name(symbol: str) -> CppFunction | None:
     """Return what a symbol names, or None for a symbol of another form."""
+    if "_Z" not in symbol:
+        return None
     if found := _FUNCTION.fullmatch(symbol):
         name, types = _split(found[1], found[2])
         return CppFunction(kind="function", name=name, owner=_first_class(types), types=types)

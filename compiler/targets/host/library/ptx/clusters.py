@@ -48,7 +48,7 @@ def definitions(names: set[str], cluster: Dim3 | None) -> str:
 
 def waits(text: str) -> bool:
     """Return whether a module's inline PTX waits for the other blocks of a cluster."""
-    return re.search(_WAIT, text) is not None
+    return "barrier.cluster.wait" in text and re.search(_WAIT, text) is not None
 
 
 def _barriers(shape: Dim3) -> tuple[str, str]:

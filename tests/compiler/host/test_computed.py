@@ -1,0 +1,69 @@
+"""What an instruction computes is read off its text, whichever flags, names and notes it has."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import pytest
+
+from gridjit.compiler.targets.host import llvm
+from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.regions.computed import Computed, Element, accessed, computed, element
+from gridjit.compiler.targets.host.regions.types import type_of
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("%c = add nuw nsw i64 %a, -1", Computed("%c", "add", ("nuw", "nsw"), "i64", ("%a", "-1"))),
+        ('%"c.1" = mul i32 %"a.1", %b', Computed('%"c.1"', "mul", (), "i32", ('%"a.1"', "%b"))),
+        ("%c = icmp samesign ult i32 %a, 5", Computed("%c", "icmp", ("samesign", "ult"), "i32", ("%a", "5"))),
+        ("%c = zext nneg i32 %a to i64", Computed("%c", "zext", ("nneg",), "i32", ("%a",), "i64")),
+        ("%c = freeze i64 %a", Computed("%c", "freeze", (), "i64", ("%a",))),
+        ("%c = select i1 %a, i64 %b, i64 0", Computed("%c", "select", (), "i1", ("%a", "i64 %b", "i64 0"))),
+    ],
+)
+def test_an_instruction_says_what_it_computes(line, says):
+    assert computed(line) == says
+
+
+@pytest.mark.parametrize(
+    "line", ["br label %next", "store i32 %a, ptr %b", '%c = add i64 %"a, b", 1', '%c = add i64 %"a b", 1', ""]
+)
+def test_nothing_is_read_off_what_has_no_result_or_whose_names_cannot_be_told_apart(line):
+    assert computed(line) is None
+
+
+def test_an_instruction_with_a_note_does_not_count_as_one_of_two_operands():
+    assert computed("%c = add i64 %a, %b").is_binary
+    assert not computed("%c = add i64 %a, %b, !dbg !7").is_binary
+    assert not computed("%c = xor i1 %a, true").is_binary
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("%p = getelementptr inbounds float, ptr %a, i64 %i", Element("float", "%a", ("i64 %i",))),
+        ("%p = getelementptr [16 x float], ptr %a, i64 0, i64 %i", Element("[16 x float]", "%a", ("i64 0", "i64 %i"))),
+        ("%p = getelementptr i8, <4 x ptr> %a, i64 1", None),
+        ("%p = add i64 %a, 1", None),
+    ],
+)
+def test_a_pointer_is_moved_from_another_by_items(line, says):
+    assert element(line) == says
+
+
+def test_a_load_or_store_goes_through_a_named_pointer():
+    assert accessed("%x = load ptr, ptr %a, align 8") == "%a"
+    assert accessed("store ptr %a, ptr %b, align 8, !tbaa !3") == "%b"
+    assert accessed("store i32 0, ptr @global") == accessed("%x = add i32 %a, 1") == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["i1", "i64", "ptr", "[256 x float]", "[4 x [5 x double]]", "{ i8, i64 }", "[2 x i128]"]
+)
+def test_sizes_are_those_that_llvm_has(text):
+    target = host_target()
+    module = llvm.parse(f"{llvm.header(target)}@x = external global {text}\n")
+    asked = llvm.global_type(module, "x")
+    found = type_of(text, target)
+    assert (found.size, found.align) == (llvm.size_of(target, asked), llvm.align_of(target, asked))
