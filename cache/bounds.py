@@ -128,36 +128,37 @@ class Tally:
         self._entries = self._bytes = 0  # as counted last
         self._new_entries = self._new_bytes = 0  # since then
 
-    def record(self, info: EntryInfo, *, max_bytes: int, max_entries: int) -> list[str]:
-        """Note that info's file is in place, and return the keys whose files must go to keep the bounds."""
-        self._new_entries += 1
-        self._new_bytes += info.size
+    def record_all(self, infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
+        """Note that the files of infos are in place, and return the keys whose files must go to keep the bounds.
+
+        The last of them stays, and what is older goes before what is newer.
+        """
+        noted = {info.key: info for info in infos}
+        self._new_entries += len(noted)
+        self._new_bytes += sum(info.size for info in noted.values())
         entries, size = self._entries + self._new_entries, self._bytes + self._new_bytes
         few = self._new_entries * _UNCOUNTED <= self._entries and self._new_bytes * _UNCOUNTED <= max_bytes
         if few and entries <= max_entries and size <= max_bytes:
             return []
-        infos = (other for other in files.list_files(self._folder) if other.key != info.key)
-        return self._count([*infos], info, max_bytes=max_bytes, max_entries=max_entries)
-
-    def record_all(self, infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
-        """Note that the files of infos are in place, as record does one after the other."""
-        bounds = {"max_bytes": max_bytes, "max_entries": max_entries}
-        return [key for info in infos for key in self.record(info, **bounds)]
+        others = [other for other in files.list_files(self._folder) if other.key not in noted]
+        return self._count(others, [*noted.values()], max_bytes=max_bytes, max_entries=max_entries)
 
     def reconcile(self, infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
         """Count the files, and return the keys that must go to keep the bounds."""
-        return self._count([*infos], None, max_bytes=max_bytes, max_entries=max_entries)
+        return self._count([*infos], [], max_bytes=max_bytes, max_entries=max_entries)
 
     def forget(self, keys: Iterable[str]) -> list[str]:
         """Return the empty list: what is gone is not counted next time, and nothing else has to go."""
         return []
 
-    def _count(self, infos: list[EntryInfo], stays: EntryInfo | None, *, max_bytes: int, max_entries: int) -> list[str]:
-        """Note what is there, less the oldest that are above the bounds; return their keys."""
-        size = sum(info.size for info in infos) + (stays.size if stays else 0)
-        entries = len(infos) + (1 if stays else 0)
+    def _count(self, infos: list[EntryInfo], newest: list[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
+        """Note what is there, less the oldest that are above the bounds; return their keys.
+
+        newest: what was put after all infos, in that order; the last of it stays.
+        """
+        size, entries = sum(info.size for info in (*infos, *newest)), len(infos) + len(newest)
         removed: list[str] = []
-        for info in sorted(infos, key=lambda info: info.stored):
+        for info in (*sorted(infos, key=lambda info: info.stored), *newest[:-1]):
             if entries <= max_entries and size <= max_bytes:
                 break
             removed.append(info.key)

@@ -34,6 +34,8 @@ _NO_SUCH_BASE = "Set GRIDJIT_CACHE_BASE without it to run without its entries."
 _TRUST = "Set GRIDJIT_CACHE_ALLOW_SHARED=1 to use it anyway, and run what others put there."
 _START_ANEW = "Delete it, or the whole folder: what others put there would be run."
 _MORE_ROOM = "Set GRIDJIT_CACHE_SIZE to more."
+# What a row of the index takes at most.
+_ROW_BYTES = 1 << 10
 _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -138,9 +140,11 @@ class DiskStore:
             self._unnoted.infos = written
             return work()
         finally:
-            self._unnoted.infos = None
-            if written:
-                self._note(written)
+            try:
+                if written:
+                    self._note(written)
+            finally:
+                self._unnoted.infos = None
 
     def note_use(self, key: str, *, hit: bool) -> None:
         """Count in the folder that an artifact was found, or compiled; a count may be lost.
@@ -298,7 +302,7 @@ class DiskStore:
     def _note(self, written: list[EntryInfo]) -> None:
         """Note files that are in place in the index; without an index, they go."""
         try:
-            self._with_room(sum(info.size for info in written), lambda: self._known_bounds().record(written))
+            self._with_room(len(written) * _ROW_BYTES, lambda: self._known_bounds().record(written))
         except (OSError, ImportError) as error:
             self._remove_files([info.key for info in written])
             self._tell(error, "written")
@@ -310,11 +314,15 @@ class DiskStore:
         if total < 2 * size:
             return False
         rest = max(2 * size, total // 16)
+        removed: set[str] = set()
         for info in infos:
             if rest <= 0:
                 break
             files.remove_files(self._place, info.key)
+            removed.add(info.key)
             rest -= info.size
+        if (unnoted := self._unnoted.infos) is not None:
+            unnoted[:] = [info for info in unnoted if info.key not in removed]
         self._known_bounds().reconcile()
         return True
 

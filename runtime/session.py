@@ -152,7 +152,7 @@ class Session:
 
     def call_server(self, target: Target) -> None:
         """Have the compile server make ready for being asked, if it was not asked before."""
-        if self._served is None and not self.no_server and self.settings.processes_that_serve:
+        if self._served is None:
             self.server(target).call()
 
     def renew_server(self) -> None:

@@ -162,7 +162,11 @@ class ProcessPool:
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._take_in(self._socket)
-        if self._socket is not None or self._joined_a_server():
+        if self._socket is not None:
+            return
+        if self.no_use and not self._starts:
+            raise OSError(self.no_use)
+        if self._joined_a_server():
             return
         if not self._starts:
             raise OSError(f"no compile server is there for {self._settings.cache_dir}: `gridjit serve` is one")
@@ -235,7 +239,8 @@ class ProcessPool:
     def _note(self, packet: Packet) -> None:
         self._heard = time.monotonic()
         if packet.kind == packets.BROKEN:
-            self._give_up(f"the processes that compile cannot start: {packet.data.decode()}")
+            self.no_use = f"the processes that compile cannot start: {packet.data.decode()}"
+            self._give_up(self.no_use)
             return
         self._speaks = True
         if (task := self._open.get(packet.number)) is None:
@@ -257,7 +262,7 @@ class ProcessPool:
         self._outbox, self._open = Outbox(), {}
         for task in lost.values():
             task.lost = why
-        if server is not None and not self._speaks:
+        if lost and not self._speaks:
             self.no_use = self.no_use or why
         if server is not None:
             if self._is_ours(server):

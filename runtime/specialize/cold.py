@@ -105,11 +105,15 @@ def look_up(look: Look, cold: Cold) -> Specialization | None:
 
 def _served(look: Look, cold: Cold) -> Specialization | None:
     """Return what the compile server made for the launch, found as any stored code is; None if this process has to."""
+    from gridjit.runtime.specialize.servable import not_served, why_here
+
     if cold.anew or cold.apart:
         return None
+    if why := why_here(look, cold):
+        not_served(why, cold)
+        return None
     with phase("compile server"):
-        if not look.job.private:
-            cold.here.call_server(look.job.target)  # it makes ready while this process imports what it is asked with
+        cold.here.call_server(look.job.target)  # it makes ready while this process imports what it is asked with
         from gridjit.runtime.specialize.served import served
 
     return served(look, cold, lambda: look_up(look.again(), cold), lambda: _why(look, cold))

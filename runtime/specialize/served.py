@@ -11,10 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gridjit.compiler.phases import phase
-from gridjit.compiler.view.config import current_view
-from gridjit.runtime.pool.declared import BUILD, why_not
+from gridjit.runtime.pool.declared import BUILD
 from gridjit.runtime.pool.request import CannotBeHandedOverError, Outcome, request_of, to_send
-from gridjit.runtime.specialize.capture import is_captured
+from gridjit.runtime.specialize.servable import not_served
 
 if TYPE_CHECKING:
     from gridjit.runtime.specialize.cold import Cold
@@ -33,10 +32,10 @@ def served(
 
     reason: what returns why it is needed, asked while the server compiles.
     """
-    made = _why_here(look, cold) or _made(look, cold, find, reason)
+    made = _made(look, cold, find, reason)
     if not isinstance(made, str):
         return made
-    cold.here.report(lambda: f"{cold.form.name}: not compiled by the compile server: {made}")
+    not_served(made, cold)
     return None
 
 
@@ -58,19 +57,6 @@ def _made(
             break
         cold.here.renew_server()
     return _noted(outcome, cold)
-
-
-def _why_here(look: Look, cold: Cold) -> str:
-    """Return why this process is to compile; empty if the compile server may be asked."""
-    if look.job.private:
-        return f"its code stays in this process's memory: {'; '.join(look.job.private)}"
-    if current_view() is not None:
-        return "it is compiled in the middle of another compile"
-    if is_captured(cold.kernel):
-        return "capture_compile_config() wants to see its compile"
-    if "_compile_for_args" in vars(cold.kernel):
-        return "the program has a function in the compiler's place"
-    return cold.here.no_server or why_not(cold.form, cold.here, cold.here.settings.processes_that_serve)
 
 
 def _asked(look: Look, cold: Cold, reason: Callable[[], str]) -> tuple[Outcome, str]:

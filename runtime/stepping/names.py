@@ -103,11 +103,12 @@ class Names:
             return self.function(plain)
         if isinstance(given, FunctionType) and refuses(given) and name not in self._vocabulary:
             return functools.partial(operations.unsupported, given.__name__)
-        if isinstance(given, FunctionType) and not given.__module__.startswith(("numba.", "numpy.")):
+        module = str(getattr(given, "__module__", None))
+        if isinstance(given, FunctionType) and not module.startswith(("numba.", "numpy.")):
             return self.function(given)
-        if getattr(given, "__module__", "") == _OWN_WORDS:
+        if module == _OWN_WORDS:
             return operations.in_order
-        if name in self._vocabulary and (getattr(given, "__module__", "") or "").startswith("numba"):
+        if name in self._vocabulary and module.startswith("numba"):
             return self._vocabulary[name]
         return array_of(given)
 

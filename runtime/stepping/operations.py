@@ -23,6 +23,13 @@ class Word(int):
         return Word(super().__abs__())
 
 
+class Mask(Word):
+    """A number of 32 bits without a sign."""
+
+    def __invert__(self) -> int:
+        return super().__invert__() & _ALL
+
+
 class Dimensions:
     """threadIdx and its like: x, y and z of the thread that asks. kind: what each is."""
 
@@ -109,17 +116,17 @@ def syncthreads() -> None:
 
 def syncthreads_count(predicate: Any) -> int:
     """Return for how many of the block's threads predicate is true."""
-    return sum(map(bool, lane().wait("block", predicate).values()))
+    return Word(sum(map(bool, lane().wait("block", predicate).values())))
 
 
 def syncthreads_and(predicate: Any) -> int:
     """Return whether predicate is true for all of the block's threads."""
-    return int(all(lane().wait("block", predicate).values()))
+    return Word(all(lane().wait("block", predicate).values()))
 
 
 def syncthreads_or(predicate: Any) -> int:
     """Return whether predicate is true for any of the block's threads."""
-    return int(any(lane().wait("block", predicate).values()))
+    return Word(any(lane().wait("block", predicate).values()))
 
 
 def threadfence() -> None:
@@ -211,12 +218,12 @@ def match_all_sync(mask: int, value: Any) -> tuple[int, bool]:
 
 def activemask() -> int:
     """Return the lanes that have come here when nothing else goes on, as bits."""
-    return Word(sum(1 << number % WARP for number in lane().wait("any")))
+    return Mask(sum(1 << number % WARP for number in lane().wait("any")))
 
 
 def lanemask_lt() -> int:
     """Return the lower lanes, as bits."""
-    return Word((1 << laneid()) - 1)
+    return Mask((1 << laneid()) - 1)
 
 
 def _bits(value: Any, width: int = 0) -> tuple[int, int]:
@@ -242,7 +249,7 @@ def brev(value: Any) -> Any:
     """Return the bits in reverse order: 64 of an unsigned number of 64 bits, 32 of any other, as numba-cuda has it."""
     bits, width = _bits(value, 64 if isinstance(value, np.uint64) else 32)
     found = int(f"{bits:0{width}b}"[::-1], 2)
-    return Word(found) if width == 32 else np.uint64(found)
+    return Mask(found) if width == 32 else np.uint64(found)
 
 
 def clz(value: Any) -> int:

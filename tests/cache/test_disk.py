@@ -14,9 +14,11 @@ from typing import Any
 import diskcache
 import pytest
 
+from gridjit.cache import files
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.entry import open_entry
 from gridjit.cache.errors import CacheWarning
+from gridjit.cache.folder import Folder
 from gridjit.cache.index import BytesDisk, Index, RefusedRow, StoredFile
 
 
@@ -358,3 +360,37 @@ def test_a_disk_that_is_full_when_work_ends_has_room_made_for_its_puts(folder, k
     assert key_of(8) in left and 1 < len(left) < 9
     with diskcache.Cache(str(folder), disk=BytesDisk) as plain:
         assert set(plain) == left
+
+
+def test_what_made_room_for_other_puts_of_the_same_work_is_not_noted(folder, key_of, monkeypatch):
+    store, write, full = DiskStore(folder), files.write_file, [OSError(errno.ENOSPC, "it is full")]
+
+    def written(place: Folder, key: str, suffix: str, data: bytes) -> None:
+        if key == key_of(4) and full:
+            raise full.pop()
+        write(place, key, suffix, data)
+
+    def work() -> None:
+        for number, size in ((1, 300), (2, 300), (3, 600), (4, 300)):
+            store.put(key_of(number), bytes(size), suffix=".o")
+
+    monkeypatch.setattr(files, "write_file", written)
+    store.together(work)
+    assert key_of(4) in {info.key for info in store.entries()}
+    with diskcache.Cache(str(folder), disk=BytesDisk) as plain:
+        assert set(plain) == {info.key for info in store.entries()}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4])
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_of_more_puts_of_one_work_than_there_may_be_the_last_stay(folder, key_of, limit, is_shared):
+    folder.mkdir(parents=True)
+    folder.chmod(0o777 if is_shared else 0o700)
+    store = DiskStore(folder, max_entries=limit, allow_shared=is_shared)
+
+    def work() -> None:
+        for number in range(5):
+            store.put(key_of(number), b"data", suffix=".o")
+
+    store.together(work)
+    assert [number for number in range(5) if store.get(key_of(number))] == [*range(5)][-limit:]

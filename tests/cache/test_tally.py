@@ -82,5 +82,5 @@ def test_files_are_not_counted_at_each_put(folder, key_of, monkeypatch):
     monkeypatch.setattr(tally, "_count", lambda *args, **bounds: counted.append(1) or count(*args, **bounds))
     info = EntryInfo(key=key_of(1), suffix=".o", size=100, stored=0.0)
     for _ in range(11):
-        assert tally.record(info, max_bytes=1 << 30, max_entries=1000) == []
+        assert tally.record_all([info], max_bytes=1 << 30, max_entries=1000) == []
     assert len(counted) == 1

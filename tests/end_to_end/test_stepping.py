@@ -303,11 +303,21 @@ def bits_of_positions(out, numbers):
     out[5, i] = cuda.clz(cuda.lanemask_lt()) + 100 * cuda.clz(cuda.activemask()) + 10000 * cuda.clz(i > 1)
     out[6, i] = cuda.brev(i) + cuda.clz(cuda.brev(i))
     out[7, i] = cuda.brev(numbers[i]) - cuda.clz(numbers[i])
+    out[8, i] = cuda.popc(~cuda.activemask()) + 100 * cuda.popc(~cuda.lanemask_lt()) + 10000 * cuda.clz(~cuda.brev(i))
+    out[9, i] = cuda.clz(cuda.syncthreads_count(i)) + 100 * cuda.clz(cuda.syncthreads_and(i))
+
+
+def test_a_function_without_a_module_is_called_as_python():
+    names = {"cuda": cuda}
+    exec("def helper(a):\n    return a + 1\n\ndef kernel(x):\n    x[0] = helper(x[0])\n", names)
+    assert names["helper"].__module__ is None
+    gridjit.jit(names["kernel"])[1, 1](x := np.zeros(1))
+    assert x[0] == 1
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64])
 def test_bits_are_counted_in_as_many_as_a_number_has_compiled(dtype, compiled):
-    numbers, stepped, native = np.arange(40, dtype=dtype), np.zeros((8, 40), np.int64), np.zeros((8, 40), np.int64)
+    numbers, stepped, native = np.arange(40, dtype=dtype), np.zeros((10, 40), np.int64), np.zeros((10, 40), np.int64)
     gridjit.jit(bits_of_positions)[1, 40](stepped, numbers)
     compiled(gridjit.jit(bits_of_positions), (1, 40), native, numbers)
     np.testing.assert_array_equal(stepped, native)

@@ -7,6 +7,7 @@ import pytest
 
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.regions import types
 from gridjit.compiler.targets.host.regions.computed import Computed, Element, accessed, computed, element
 from gridjit.compiler.targets.host.regions.types import type_of
 
@@ -27,9 +28,19 @@ def test_an_instruction_says_what_it_computes(line, says):
 
 
 @pytest.mark.parametrize(
-    "line", ["br label %next", "store i32 %a, ptr %b", '%c = add i64 %"a, b", 1', '%c = add i64 %"a b", 1', ""]
+    "line",
+    [
+        "br label %next",
+        "store i32 %a, ptr %b",
+        '%c = add i64 %"a, b", 1',
+        '%c = add i64 %"a b", 1',
+        '%"a = add i64 %b" = add i64 %c, 1',
+        "%c = add <4 x i32> %a, %b",
+        "%c = sext <4 x i32> %a to <4 x i64>",
+        "",
+    ],
 )
-def test_nothing_is_read_off_what_has_no_result_or_whose_names_cannot_be_told_apart(line):
+def test_nothing_is_read_off_what_has_no_result_or_several_or_whose_names_cannot_be_told_apart(line):
     assert computed(line) is None
 
 
@@ -56,6 +67,21 @@ def test_a_load_or_store_goes_through_a_named_pointer():
     assert accessed("%x = load ptr, ptr %a, align 8") == "%a"
     assert accessed("store ptr %a, ptr %b, align 8, !tbaa !3") == "%b"
     assert accessed("store i32 0, ptr @global") == accessed("%x = add i32 %a, 1") == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("%c = sdiv i64 %a, 3", "i64"),
+        ('%"x = y i1 z" = sdiv i64 %a, 3', "i64"),
+        ('%c = sext i8 %"a to i1 b" to i64', None),
+        ("%c = select i1 %a, double %b, double %d", "double"),
+        ("%c = select <2 x i1> <i1 true, i1 false>, <2 x i32> %a, <2 x i32> %b", None),
+        ("%c = select i1 xor (i1 trunc (i64 ptrtoint (ptr @g to i64) to i1), i1 true), double %a, double %b", None),
+    ],
+)
+def test_the_type_of_a_result_is_read_off_or_left_to_llvm(line, says):
+    assert types._said(line) == says
 
 
 @pytest.mark.parametrize(

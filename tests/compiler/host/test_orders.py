@@ -292,6 +292,45 @@ def test_threads_of_a_block_take_turns_together_behind_a_return_and_from_any_pla
     assert sum("gj.turn" in counter for counter in bodies[0].counters) == loops
 
 
+def again_by_thread(x, out):
+    i = cuda.threadIdx.x
+    total, turns = 0.0, 0
+    while True:
+        for j in range(i, x.size, cuda.blockDim.x):
+            total = total * 0.5 + x[j]
+        turns += 1
+        if turns > i % 5:
+            break
+    for j in range(i, x.size, cuda.blockDim.x):
+        total = total * 0.5 + x[j]
+    out[i] = total + turns
+
+
+def again_by_warp(x, out):
+    shared = cuda.shared.array(64, "float64")
+    i = cuda.threadIdx.x
+    total, turns = 0.0, 0
+    while True:
+        for j in range(i, x.size, cuda.blockDim.x):
+            total = total * 0.5 + x[j]
+        turns += 1
+        if turns > i // 32:
+            break
+    shared[i] = total
+    cuda.syncthreads()
+    out[i] = shared[63 - i]
+
+
+@pytest.mark.parametrize(("kernel", "loops"), [(again_by_thread, 1), (again_by_warp, 0)])
+def test_threads_take_turns_together_only_where_all_come_equally_often(planned, monkeypatch, kernel, loops):
+    bodies, interleave = [], thread_order.interleave
+    monkeypatch.setattr(
+        thread_order, "interleave", lambda *how, **more: bodies.append(interleave(*how, **more)) or bodies[-1]
+    )
+    planned(kernel, 1)
+    assert sum("gj.turn" in counter for counter in bodies[0].counters) == loops
+
+
 def counted_in_turns(x, bins):
     counts = cuda.shared.array(256, "int32")
     counts[cuda.threadIdx.x] = 0

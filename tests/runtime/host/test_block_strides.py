@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import gridjit
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 
 cuda = numba_cuda()
@@ -133,3 +134,45 @@ def test_threads_of_a_block_do_what_they_do_one_by_one(run, kernel, integer):
                 out = np.zeros_like(x)
                 assert run(kernel, BLOCKS, block, x, out, integer(n), integer(live)) is None
                 np.testing.assert_allclose(out, expected(kernel, x, n, live, block), err_msg=f"{block} {live} {n}")
+
+
+def again_by_thread(x, out):
+    i = cuda.threadIdx.x
+    total, turns = 0.0, 0
+    while True:
+        for j in range(i, x.size, cuda.blockDim.x):
+            total = total * 0.5 + x[j]
+        turns += 1
+        if turns > i % 5:
+            break
+    for j in range(i, x.size, cuda.blockDim.x):
+        total = total * 0.5 + x[j]
+    out[i] = total
+
+
+def again_by_warp(x, out):
+    shared = cuda.shared.array(64, np.float64)
+    i = cuda.threadIdx.x
+    total, turns = 0.0, 0
+    while True:
+        for j in range(i, x.size, cuda.blockDim.x):
+            total = total * 0.5 + x[j]
+        turns += 1
+        if turns > i // 32:
+            break
+    shared[i] = total
+    cuda.syncthreads()
+    out[63 - i] = shared[63 - i]
+
+
+@pytest.mark.parametrize("items", [64, 65, 200])
+@pytest.mark.parametrize(
+    ("kernel", "times"), [(again_by_thread, lambda i: i % 5 + 2), (again_by_warp, lambda i: i // 32 + 1)]
+)
+def test_loops_that_threads_begin_again_unequally_often_are_each_threads_own(kernel, times, items):
+    x, out, expected = np.arange(float(items)), np.zeros(64), np.zeros(64)
+    gridjit.jit(kernel, target="host")[1, 64](x, out)
+    for i in range(64):
+        for j in [*range(i, items, 64)] * times(i):
+            expected[i] = expected[i] * 0.5 + x[j]
+    np.testing.assert_array_equal(out, expected)

@@ -355,6 +355,29 @@ def test_after_three_kernels_in_a_row_that_were_asked_for_in_vain_no_more_are() 
 
 
 @pytest.mark.usefixtures("served")
+def test_a_call_that_is_lost_before_anything_is_asked_keeps_no_kernel_from_the_server() -> None:
+    here = session()
+    here.call_server(here.target("host"))
+    assert here._served is not None and here._served._socket is not None
+    os.close(here._served._socket.fileno())  # as a program that closes all descriptors
+    kernels = [gridjit.jit(made(number)) for number in (31, 32)]
+    assert [launched(kernel) for kernel in kernels] == [[32.0] * 4, [33.0] * 4]
+    assert ([origins(kernel) for kernel in kernels], here.no_server) == ([["served"], ["served"]], "")
+
+
+@pytest.mark.usefixtures("served")
+def test_nobody_is_called_for_a_kernel_that_is_compiled_here_anyway(restart: Callable[[], None]) -> None:
+    kernel = gridjit.jit(cache=False)(made(33))
+    assert (launched(kernel), origins(kernel), session()._served) == ([34.0] * 4, ["compiled"], None)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("GRIDJIT_ASSERT_NO_COMPILE", "1")
+        restart()
+        with pytest.raises(gridjit.CompileDisabledError):
+            launched(gridjit.jit(made(34)))
+        assert session()._served is None
+
+
+@pytest.mark.usefixtures("served")
 def test_new_processes_of_the_server_leave_others_to_what_threads_wait_for(tasks: Path) -> None:
     target = session().target("host")
     before = session().server(target)

@@ -22,6 +22,7 @@ from gridjit.compiler.targets.host.orders.strided import (
     joined,
     made_of,
     new_head,
+    passed_as_often,
     passed_by_all,
     strided_loop,
 )
@@ -64,7 +65,7 @@ def interleave(body: Body, stays: Stays = tuple, *, joins: bool = True) -> Inter
         return done
     for number, label in enumerate(passed_by_all(replace(body, blocks=stays(body.blocks)))):
         loop = strided_loop(done.body, label, stays)
-        if loop is not None:
+        if loop is not None and passed_as_often(body, label, stays):
             done = _rewritten(done, loop, number, joins=joins)
     return done
 

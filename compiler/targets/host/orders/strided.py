@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.collectives.calls import read_call
-from gridjit.compiler.targets.host.flow.meetings import meetings
+from gridjit.compiler.targets.host.flow.leaving import without_leaving
+from gridjit.compiler.targets.host.flow.meetings import between, meetings
+from gridjit.compiler.targets.host.flow.uniform import parted_blocks, uniform_values
 from gridjit.compiler.targets.host.orders.steps import (
     BRANCH,
     GOTO,
@@ -81,6 +83,18 @@ def passed_by_all(body: Body) -> Iterator[str]:
         seen.add(label)
         yield label
         label = (_behind_return(blocks, label, meet[label]) if stays else None) or meet[label]
+
+
+def passed_as_often(body: Body, label: str, stays: Stays = tuple) -> bool:
+    """Return whether threads that have not ended pass a block as often as others; all of them pass it at least once.
+
+    Those that go round a loop around it do not, unless all leave that in the same turn.
+    """
+    blocks = {block.label: block for block in body.blocks}
+    if label not in between(blocks, label, None):
+        return True
+    own = replace(body, blocks=without_leaving(stays(body.blocks)))
+    return label not in parted_blocks(own, uniform_values(own))
 
 
 def _behind_return(blocks: Mapping[str, Block], label: str, meeting: str | None) -> str | None:

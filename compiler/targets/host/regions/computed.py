@@ -11,6 +11,8 @@ from typing import NamedTuple
 # Of how many instructions it is remembered what they say: passes ask the same of each several times.
 _REMEMBERED = 1 << 13
 _WRAPS = frozenset(("nuw", "nsw"))
+# What types begin with that consist of several words: those of vectors and structures.
+_COMPOUND = frozenset("<{")
 
 
 class Computed(NamedTuple):
@@ -40,11 +42,19 @@ class Computed(NamedTuple):
 
 @lru_cache(_REMEMBERED)
 def computed(line: str) -> Computed | None:
-    """Return what an instruction says; None if it has no result. Of one that does not compute, it says little."""
+    """Return what an instruction says; None if it has no result, or several numbers in one.
+
+    Of one that does not compute, it says little.
+    """
     name, equals, made = line.partition(" = ")
     head, *others = made.split(", ")
     words = head.split(" ")
-    if not equals or len(words) < 3 or ('"' in line and _is_parted(name, *words, *others)):
+    if (
+        not equals
+        or len(words) < 3
+        or not _COMPOUND.isdisjoint(head)
+        or ('"' in line and _is_parted(name, *words, *others))
+    ):
         return None
     if words[-2] == "to":
         return Computed(name, words[0], tuple(words[1:-4]), words[-4], (words[-3], *others), words[-1])

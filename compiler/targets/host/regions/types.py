@@ -69,15 +69,19 @@ def _types_of_others(texts: list[str], target: Target) -> list[ValueType]:
 
 def _said(line: str) -> str | None:
     """Return the type that an instruction names for its result, or None."""
-    made, operation = line.partition(" = ")[2], opcode(line)
+    # A name in quotes may have any characters.
+    made, operation = line.partition('" = ' if line.startswith('%"') else " = ")[2], opcode(line)
     if operation in _ADDRESSES:
         return None if "<" in made else "ptr"
     if operation == "call":
         return called[1] if (called := _CALLED.match(made)) else None
     if operation == "atomicrmw":
         return replaced[1] if (replaced := _REPLACED.match(made)) else None
+    if '"' in made:
+        return None
     if operation == "select":
-        return _first_type(["select", *made.partition(", ")[2].split(" ")])
+        asked, _, values = made.partition(", ")
+        return _first_type(["select", *values.split(" ")]) if asked.split(" ")[-2] == "i1" else None
     named = _first_type(made.split(" "))
     if operation in _COMPARISONS:
         return "i1" if named else None
