@@ -34,7 +34,7 @@ _ROW = 16
 def touched_by(work: Callable[[], object]) -> tuple[Stretch, ...]:
     """Return what of this process's memory a forked one had copied when it had done work; nothing if that is unknown.
 
-    For a process without other threads.
+    For a process without other threads. What work prints there is not seen.
     """
     parent, (ours, theirs) = os.getpid(), os.pipe()
     with open(ours, "rb") as told, open(theirs, "wb") as telling:
@@ -45,6 +45,7 @@ def touched_by(work: Callable[[], object]) -> tuple[Stretch, ...]:
         if not pid:
             try:
                 end_with(parent)
+                _say_nothing()
                 telling.write(_touched_by(work).tobytes())
                 telling.flush()
             finally:
@@ -57,6 +58,12 @@ def touched_by(work: Callable[[], object]) -> tuple[Stretch, ...]:
         return ()
     found = numpy.frombuffer(data, dtype=numpy.uint64).reshape(-1, 2)
     return tuple((start, size) for start, size in found.tolist())
+
+
+def _say_nothing() -> None:
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nothing, stream)
 
 
 def copy_ahead(stretches: tuple[Stretch, ...]) -> None:

@@ -14,7 +14,8 @@ from gridjit.compiler.footprint import FIELDS, current_value, fact_text
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.forking import lock, section
-from gridjit.runtime.pool.declared import Ahead, why_not
+from gridjit.runtime.pool.allowed import why_not
+from gridjit.runtime.pool.declared import Ahead
 from gridjit.runtime.specialize.look import Launch, Look
 from gridjit.runtime.streams import stream_handle
 from gridjit.runtime.tiered.tier import State, Tier

@@ -123,6 +123,11 @@ def test_nothing_is_told_of_what_ends_in_the_middle(memory: mmap.mmap, monkeypat
     assert touched_by(lambda: _write(memory, _WRITTEN)) == ()
 
 
+def test_what_it_prints_is_not_seen(memory: mmap.mmap, capfd: pytest.CaptureFixture[str]) -> None:
+    touched_by(lambda: os.write(1, b"said") + os.write(2, b"said"))
+    assert capfd.readouterr() == ("", "")
+
+
 def test_nothing_is_told_of_what_fails(memory: mmap.mmap) -> None:
     def failing() -> None:
         raise ValueError("it does not compile")
