@@ -181,6 +181,10 @@ def test_code_for_a_gpu_is_refused_by_its_name_and_says_what_to_do(tmp_path):
     with pytest.raises(UnsupportedError, match=r"gpu\.ll is LLVM IR for nvptx64"):
         doubles(tmp_path / "gpu.ll")
 
+    (tmp_path / "waits.ll").write_text("declare void @llvm.nvvm.barrier0()\n" + IR)
+    with pytest.raises(UnsupportedError, match=r"waits\.ll .* calls llvm\.nvvm\.barrier0, an instruction of GPUs"):
+        doubles(tmp_path / "waits.ll")
+
 
 @needs_cc
 @pytest.mark.parametrize("section", [".nv_fatbin", "__nv_relfatbin"])

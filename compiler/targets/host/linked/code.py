@@ -18,6 +18,9 @@ from gridjit.values import dataclass, field
 
 _HEAD = regex(r"^(?:target (?:triple|datalayout)|source_filename)[^\n]*\n?", re.MULTILINE)
 _FOREIGN = regex(r'^target triple = "(nvptx[^"]*)"', re.MULTILINE)
+# LLVM ends the process when it is to make machine code of one.
+_OF_GPUS = ("llvm.nvvm.", "llvm.ptx.", "llvm.amdgcn.", "llvm.r600.")
+_INSTRUCTION = regex(r"^declare [^\n]*@(llvm\.(?:nvvm|ptx|amdgcn|r600)\.[\w.]+)\(", re.MULTILINE, needs=_OF_GPUS)
 # Sections in which nvcc puts device code into an object for the host.
 _DEVICE_CODE = regex(rb"\.nv_fatbin|__nv_relfatbin")
 _DEFINE = regex(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
@@ -85,5 +88,9 @@ def _text(file: LinkedFile) -> str:
     if found := _FOREIGN.search(text):
         raise UnsupportedError(
             f"{file.name} is LLVM IR for {found[1]}, which the host cannot run; compile its source for this processor"
+        )
+    if found := _INSTRUCTION.search(text):
+        raise UnsupportedError(
+            f"{file.name} is LLVM IR that calls {found[1]}, an instruction of GPUs, which the host cannot run; take it out"
         )
     return _HEAD.sub("", text)
