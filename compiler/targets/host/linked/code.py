@@ -91,6 +91,7 @@ def _text(file: LinkedFile) -> str:
         )
     if found := _INSTRUCTION.search(text):
         raise UnsupportedError(
-            f"{file.name} is LLVM IR that calls {found[1]}, an instruction of GPUs, which the host cannot run; take it out"
+            f"{file.name} is LLVM IR that calls {found[1]}, an instruction of GPUs, which the host cannot run; leave "
+            "it out"
         )
     return _HEAD.sub("", text)
