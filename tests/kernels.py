@@ -23,3 +23,34 @@ def increments(x):
     i = cuda.grid(1)
     if i < x.size:
         x[i] += 1
+
+
+def again_by_thread(x, out):
+    """Begin a strided loop again and again, each thread as often as it needs, and then one that all begin once."""
+    i = cuda.threadIdx.x
+    total, turns = 0.0, 0
+    while True:
+        for j in range(i, x.size, cuda.blockDim.x):
+            total = total * 0.5 + x[j]
+        turns += 1
+        if turns > i % 5:
+            break
+    for j in range(i, x.size, cuda.blockDim.x):
+        total = total * 0.5 + x[j]
+    out[i] = total
+
+
+def again_by_warp(x, out):
+    """Begin a strided loop again, each warp as often as it needs, and wait for the others behind it."""
+    shared = cuda.shared.array(64, "float64")
+    i = cuda.threadIdx.x
+    total, turns = 0.0, 0
+    while True:
+        for j in range(i, x.size, cuda.blockDim.x):
+            total = total * 0.5 + x[j]
+        turns += 1
+        if turns > i // 32:
+            break
+    shared[i] = total
+    cuda.syncthreads()
+    out[63 - i] = shared[63 - i]

@@ -105,10 +105,10 @@ def look_up(look: Look, cold: Cold) -> Specialization | None:
 
 def _served(look: Look, cold: Cold) -> Specialization | None:
     """Return what the compile server made for the launch, found as any stored code is; None if this process has to."""
-    from gridjit.runtime.specialize.servable import not_served, why_here
-
     if cold.anew or cold.apart:
         return None
+    from gridjit.runtime.specialize.servable import not_served, why_here
+
     if why := why_here(look, cold):
         not_served(why, cold)
         return None

@@ -265,7 +265,16 @@ def test_what_is_put_together_is_noted_in_one_transaction(folder, key_of, monkey
         assert len(plain) == 33
 
 
-def test_files_of_what_is_put_together_go_if_the_index_cannot_note_them(folder, key_of, monkeypatch):
+TOGETHER = {
+    "put_all": lambda store, entries: store.put_all(entries, suffix=".unit"),
+    "together": lambda store, entries: store.together(
+        lambda: [store.put(key, data, suffix=".o") for key, data in entries.items()]
+    ),
+}
+
+
+@pytest.mark.parametrize("put", TOGETHER.values(), ids=TOGETHER)
+def test_files_of_what_is_put_together_go_if_the_index_cannot_note_them(folder, key_of, monkeypatch, put):
     store = DiskStore(folder)
     store.put(key_of(0), b"data", suffix=".o")
 
@@ -274,7 +283,7 @@ def test_files_of_what_is_put_together_go_if_the_index_cannot_note_them(folder, 
 
     monkeypatch.setattr(Index, "record_all", fail)
     with pytest.warns(CacheWarning, match="no index today"):
-        store.put_all({key_of(1): b"data", key_of(2): b"data"}, suffix=".unit")
+        put(store, {key_of(1): b"data", key_of(2): b"data"})
     assert [info.key for info in store.entries()] == [key_of(0)]
 
 
@@ -325,19 +334,6 @@ def test_what_another_thread_puts_meanwhile_is_noted_at_once(folder, key_of):
     # What opens the index first notes every file that is there; the next row makes room.
     store.put(key_of(3), b"data", suffix=".o")
     assert store.together(work) == sorted(map(key_of, (0, 2)))
-    assert [info.key for info in store.entries()] == [key_of(0)]
-
-
-def test_files_of_one_piece_of_work_go_if_the_index_cannot_note_them(folder, key_of, monkeypatch):
-    store = DiskStore(folder)
-    store.put(key_of(0), b"data", suffix=".o")
-
-    def fail(index: Index, *given: object, **named: object) -> list[str]:
-        raise OSError("no index today")
-
-    monkeypatch.setattr(Index, "record_all", fail)
-    with pytest.warns(CacheWarning, match="no index today"):
-        store.together(lambda: store.put(key_of(1), b"data", suffix=".o"))
     assert [info.key for info in store.entries()] == [key_of(0)]
 
 

@@ -19,6 +19,7 @@ from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.orders import thread_order
 from gridjit.compiler.targets.host.processor import has_feature, host_target, runs_widest_vectors_well
 from gridjit.compiler.targets.host.whole import read_whole
+from tests.kernels import again_by_thread, again_by_warp
 from tests.known_objects import FOLDER
 
 cuda = numba_cuda()
@@ -290,35 +291,6 @@ def test_threads_of_a_block_take_turns_together_behind_a_return_and_from_any_pla
     )
     planned(kernel, 1)
     assert sum("gj.turn" in counter for counter in bodies[0].counters) == loops
-
-
-def again_by_thread(x, out):
-    i = cuda.threadIdx.x
-    total, turns = 0.0, 0
-    while True:
-        for j in range(i, x.size, cuda.blockDim.x):
-            total = total * 0.5 + x[j]
-        turns += 1
-        if turns > i % 5:
-            break
-    for j in range(i, x.size, cuda.blockDim.x):
-        total = total * 0.5 + x[j]
-    out[i] = total + turns
-
-
-def again_by_warp(x, out):
-    shared = cuda.shared.array(64, "float64")
-    i = cuda.threadIdx.x
-    total, turns = 0.0, 0
-    while True:
-        for j in range(i, x.size, cuda.blockDim.x):
-            total = total * 0.5 + x[j]
-        turns += 1
-        if turns > i // 32:
-            break
-    shared[i] = total
-    cuda.syncthreads()
-    out[i] = shared[63 - i]
 
 
 @pytest.mark.parametrize(("kernel", "loops"), [(again_by_thread, 1), (again_by_warp, 0)])

@@ -8,6 +8,7 @@ import pytest
 
 import gridjit
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from tests.kernels import again_by_thread, again_by_warp
 
 cuda = numba_cuda()
 
@@ -134,35 +135,6 @@ def test_threads_of_a_block_do_what_they_do_one_by_one(run, kernel, integer):
                 out = np.zeros_like(x)
                 assert run(kernel, BLOCKS, block, x, out, integer(n), integer(live)) is None
                 np.testing.assert_allclose(out, expected(kernel, x, n, live, block), err_msg=f"{block} {live} {n}")
-
-
-def again_by_thread(x, out):
-    i = cuda.threadIdx.x
-    total, turns = 0.0, 0
-    while True:
-        for j in range(i, x.size, cuda.blockDim.x):
-            total = total * 0.5 + x[j]
-        turns += 1
-        if turns > i % 5:
-            break
-    for j in range(i, x.size, cuda.blockDim.x):
-        total = total * 0.5 + x[j]
-    out[i] = total
-
-
-def again_by_warp(x, out):
-    shared = cuda.shared.array(64, np.float64)
-    i = cuda.threadIdx.x
-    total, turns = 0.0, 0
-    while True:
-        for j in range(i, x.size, cuda.blockDim.x):
-            total = total * 0.5 + x[j]
-        turns += 1
-        if turns > i // 32:
-            break
-    shared[i] = total
-    cuda.syncthreads()
-    out[63 - i] = shared[63 - i]
 
 
 @pytest.mark.parametrize("items", [64, 65, 200])
