@@ -74,6 +74,16 @@ def planned(monkeypatch, lowered):
     return of
 
 
+@pytest.fixture
+def bodies(monkeypatch):
+    """What was made of each kernel's body whose loops were to be interleaved."""
+    made, interleave = [], thread_order.interleave
+    monkeypatch.setattr(
+        thread_order, "interleave", lambda *how, **more: made.append(interleave(*how, **more)) or made[-1]
+    )
+    return made
+
+
 def test_rows_run_along_the_axis_on_which_neighbours_are_side_by_side_in_memory(planned):
     assert planned(row_is_x, 2).inner == "y"
     assert planned(column_is_x, 2).inner == "x"
@@ -236,12 +246,7 @@ def sums_with_shuffles(x, out):
     out[cuda.grid(1)] = total
 
 
-def test_threads_that_meet_in_a_turn_do_not_wait_for_others_at_its_end(planned, monkeypatch):
-    bodies = []
-    interleave = thread_order.interleave
-    monkeypatch.setattr(
-        thread_order, "interleave", lambda *how, **more: bodies.append(interleave(*how, **more)) or bodies[-1]
-    )
+def test_threads_that_meet_in_a_turn_do_not_wait_for_others_at_its_end(planned, bodies):
     planned(sums_with_shuffles, 1)
     assert [body.counters for body in bodies] == [frozenset()]
 
@@ -283,22 +288,13 @@ def staged_to_ends_of_their_own(x, out):
 
 @pytest.mark.some(2)
 @pytest.mark.parametrize(("kernel", "loops"), [(staged_rows, 2), (staged_by_hand, 1), (staged_to_ends_of_their_own, 0)])
-def test_threads_of_a_block_take_turns_together_behind_a_return_and_from_any_place(planned, monkeypatch, kernel, loops):
-    bodies = []
-    interleave = thread_order.interleave
-    monkeypatch.setattr(
-        thread_order, "interleave", lambda *how, **more: bodies.append(interleave(*how, **more)) or bodies[-1]
-    )
+def test_threads_of_a_block_take_turns_together_behind_a_return_and_from_any_place(planned, bodies, kernel, loops):
     planned(kernel, 1)
     assert sum("gj.turn" in counter for counter in bodies[0].counters) == loops
 
 
 @pytest.mark.parametrize(("kernel", "loops"), [(again_by_thread, 1), (again_by_warp, 0)])
-def test_threads_take_turns_together_only_where_all_come_equally_often(planned, monkeypatch, kernel, loops):
-    bodies, interleave = [], thread_order.interleave
-    monkeypatch.setattr(
-        thread_order, "interleave", lambda *how, **more: bodies.append(interleave(*how, **more)) or bodies[-1]
-    )
+def test_threads_take_turns_together_only_where_all_come_equally_often(planned, bodies, kernel, loops):
     planned(kernel, 1)
     assert sum("gj.turn" in counter for counter in bodies[0].counters) == loops
 
