@@ -51,7 +51,8 @@ class SimulatedDriver:
         return int(handle) in self._allocations or int(handle) in self._handles
 
     def refused(self, name: str) -> Callable[..., Any]:
-        """Return a function that refuses a call which the host cannot answer."""
+        """Return a function that refuses a call which the host cannot answer; AttributeError if no driver has it."""
+        getattr(self._types, name)
 
         def refuse(*_: Any) -> Any:
             raise self._failing(

@@ -86,6 +86,10 @@ def test_its_streams_and_events_measure(numba_driver: Any) -> None:
     assert start.elapsed_time(end) >= 0
 
 
+def test_what_no_driver_has_is_missing_so_that_libraries_may_ask(numba_driver: Any) -> None:
+    assert not hasattr(numba_driver, "target_context")
+
+
 def test_what_only_a_real_driver_can_do_is_refused_by_name(numba_driver: Any) -> None:
     context = cuda.cudadrv.devices.get_context()
     with pytest.raises(numba_driver.CudaAPIError, match="cuIpcGetMemHandle: the host stands in for the GPU"):
