@@ -27,7 +27,13 @@ from gridjit.compiler.key.source.libraries import is_library
 from gridjit.compiler.phases import phase, phases_until_now
 from gridjit.compiler.process.collecting import collecting_rarely
 from gridjit.compiler.process.freed_memory import keep_freed_memory
-from gridjit.compiler.recorded.dependencies import discovered, file_dependencies, value_dependencies
+from gridjit.compiler.process.threads import nobody_else_ran
+from gridjit.compiler.recorded.dependencies import (
+    discovered,
+    file_dependencies,
+    line_dependencies,
+    value_dependencies,
+)
 from gridjit.compiler.recorded.library_watch import LibraryWatch
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.target import CodeGenerator, Lowered, ObjectCode
@@ -61,12 +67,20 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
     with phase("dependencies"):
         registered, loaded = registrations(), frozenset(sys.modules)
     source = job.source
-    reads = Reads(job.function, source.taken, lines=job.has_lines, is_leaf=_is_leaf, covered=source.functions)
-    with LibraryWatch() as libraries:
+    reads = Reads(
+        job.function,
+        source.taken,
+        lines=job.has_lines,
+        is_leaf=_is_leaf,
+        covered=source.functions,
+        objects=source.objects,
+    )
+    with LibraryWatch(job.others) as libraries:
         lowered, functions = _lowered(job, view, reads)
     with phase("dependencies"):
         found = discovered(functions, registered, loaded)
         libraries_found, unseen = libraries.found(functions, job.extensions)
+        places = line_dependencies(recording_of(view).places, job)
         reads.settle_functions(lambda: (*covered_functions(functions), *signature_fingerprint(job.signature).functions))
     setup, teardown = callbacks_of(lowered.linked)
     module = ModuleCallbacks(setup=setup, teardown=teardown)
@@ -80,11 +94,13 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             *found.dependencies,
             *file_dependencies(lowered.linked, job.linked, code.consumed),
             *libraries_found,
+            *places.dependencies,
         )
         effects, unrepeatable = _asked_for(view, module)
         private = (
             *job.private,
             *found.private,
+            *places.private,
             *unseen,
             *unrepeatable,
             *dict.fromkeys((*reads.changed(), *reads.private)),
@@ -215,8 +231,12 @@ def _unseen(code: ObjectCode) -> tuple[str, ...]:
 
 
 def _overtaken(job: CompileJob) -> tuple[str, ...]:
-    """Return what changed since the job was made: the compile may have seen what is new, the key has what was old."""
+    """Return what changed since the job was made: the compile may have seen what is new, the key has what was old.
+
+    An object of installed code counts as it was if this compile alone can have changed it: another would do the same.
+    """
+    objects = job.source.objects if nobody_else_ran(job.others) else None
     with phase("key"):
-        now = make_job(job.function, job.signature, job.options, job.target, job.marks)
+        now = make_job(job.function, job.signature, job.options, job.target, job.marks, objects)
     changed = sorted({label for label, _ in set(now.fields) ^ set(job.fields)})
     return tuple(f"{label} changed while the kernel was compiled" for label in changed)

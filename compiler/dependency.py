@@ -17,9 +17,10 @@ HEADERS, TOOLKIT = "headers", "CUDA headers"
 LIBRARY, SETTINGS, LATER_SETTING = "library", "settings", "setting of a module that the compile imported"
 LOADED_SETTING = "setting of a module that is imported to ask"
 LIBRARY_CODE = "functions that a library's names stand for"
+LINES = "lines of the source"
 KINDS = (
     *(OVERLOAD, IMPORTING_OVERLOAD, LINKED_FILE, VALUE, HEADERS, TOOLKIT),
-    *(LIBRARY, SETTINGS, LATER_SETTING, LOADED_SETTING, LIBRARY_CODE),
+    *(LIBRARY, SETTINGS, LATER_SETTING, LOADED_SETTING, LIBRARY_CODE, LINES),
 )
 Parts: TypeAlias = "tuple[tuple[str, str], ...]"
 
@@ -36,7 +37,8 @@ class Dependency:
     with a digest or "absent" for each; "CUDA headers", with the packages that bring them; a "value" by the path to it
     from the kernel, as JSON, with what people call it, and its text; a "library" by the name of its distribution, with
     what tells this installation from others; "settings" by their module and paths in it, as JSON, with their texts; the
-    functions of a library by module, digest and names, as JSON, with the digest.
+    functions of a library by module, digest and names, as JSON, with the digest; the "lines of the source", files and
+    lines of all functions in the key, by the kernel, with a digest.
     """
 
     kind: str
@@ -55,7 +57,7 @@ class Dependency:
             return _implemented(self.name, self.parts)
         if self.kind == IMPORTING_OVERLOAD:
             return _implemented(texts_of(self.name)[0], self.parts)
-        if self.kind in (VALUE, LATER_SETTING, LOADED_SETTING, LIBRARY_CODE):
+        if self.kind in (VALUE, LATER_SETTING, LOADED_SETTING, LIBRARY_CODE, LINES):
             return self.parts[0][0]
         if self.kind == SETTINGS:
             module, *paths = texts_of(self.name)

@@ -6,13 +6,15 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from gridjit.compiler.key.entry_points import are_known_by_their_names, extension_fields
+from gridjit.compiler.key.entry_points import extension_fields, working_copies
 from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint
+from gridjit.compiler.key.source.values import InstalledTexts
 from gridjit.compiler.key.toolchain import debug_versions, environment, toolchain
 from gridjit.compiler.options import Options
+from gridjit.compiler.process.threads import ThreadTimes, thread_times
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import LinkedFile, Target
-from gridjit.values import dataclass
+from gridjit.values import dataclass, field
 
 Fields: TypeAlias = "tuple[tuple[str, str], ...]"
 
@@ -26,6 +28,7 @@ class CompileJob:
     their sources.
     fields: the labelled parts of the job's key, the most telling first, as they were when the job was made.
     private: why no artifact of the job may leave this process.
+    others: how long other threads of the program had run when the job was made.
     """
 
     function: Callable[..., Any]
@@ -41,6 +44,7 @@ class CompileJob:
     environment: tuple[tuple[str, str], ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
     private: tuple[str, ...] = ()
+    others: ThreadTimes = field(default_factory=dict)
 
     @property
     def has_lines(self) -> bool:
@@ -54,17 +58,18 @@ def make_job(
     options: Options,
     target: Target,
     marks: tuple[str, ...] = (),
+    objects: InstalledTexts | None = None,
 ) -> CompileJob:
-    """Return the job of compiling function now: as it stands, with what it refers to at this moment."""
-    if not are_known_by_their_names():
-        from gridjit.compiler.frontend.bootstrap import load_installed_extensions
+    """Return the job of compiling function now: as it stands, with what it refers to at this moment.
 
-        load_installed_extensions()
+    objects: objects of installed classes whose texts are known (see SourceFingerprint).
+    """
+    others = thread_times()
     has_lines = options.debug or options.lineinfo
-    source = fingerprint(function, lines=has_lines)
+    source = fingerprint(function, lines=has_lines, objects=objects)
     registered, unseen = _registered()
     put, not_followed = _put_in_numba()
-    known = (*extension_fields(), *registered)
+    known = (*extension_fields(), *_worked_on(), *registered)
     linked, link_parts = _linked(options, target)
     held, hidden = _held(signature)
     kernel = f"{function.__module__}.{function.__qualname__}"
@@ -99,6 +104,7 @@ def make_job(
             *versions,
         ),
         private=(*source.opaque, *signature.private, *hidden, *unseen, *not_followed),
+        others=others,
     )
 
 
@@ -113,6 +119,15 @@ def _registered() -> tuple[Fields, tuple[str, ...]]:
 
     found = extensions()
     return found.fields, found.private
+
+
+def _worked_on() -> Fields:
+    """Return the fields of extensions that are working copies."""
+    if not working_copies():
+        return ()
+    from gridjit.compiler.key.installed import worked_on
+
+    return tuple((f"working copy of {one.name}", one.identity) for one in worked_on())
 
 
 def _put_in_numba() -> tuple[Fields, tuple[str, ...]]:

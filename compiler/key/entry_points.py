@@ -14,6 +14,7 @@ from typing import TypeAlias
 from gridjit.compiler.key.site_folders import described_by, descriptions, first_look, normalized
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import import_path, read_regular
+from gridjit.values import dataclass
 
 # The groups of entry points that numba and numba-cuda load, and the name they look for.
 GROUPS = ("numba_extensions", "numba_cuda_extensions")
@@ -58,9 +59,23 @@ def extension_fields() -> tuple[tuple[str, str], ...]:
     return tuple((f"installed extension {name} {module}", version) for name, version, module in current_extensions())
 
 
-def are_known_by_their_names() -> bool:
-    """Return whether the installed extensions need not be loaded to know what they are: none is being worked on."""
-    return not any(version.endswith(_EDITABLE) for _, version, _ in current_extensions())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkingCopy:
+    """An editable installation of an extension: its name, version, folder of metadata, and its package's folder.
+
+    package: a file, if the extension is a module outside packages.
+    """
+
+    name: str
+    version: str
+    metadata: str
+    package: str
+
+
+def working_copies() -> tuple[WorkingCopy, ...]:
+    """Return the editable installations among the extensions, which count by the files of their packages."""
+    editable = any(version.endswith(_EDITABLE) for _, version, _ in current_extensions())
+    return _copies(import_path()) if editable else ()
 
 
 def is_editable_origin(origin: bytes) -> bool:
@@ -82,6 +97,41 @@ def note_loaded() -> _Installed:
 @functools.lru_cache(maxsize=4)
 def _looked_up(paths: tuple[str, ...]) -> _Installed:
     return installed_extensions(paths, first_look(paths).__getitem__)
+
+
+@functools.lru_cache(maxsize=4)
+def _copies(paths: tuple[str, ...]) -> tuple[WorkingCopy, ...]:
+    folders = [f"{path or '.'}/{name}" for path in paths for name in descriptions(path)]
+    described = ((folder, _extensions_in(f"{folder}/{_FILE}")) for folder in folders)
+    return tuple(
+        WorkingCopy(name=name, version=version, metadata=folder, package=package)
+        for (name, version), (folder, modules) in _first_of_each_name(described).items()
+        if _is_working_copy(folder)
+        for package in dict.fromkeys(map(_package_of, modules))
+        if package
+    )
+
+
+def _package_of(entry: str) -> str:
+    """Return the folder of an entry's outermost package, or its file; "" if there is none.
+
+    entry: "module:function". Only packages without code of their own are imported: those that several libraries share.
+    """
+    import importlib.util
+
+    parts = entry.partition(":")[0].split(".")
+    for count in range(1, len(parts) + 1):
+        try:
+            found = importlib.util.find_spec(".".join(parts[:count]))
+        except (ImportError, ValueError, AttributeError):
+            return ""
+        if found is not None and found.has_location and found.origin:
+            return found.origin if found.submodule_search_locations is None else os.path.dirname(found.origin)
+    return ""
+
+
+def _is_working_copy(folder: str) -> bool:
+    return folder.endswith(".egg-info") or is_editable_origin(_read(os.path.join(folder, "direct_url.json")))
 
 
 def _first_of_each_name(described: Iterable[tuple[str, list[str]]]) -> dict[tuple[str, str], tuple[str, list[str]]]:
@@ -122,7 +172,7 @@ def _identity(path: str) -> str:
     """Return a digest of what tells an installation from others of its version: its files and where it came from."""
     origin = _read(os.path.join(path, "direct_url.json"))
     digest = digest_fields((_read(os.path.join(path, "RECORD")), origin))
-    return digest + (_EDITABLE if is_editable_origin(origin) or path.endswith(".egg-info") else "")
+    return digest + (_EDITABLE if _is_working_copy(path) else "")
 
 
 def _read(path: str) -> bytes:

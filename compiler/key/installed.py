@@ -1,8 +1,9 @@
 """Installed distributions: which one a module belongs to, and what distinguishes one installation from all others.
 
-A file belongs to the distribution that lists it, in the folder on sys.path that both are in. Editable installations are
-nobody's but their author's, and so is what no distribution lists: that is the user's own code. Nothing is imported to
-find out, importlib.metadata least of all, which takes longer than everything else here.
+A file belongs to the distribution that lists it, in the folder on sys.path that both are in. Of editable installations,
+those that extend numba count as well, by the files of their packages as they are; others are nobody's but their
+author's, and so is what no distribution lists: that is the user's own code. Nothing is imported to find out,
+importlib.metadata least of all, which takes longer than everything else here.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
 
-from gridjit.compiler.key.entry_points import is_editable_origin
+from gridjit.compiler.key.entry_points import WorkingCopy, is_editable_origin, working_copies
 from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import absolute, import_path, read_regular
@@ -34,12 +35,16 @@ _IMPORTED_NS = time.time_ns()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distribution:
-    """One installed distribution: its name, version, the folder it is in, and its folder of metadata."""
+    """One installed distribution: its name, version, the folder it is in, and its folder of metadata.
+
+    package: the name, in that folder, of a package that is a working copy; "" for what was installed.
+    """
 
     name: str
     version: str
     site: str
     metadata: str
+    package: str = ""
 
     @property
     def identity(self) -> str:
@@ -57,7 +62,7 @@ class Distribution:
 
 def distribution_of(module: str) -> Distribution | None:
     """Return the installed distribution that the loaded module of that name is a file of, or None."""
-    return _distribution_of_file(getattr(sys.modules.get(module), "__file__", None))
+    return distribution_of_file(getattr(sys.modules.get(module), "__file__", None))
 
 
 def owner_of(value: object) -> Distribution | None:
@@ -76,7 +81,18 @@ def named(name: str) -> Distribution | None:
     """Return the installed distribution of a normalized name: the one that is loaded from, or would be."""
     loaded = (found for found in [*_by_file.values()] if found is not None and found.name == name)
     places = (one for path in import_path() for one in _distributions_in(path or ".", _stamp(path or ".")))
-    return next(loaded, None) or next((one for one in places if one.name == name and not _is_editable(one)), None)
+    wanted = (one for one in (*places, *worked_on()) if one.name == name and (one.package or not _is_editable(one)))
+    return next(loaded, None) or next(wanted, None)
+
+
+def worked_on() -> tuple[Distribution, ...]:
+    """Return the editable installations that extend numba."""
+    return tuple(map(_worked_on, working_copies()))
+
+
+def _worked_on(copy: WorkingCopy) -> Distribution:
+    site, package = os.path.split(absolute(copy.package))
+    return Distribution(name=copy.name, version=copy.version, site=site, metadata=copy.metadata, package=package)
 
 
 def installed_modules() -> tuple[ModuleType, ...]:
@@ -132,14 +148,15 @@ def _owner_of_namespace(namespace: Mapping[str, Any]) -> Distribution | None:
     name, file = namespace.get("__name__"), namespace.get("__file__")
     # Another namespace of the same name was filled by exec, or is another file's.
     loaded = sys.modules.get(name) if isinstance(name, str) else None
-    return _distribution_of_file(file) if loaded is not None and loaded.__dict__ is namespace else None
+    return distribution_of_file(file) if loaded is not None and loaded.__dict__ is namespace else None
 
 
 _by_file: dict[str, Distribution | None] = {}
 _by_folder: dict[str, Distribution] = {}
 
 
-def _distribution_of_file(file: object) -> Distribution | None:
+def distribution_of_file(file: object) -> Distribution | None:
+    """Return the installed distribution that lists a file, by its path; None for the user's own code."""
     if not isinstance(file, str):
         return None
     if file not in _by_file:
@@ -147,7 +164,7 @@ def _distribution_of_file(file: object) -> Distribution | None:
         # What is beside it is most likely of the same distribution.
         beside = _by_folder.get(os.path.dirname(path))
         known = beside is not None and path[len(beside.site) + 1 :] in _files(beside)
-        found = beside if known else next(_listing(path), None)
+        found = beside if known else next(_listing(path), None) or next(_editing(path), None)
         _by_file[file] = found
         if found is not None:
             _by_folder[os.path.dirname(path)] = found
@@ -163,6 +180,11 @@ def _listing(file: str) -> Iterator[Distribution]:
             inside = file[len(site) + 1 :]
             yield from (one for one in _candidates(site, inside) if not _is_editable(one) and _lists(one, inside))
         site = parent
+
+
+def _editing(file: str) -> Iterator[Distribution]:
+    """Yield the working copies whose package a file is in."""
+    return (one for one in worked_on() if file[len(one.site) + 1 :] in _files(one))
 
 
 def _candidates(site: str, inside: str) -> list[Distribution]:
@@ -195,6 +217,8 @@ def _lists(found: Distribution, inside: str) -> bool:
 @cache
 def _files(found: Distribution) -> frozenset[str]:
     """Return what a distribution lists, from its folder on; of one without a list, all code of its packages."""
+    if found.package:
+        return frozenset(_walked(found.site, found.package))
     if (record := _read(found, "RECORD")) is not None:
         return frozenset(_recorded(record.decode(errors="replace")))
     if (listed := _read(found, "installed-files.txt")) is not None:
@@ -211,7 +235,7 @@ def _recorded(record: str) -> Iterator[str]:
 
 
 def _walked(site: str, top: str) -> Iterator[str]:
-    yield f"{top}.py"
+    yield top if top.endswith(".py") else f"{top}.py"
     for folder, _, names in () if "\0" in top else os.walk(os.path.join(site, top)):
         yield from (os.path.join(folder, name)[len(site) + 1 :] for name in names)
 

@@ -192,6 +192,7 @@ def _table_scan(name: tuple[str, str], table: Mapping[Any, Any], kind: str) -> t
 def _owned(found: Registration) -> Registration:
     from gridjit.compiler.key.installed import owner_of  # a process without extensions does not need it
 
-    code = [source for source in found.sources if isinstance(source, type | FunctionType | ModuleType)]
+    parts = [one for one in (*found.sources, found.key) if isinstance(one, type | FunctionType | ModuleType)]
+    code = [one for one in parts if one is not found.key or len(parts) == 1]
     owners = [owner_of(source) for source in code or found.sources[:1]]
     return found if None in owners else dataclasses.replace(found, owner=owners[0])

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 from gridjit.compiler.dependency import (
@@ -19,6 +20,7 @@ from gridjit.compiler.dependency import (
     LATER_SETTING,
     LIBRARY,
     LIBRARY_CODE,
+    LINES,
     LINKED_FILE,
     LOADED_SETTING,
     OVERLOAD,
@@ -34,7 +36,7 @@ from gridjit.compiler.key.extensions import made_by_a_compile, numbered, sources
 from gridjit.compiler.key.linked_files import digest, link_fields, read_linked
 from gridjit.compiler.key.registration import OWN, Registration
 from gridjit.compiler.key.registrations import registrations
-from gridjit.compiler.key.source.code import digest_fields
+from gridjit.compiler.key.source.code import digest_fields, lines_digest, with_nested
 from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.key.toolchain import header_versions
 from gridjit.compiler.target import LinkedFile
@@ -143,6 +145,36 @@ def value_dependencies(reads: Reads) -> tuple[Dependency, ...]:
     return tuple(
         Dependency(kind=VALUE, name=_json(path), parts=((shown(path), _brief(text)),)) for path, text in reads.taken()
     )
+
+
+def line_dependencies(places: Collection[tuple[object, object]], job: CompileJob) -> Discovered:
+    """Return the dependency on where the source stands, if code that ran in a compile asked for such places.
+
+    A distribution stands for the lines of installed code. Nothing stands for those of code outside the source.
+    """
+    from gridjit.compiler.key.installed import distribution_of_file
+
+    private = tuple(
+        f"code that ran while it was compiled asked for a line of {file}, which is not in the kernel's source"
+        for file, line in places
+        if not any(_stands_at(function, file, line) for function in job.source.functions)
+        and distribution_of_file(file) is None
+    )
+    lines = (Dependency(kind=LINES, name=job.kernel, parts=_lines_parts("", job)),) if places else ()
+    return Discovered(dependencies=lines, private=tuple(dict.fromkeys(private)))
+
+
+def _stands_at(function: FunctionType, file: object, line: object) -> bool:
+    code = function.__code__
+    if code.co_filename != file or not isinstance(line, int):
+        return False
+    last = max(number or 0 for nested in with_nested(code) for *_, number in nested.co_lines())
+    return code.co_firstlineno <= line <= last
+
+
+def _lines_parts(_: str, job: CompileJob) -> Parts:
+    digests = (utf8(lines_digest(function.__code__)) for function in job.source.functions)
+    return (("lines of the source", digest_fields(digests)),)
 
 
 def library_code_dependency(module: str, text: str, names: Sequence[str]) -> Dependency:
@@ -291,4 +323,5 @@ _CURRENT: Mapping[str, Callable[[str, CompileJob], Parts | None]] = {
     LATER_SETTING: _later_setting_parts,
     LOADED_SETTING: _loaded_setting_parts,
     LIBRARY_CODE: _library_code_parts,
+    LINES: _lines_parts,
 }

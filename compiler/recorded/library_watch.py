@@ -1,14 +1,13 @@
 """LibraryWatch: what installed code read while one compile ran, and what it registered in that time.
 
 The settings that it may read are noted when the compile begins, and count with those values: if the compile itself
-changes one, it would do so in another process too. What is loaded only while it runs counts as it is at the end.
+changes one, it would do so in another process too; so neither that one counts, nor what it left behind for the next
+compile. What is loaded only while it runs counts as it is at the end.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any
@@ -17,6 +16,7 @@ from gridjit.compiler.dependency import LATER_SETTING, LIBRARY, LOADED_SETTING, 
 from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
 from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.phases import phase
+from gridjit.compiler.process.threads import ThreadTimes, nobody_else_ran
 from gridjit.compiler.recorded.dependencies import library_code_dependency
 from gridjit.compiler.recorded.library_code import names_text
 from gridjit.compiler.recorded.library_reach import Reach, reach
@@ -25,11 +25,18 @@ from gridjit.compiler.recorded.loaded_settings import as_loaded, roots
 from gridjit.compiler.recorded.written_out import is_written_out
 from gridjit.interrupts import let_through
 
+# Settings that compiles changed, as they left them.
+_left_by_compiles: dict[LibrarySetting, str] = {}
+
 
 class LibraryWatch:
-    """A block around one compile. If looking at installed code raises, the disk cache is lost, never the launch."""
+    """A block around one compile. If looking at installed code raises, the disk cache is lost, never the launch.
 
-    def __init__(self) -> None:
+    others: how long other threads had run when the compile's job was made.
+    """
+
+    def __init__(self, others: ThreadTimes) -> None:
+        self._others = others
         self._before: dict[LibrarySetting, str | None] = {}
         self._code_before: dict[LibrarySetting, str | None] = {}
         self._problem: Exception | None = None
@@ -42,12 +49,11 @@ class LibraryWatch:
         except Exception as error:
             let_through(error)
             self._problem = error
-        self._alone = _alone()
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        # While other threads run, nobody can tell which thread registered what, so all of it counts.
-        if self._alone and _alone():
+        # If another thread ran, nobody can tell which thread registered what, so all of it counts.
+        if nobody_else_ran(self._others):
             before = {(one.kind, one.sources[0]) for one in self._registered}
             with phase("dependencies"):
                 forget_in_keys(one for one in all_registrations() if (one.kind, one.sources[0]) not in before)
@@ -93,7 +99,7 @@ class LibraryWatch:
 
     def _overtaken(self, reached: Reach) -> Iterator[str]:
         """Yield a sentence for each setting that another thread may have changed: the compile saw either value."""
-        if not self._alone:
+        if not nobody_else_ran(self._others):
             for (module, path), text in reached.texts().items():
                 if self._before.get((module, path), text) != text:
                     yield f"{module}.{path} changed while the kernel was compiled"
@@ -102,9 +108,13 @@ class LibraryWatch:
         read: dict[str, dict[str, str]] = {}
         for (module, path), text in sorted(reached.texts().items()):
             before = self._before.get((module, path))
-            if text is not None and (before is None or as_loaded((module, path)) == text == before):
+            if before is not None and text is not None and before != text:
+                _left_by_compiles[module, path] = text
+            if text is None or _left_by_compiles.get((module, path)) == text:
+                continue
+            if before is None or as_loaded((module, path)) == text == before:
                 yield _later(module, path, text)
-            elif text is not None and before == text:
+            elif before == text:
                 read.setdefault(module, {})[path] = text
         for module, texts in read.items():
             yield Dependency(kind=SETTINGS, name=json.dumps([module, *texts]), parts=tuple(texts.items()))
@@ -119,11 +129,3 @@ def _later(module: str, path: str, text: str) -> Dependency:
     if is_written_out(module, path):
         return Dependency(kind=LATER_SETTING, name=json.dumps([module, path, text]), parts=((path, text),))
     return Dependency(kind=LOADED_SETTING, name=json.dumps([module, path]), parts=((path, text),))
-
-
-def _alone() -> bool:
-    """Return whether no other thread of the program runs; gridjit's own run kernels."""
-    here, running = threading.current_thread(), sys._current_frames()
-    # A thread that threading did not start may be listed for ever.
-    others = (one for one in threading.enumerate() if one is not here and one.ident in running)
-    return all(one.name.startswith("gridjit-") for one in others)

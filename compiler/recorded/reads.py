@@ -20,7 +20,7 @@ from gridjit.compiler.key.source.libraries import home_of, is_library, is_own_bu
 from gridjit.compiler.key.source.objects import MISSING, defaults_of, function_of
 from gridjit.compiler.key.source.opaque import OpaqueValue
 from gridjit.compiler.key.source.scalars import scalar_text
-from gridjit.compiler.key.source.values import Visit, value_text
+from gridjit.compiler.key.source.values import InstalledTexts, Visit, value_text
 from gridjit.compiler.recorded.stray_functions import StrayFunctions, dotted_name, places_of
 from gridjit.compiler.recorded.value_path import ValuePath, follow, shown
 from gridjit.interrupts import let_through
@@ -35,9 +35,9 @@ _MOST_ITEMS = 1000
 class Reads:
     """One compile's record of the values that kernel and device code took.
 
-    function: the kernel's. known: what its job's key covers; covered: the functions that it does. lines: count line
-    numbers of functions too. is_leaf: whether a module's code is identified as a whole, so that only its plain settings
-    count.
+    function: the kernel's. known: what its job's key covers; covered: the functions that it does; objects: objects of
+    installed classes in it, with their texts. lines: count line numbers of functions too. is_leaf: whether a module's
+    code is identified as a whole, so that only its plain settings count.
     """
 
     def __init__(
@@ -48,12 +48,14 @@ class Reads:
         lines: bool = False,
         is_leaf: Callable[[str], bool] = is_library,
         covered: Iterable[FunctionType] = (),
+        objects: InstalledTexts | None = None,
     ) -> None:
         self.private: dict[str, None] = {}
         self._covered = tuple(covered)
         self._stray = StrayFunctions()
         self._known: _Known = known or {}
         self._lines = lines
+        self._objects = objects or {}
         self._is_leaf = is_leaf
         self._taken: dict[ValuePath, tuple[object, str]] = {}
         self._attributes: dict[tuple[int, str], object] = {}
@@ -182,7 +184,7 @@ class Reads:
     def _text(self, path: ValuePath, value: object) -> str | None:
         """Return the text of a value. If it has none, return None and note why the artifact is private."""
         try:
-            text = taken_text(value, lines=self._lines)
+            text = taken_text(value, lines=self._lines, objects=self._objects)
         except OpaqueValue as error:
             self.private[f"{shown(path)} {error}"] = None
             return None
@@ -220,21 +222,23 @@ class Reads:
             self._adopt((*path, f"default {name}"), value, _DEPTH)
 
 
-def taken_text(value: object, *, lines: bool = False) -> str:
+def taken_text(value: object, *, lines: bool = False, objects: InstalledTexts | None = None) -> str:
     """Return a text that is equal for values that make the same code; raises OpaqueValue.
 
     For a function, it tells its own code and defaults; what that code takes is recorded separately.
+    objects: objects of installed classes whose texts are known.
     """
     if value is MISSING:
         return "undefined"
-    return value_text(value, _Visit(lines))
+    return value_text(value, _Visit(lines, objects or {}))
 
 
 class _Visit(Visit):
     """Says what the functions and classes in a value are, without following them."""
 
-    def __init__(self, lines: bool) -> None:
+    def __init__(self, lines: bool, objects: InstalledTexts) -> None:
         self._lines = lines
+        self._objects = objects
 
     def __call__(self, found: FunctionType | type) -> str:
         return _visited(found, self._lines)
@@ -248,6 +252,8 @@ class _Visit(Visit):
 
     def installed(self, value: object) -> str | None:
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
+        if (known := self._objects.get(id(value))) is not None:
+            return known.text
         from gridjit.compiler.key.source.instances import instance_text
 
         return instance_text(value, self)

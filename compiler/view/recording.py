@@ -86,6 +86,8 @@ class Recording:
         self.required = required
         self.marked = False
         self.private: list[str] = []
+        # Files and lines that code which ran in the compilation asked for.
+        self.places: dict[tuple[object, object], None] = {}
         # The value given for gridjit.static.sharedmem, which the code now holds as a constant.
         self.said_sharedmem: int | None = None
         self._facts: dict[str, Fact] = {}
@@ -156,6 +158,11 @@ class Recording:
         self.tell(reason)
         if reason not in self.private:
             self.private.append(reason)
+
+    def ask_for_place(self, file: object, line: object) -> None:
+        """Note that the file, or the line, of a place in the kernel's code was asked for."""
+        self.tell("asks where code stands")
+        self.places[file, line] = None
 
     def require(self, size: int) -> None:
         """Require so much dynamic shared memory of each launch, in bytes."""

@@ -2,8 +2,8 @@
 
 A rewrite or an overload gets numba's view of a function. It contains the Python function itself, with its
 attributes, texts, annotations and globals, and the lines of its code. The key does not hold these, except lines if
-it is asked to. Numba reads them all the time, and its code does not depend on them. If anybody else reads them, the
-result stays in this process.
+it is asked to. Numba reads them all the time, and its code does not depend on them. If anybody else reads lines, the
+result depends on where the code stands; if anybody else reads the rest, the result stays in this process.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from gridjit.compiler.frontend.isolated.replacing import put
 from gridjit.compiler.key.source.libraries import is_numbas
 from gridjit.compiler.view.config import ConfigView
+from gridjit.compiler.view.recording import recording_of
 
 # Modules of numba's or gridjit's that have asked: they ask thousands of times in a compile.
 _known_as_numbas: set[str] = set()
@@ -30,9 +31,10 @@ def tell_who_asks(view: ConfigView, lines: bool) -> None:
     for name in ("func", "code", "module"):
         put(FunctionIdentity, name, _Asked(view, name, f"the kernel's function ({name})"))
     if not lines:
-        for owner, names in ((FunctionIdentity, ("filename", "firstlineno")), (Loc, ("filename", "line", "col"))):
-            for name in names:
-                put(owner, name, _Asked(view, name, f"where the kernel's code stands ({name})"))
+        put(Loc, "col", _Asked(view, "col", "the columns of the kernel's code (col)"))
+        for owner, line in ((FunctionIdentity, "firstlineno"), (Loc, "line")):
+            for name in ("filename", line):
+                put(owner, name, _AskedForPlace(view, name, line))
 
 
 def _is_numbas(asking: object) -> bool:
@@ -55,7 +57,7 @@ class _Asked:
             return self
         asking = sys._getframe(1).f_globals.get("__name__")
         if (type(asking) is not str or asking not in _known_as_numbas) and not _is_numbas(asking):
-            self._view.keep_private(self._reason)
+            self._note(instance)
         try:
             return vars(instance)[self._name]
         except KeyError:
@@ -63,3 +65,18 @@ class _Asked:
 
     def __set__(self, instance: Any, value: Any) -> None:
         vars(instance)[self._name] = value
+
+    def _note(self, instance: Any) -> None:
+        self._view.keep_private(self._reason)
+
+
+class _AskedForPlace(_Asked):
+    """Stands in front of the file, or the line, of a place in the kernel's code."""
+
+    def __init__(self, view: ConfigView, name: str, line: str) -> None:
+        super().__init__(view, name, "")
+        self._line = line
+
+    def _note(self, instance: Any) -> None:
+        place = vars(instance)
+        recording_of(self._view).ask_for_place(place["filename"], place[self._line])

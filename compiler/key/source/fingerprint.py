@@ -15,6 +15,7 @@ from types import FunctionType
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.objects import function_of
+from gridjit.compiler.key.source.values import InstalledTexts
 from gridjit.compiler.key.source.walk import Walk
 from gridjit.digests import utf8
 from gridjit.values import dataclass, field
@@ -31,6 +32,7 @@ class SourceFingerprint:
     to use. Their distributions stand for them in the parts.
     imported: names of loaded modules that such code imports inside its functions.
     taken: (id of a namespace or of a cell, name) -> the value that was found there, and its text in a part.
+    objects: the objects of installed classes that were found, with their texts.
     functions: the Python functions that the parts cover.
     """
 
@@ -40,6 +42,7 @@ class SourceFingerprint:
     reached: tuple[object, ...] = ()
     imported: tuple[str, ...] = ()
     taken: Mapping[tuple[int, str], tuple[object, str]] = field(default_factory=dict, compare=False, repr=False)
+    objects: InstalledTexts = field(default_factory=dict, compare=False, repr=False)
     functions: tuple[FunctionType, ...] = field(default=(), compare=False, repr=False)
 
     @property
@@ -48,13 +51,16 @@ class SourceFingerprint:
         return digest_fields(utf8(text) for part in self.parts for text in part)
 
 
-def fingerprint(function: Callable[..., object], *, lines: bool = False) -> SourceFingerprint:
+def fingerprint(
+    function: Callable[..., object], *, lines: bool = False, objects: InstalledTexts | None = None
+) -> SourceFingerprint:
     """Return the fingerprint of a function, or of anything that wraps one (`py_func`, `__wrapped__`).
 
     lines: count the file and the line numbers too, for compiles that put them into the code.
+    objects: objects of installed classes whose texts are known, as an earlier fingerprint has them.
     Raises CompileError if there is no Python function in it.
     """
-    walk = Walk(lines=lines)
+    walk = Walk(lines=lines, objects=objects)
     walk.run(require_function(function))
     first, *others = walk.parts.items()
     runs = _running(walk)
@@ -63,6 +69,7 @@ def fingerprint(function: Callable[..., object], *, lines: bool = False) -> Sour
         opaque=(*walk.opaque, *runs.opaque),
         modules=tuple(sorted(walk.modules)),
         taken=walk.taken,
+        objects=walk.objects,
         functions=walk.functions,
     )
 

@@ -1,10 +1,13 @@
-"""Texts of other libraries' values: NumPy's, numba's, and those of Python's dataclasses, typing, logging and locks.
+"""Texts of other libraries' values: NumPy's, numba's and the standard library's.
 
-A class is known by where it is defined, so that nothing is imported. text makes the text of a value inside another.
+A class is known by where it is defined, so that nothing is imported. text makes the text of a value inside another. An
+object of the standard library's has the text of all that pickle would write to make it again. Nothing is pickled. What
+cannot be, as files and generators, cannot be seen.
 """
 
 from __future__ import annotations
 
+import copyreg
 import sys
 import weakref
 from collections.abc import Callable, Iterable
@@ -12,9 +15,10 @@ from typing import Any
 
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import file_digest
-from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source.libraries import in_loaded, is_library, is_librarys
 from gridjit.compiler.key.source.objects import state_of
 from gridjit.compiler.key.source.opaque import OpaqueValue, article, type_name, unseen
+from gridjit.interrupts import let_through
 
 Text = Callable[[object], str]
 
@@ -89,17 +93,10 @@ def _linkable_text(value: Any, text: Text) -> str:
     return f"{type_name(type(value))} {value.name} {digest_fields([data])} {_items_text(callbacks, text)}"
 
 
-def _field_text(value: Any, text: Text) -> str:
-    """Describe a field of a dataclass."""
-    parts = (value.name, value.type, value.default, value.default_factory, value.metadata, value._field_type)
-    flags = (value.init, value.repr, value.hash, value.compare, getattr(value, "kw_only", None))
-    return f"field({_items_text((*parts, *flags), text)})"
-
-
-def _alias_text(value: Any, text: Text) -> str:
-    """Describe a type that is written in annotations: list[int], Literal[3]."""
-    noted = getattr(value, "__metadata__", ())  # Annotated[int, 3] has the 3 there
-    return f"{type(value).__name__} {text(value.__origin__)}[{_items_text((*value.__args__, *noted), text)}]"
+def _type_variable_text(value: Any, text: Text) -> str:
+    """Describe a variable of types, which Python knows by its name alone."""
+    bounds = (value.__bound__, *value.__constraints__, value.__covariant__, value.__contravariant__)
+    return f"type variable {value.__name__} {_items_text(bounds, text)}"
 
 
 def _signature_text(value: Any, text: Text) -> str:
@@ -196,6 +193,52 @@ def _ufunc_text(value: Any, _: Text) -> str:
     return f"ufunc {name}"
 
 
+def standard_text(value: object, text: Text) -> str:
+    """Return the text of an object of the standard library's; raises OpaqueValue. text: makes that of a part of it."""
+    cls = type(value)
+    if not _is_standard(cls):
+        raise unseen(value)
+    try:
+        reduce = copyreg.dispatch_table.get(cls)
+        reduced: Any = value.__reduce_ex__(4) if reduce is None else reduce(value)
+    except Exception as error:
+        let_through(error)
+        raise unseen(value) from error
+    if isinstance(reduced, str):
+        return f"{text(cls)} {_global(value, reduced)}"
+    # An object that holds nothing is known by its identity, as dataclasses.MISSING and what object() returns are.
+    held = any(part is not cls for part in reduced[1]) or any(reduced[2:])
+    return f"{text(cls)} {_parts(reduced, text) if held else _global(value, _name_of(value))}"
+
+
+def _is_standard(cls: type) -> bool:
+    """Return whether a class is the standard library's, under its own name: a mock's is made for it, as for proxies."""
+    if cls.__module__.partition(".")[0] not in sys.stdlib_module_names or not is_librarys(cls):
+        return False
+    return in_loaded(cls.__module__, cls.__qualname__) is cls
+
+
+def _name_of(value: object) -> str:
+    names = vars(sys.modules[type(value).__module__]).items()
+    return next((name for name, named in names if named is value), "")
+
+
+def _parts(reduced: tuple[Any, ...], text: Text) -> str:
+    """Return the text of what makes an object: a function, its arguments, state, and the items of a container."""
+    make, arguments, state, listed, paired, *more = *reduced, None, None, None
+    if not getattr(make, "__module__", None) or any(more):
+        raise OpaqueValue("is made again in a way that gridjit does not know")
+    return f"by {type_name(make)} {text((arguments, state, [*(listed or ())], [*(paired or ())]))}"
+
+
+def _global(value: object, name: str) -> str:
+    """Return the name of an object that is known by it, if it is one of the standard library's own."""
+    module = getattr(value, "__module__", None) or type(value).__module__
+    if not name or in_loaded(module, name) is not value or module.partition(".")[0] not in sys.stdlib_module_names:
+        raise unseen(value)
+    return f"{module}.{name}"
+
+
 # What every logger holds.
 _LOGGERS = frozenset(("filters", "name", "level", "parent", "propagate", "handlers", "disabled", "manager", "_cache"))
 # The texts of these have what classes of the user's own add.
@@ -206,16 +249,7 @@ DESCRIBED: dict[tuple[str, str], Callable[[Any, Text], str]] = {
     ("logging", "Logger"): _logger_text,
     ("_thread", "lock"): lambda _value, _: "lock",
     ("_thread", "RLock"): lambda _value, _: "lock",
-    ("_collections", "_tuplegetter"): lambda value, _: f"field {value.__reduce__()[1][0]}",
-    ("collections", "_tuplegetter"): lambda value, _: f"field {value.__reduce__()[1][0]}",  # from Python 3.12 on
-    ("dataclasses", "Field"): _field_text,
-    # There is one of each, or a few that are known by their names.
-    ("dataclasses", "_MISSING_TYPE"): lambda _value, _: "missing",
-    ("dataclasses", "_HAS_DEFAULT_FACTORY_CLASS"): lambda _value, _: "a default factory's",
-    ("dataclasses", "_FIELD_BASE"): lambda value, _: f"dataclasses.{value.name}",
-    ("types", "GenericAlias"): _alias_text,
-    ("typing", "_GenericAlias"): _alias_text,
-    ("typing", "_SpecialForm"): lambda value, _: repr(value),
+    ("typing", "TypeVar"): _type_variable_text,
     ("numpy", "ndarray"): _array_text,
     ("numpy", "generic"): _numpy_scalar_text,
     ("numpy", "dtype"): _dtype_text,

@@ -14,10 +14,9 @@ from functools import _lru_cache_wrapper
 from types import CodeType, FunctionType, ModuleType
 from weakref import WeakSet
 
-from gridjit.compiler.key.installed import owner_of
-from gridjit.compiler.key.made_with import held_by, is_a_librarys_object, is_made, settled_text
+from gridjit.compiler.key.installed import Distribution, owner_of
 from gridjit.compiler.key.process_settings import process_settings
-from gridjit.compiler.key.source.code import CodePlan, Reference, digest_fields, names_in_text, plan_of
+from gridjit.compiler.key.source.code import CodePlan, Reference, names_in_text, plan_of
 from gridjit.compiler.key.source.dynamic import TAKES_NAMES, Import, dynamic_plan, line_of
 from gridjit.compiler.key.source.libraries import home_of, is_library, is_library_module, is_librarys
 from gridjit.compiler.key.source.objects import MISSING, closure_of
@@ -39,10 +38,8 @@ from gridjit.compiler.key.source.unfollowed import (
     taken_by,
     unfollowed,
 )
-from gridjit.compiler.key.source.values import value_text
 from gridjit.compiler.key.source.walk import Walk, goes_by_another_name, is_put_there, module_attribute, registered
 from gridjit.compiler.recorded.late_imports import is_there, package_of
-from gridjit.digests import utf8
 from gridjit.interrupts import let_through
 
 # Their code is what compiles: what programs put there counts for every kernel, or is a surrounding of what is kept.
@@ -65,40 +62,19 @@ class RunningWalk(Walk):
         # Classes and modules of Python's own and of NumPy that the code comes to.
         self._libraries: dict[int, type | ModuleType] = {}
         self._looked_at: set[int] = set()
-        # By the id of an installed function or class: what it was made with.
-        self._made: dict[int, str] = {}
         # Where the walk is: a function's code, the name that it follows, and what that name itself means.
         self._code: CodeType | None = None
         self._name = ""
         self._named_value: object = None
 
-    def __call__(self, found: FunctionType | type) -> str:
-        """Note a function or class found in a value; return its label, for installed code with its distribution."""
-        if id(found) in self._labels or (owner := owner_of(found)) is None:
-            return super().__call__(found)
-        self._alive.append(found)
+    def _owner(self, found: FunctionType | type) -> Distribution | None:
+        """Return the distribution that stands for a function or a class; None if it is followed."""
+        return owner_of(found)
+
+    def _leaf(self, found: FunctionType | type, owner: Distribution) -> str:
         self.reached.append(found)
-        home = home_of(found)
         given = (self(one) for one in _users_code_in(found))
-        made = self._made_with(found)
-        return " of ".join((f"{home}.{found.__qualname__}{made} of {owner.identity}", *given))
-
-    def _made_with(self, found: FunctionType | type) -> str:
-        """Return the digest of what installed code made a function or class with; "" if it was not made by a call."""
-        if is_made(found) and id(found) not in self._made:
-            self._made[id(found)] = "itself"  # where it holds itself
-            texts = [f"{name}={self._held_text(value)}" for name, value in held_by(found)]
-            self._made[id(found)] = f" made with {digest_fields(map(utf8, texts))}" if texts else ""
-        return self._made.get(id(found), "")
-
-    def _held_text(self, value: object) -> str:
-        try:
-            text = settled_text(value)
-            return value_text(value, self) if text is None else text
-        except OpaqueValue:
-            if is_a_librarys_object(value):
-                return f"a {type_name(type(value))}"
-            raise
+        return " of ".join((super()._leaf(found, owner), *given))
 
     def installed(self, value: object) -> str | None:
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""

@@ -10,15 +10,30 @@ import enum
 import functools
 import sys
 import types
-from collections.abc import Callable, Iterable
-from typing import Any, Generic
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, TypeAlias
 
+from gridjit.compiler.key.source.code import plan_of
 from gridjit.compiler.key.source.files import file_digest
 from gridjit.compiler.key.source.libraries import home_of, is_library, is_library_module, is_librarys, name_of_module
 from gridjit.compiler.key.source.objects import closure_of, options_of, state_of, wrapped_in
 from gridjit.compiler.key.source.opaque import OpaqueValue, article, type_name, unseen
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.interrupts import let_through
+from gridjit.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InstalledText:
+    """An object of an installed class with its text, and the user's functions and classes that it led to."""
+
+    value: object
+    text: str
+    led_to: tuple[types.FunctionType | type, ...]
+
+
+# By the identity of each object.
+InstalledTexts: TypeAlias = "Mapping[int, InstalledText]"
 
 
 class Visit:
@@ -140,6 +155,13 @@ def _builtin_text(value: types.BuiltinFunctionType, visit: Visit) -> str:
     return _native_text(value, visit)
 
 
+def _code_text(value: types.CodeType) -> str:
+    plan = plan_of(value)
+    if plan.strange:
+        raise OpaqueValue(f"is code with a constant of type {plan.strange[0]}, which gridjit cannot see")
+    return f"code {value.co_name} {plan.digest}"
+
+
 def _native_text(value: Any, _: Visit) -> str:
     module = value.__module__ or "builtins"
     text = f"builtin {module}.{value.__qualname__}"
@@ -186,9 +208,11 @@ def _wrapper_text(value: object, visit: Visit) -> str:
     inner = wrapped_in(value)
     if not callable(inner):
         text = visit.installed(value)
-        if text is None:
-            raise unseen(value)
-        return str(text)
+        if text is not None:
+            return str(text)
+        from gridjit.compiler.key.source.foreign import standard_text  # few kernels refer to such objects
+
+        return standard_text(value, lambda part: value_text(part, visit))
     if is_library(type(value).__module__):
         visit.note(value)
         state, of = options_of(value), type(value).__name__
@@ -226,9 +250,7 @@ _WRAPPER_NAMES = {*functools.WRAPPER_ASSIGNMENTS, "py_func", "__wrapped__"}
 
 
 # The libraries whose values `foreign` describes.
-FOREIGN = frozenset(
-    {"_collections", "_thread", "collections", "dataclasses", "logging", "numba", "numpy", "types", "typing"}
-)
+FOREIGN = frozenset({"_thread", "logging", "numba", "numpy", "typing"})
 
 _Describe = Callable[[Any, Visit], str]
 
@@ -244,6 +266,7 @@ _EXACT: dict[type, _Describe] = {
     range: lambda value, visit: repr(value),
     slice: lambda value, visit: f"slice({_items_text((value.start, value.stop, value.step), visit)})",
     bytearray: lambda value, visit: repr(value),
+    types.CodeType: lambda value, visit: _code_text(value),
     functools.partial: _partial_text,
     types.UnionType: lambda value, visit: f"union {_items_text(value.__args__, visit)}",
     types.MethodType: _method_text,

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import TYPE_CHECKING
 
 from gridjit.compiler.key.source.code import CodePlan, Reference, digest_fields, lines_digest, plan_of
 from gridjit.compiler.key.source.libraries import (
@@ -18,9 +19,12 @@ from gridjit.compiler.key.source.libraries import (
 from gridjit.compiler.key.source.objects import MISSING, cell_value, defaults_of, function_of
 from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind, type_name
 from gridjit.compiler.key.source.scalars import scalar_text
-from gridjit.compiler.key.source.values import Visit, value_text
+from gridjit.compiler.key.source.values import InstalledText, InstalledTexts, Visit, value_text
 from gridjit.digests import utf8
 from gridjit.interrupts import let_through
+
+if TYPE_CHECKING:
+    from gridjit.compiler.key.installed import Distribution
 
 # A longer text is shown as its beginning and a digest.
 _LONGEST = 160
@@ -29,7 +33,7 @@ _LONGEST = 160
 class Walk(Visit):
     """One visit of all that a function reaches, in an order that depends on the code alone."""
 
-    def __init__(self, *, lines: bool = False) -> None:
+    def __init__(self, *, lines: bool = False, objects: InstalledTexts | None = None) -> None:
         self.parts: dict[str, str] = {}
         self.opaque: dict[str, None] = {}
         self.modules: set[str] = set()
@@ -38,11 +42,17 @@ class Walk(Visit):
         self.imported: list[str] = []
         # Functions that run while kernels are compiled, with words for what they are.
         self.runs: list[tuple[str, object]] = []
+        # By the id of an installed function or class: what it was made with.
+        self._made: dict[int, str] = {}
         self._lines = lines
         self._labels: dict[int, str] = {}
         self._taken: set[str] = set()
         # (id of a namespace or of a cell, name) -> the value that was found there, and its text.
         self.taken: dict[tuple[int, str], tuple[object, str]] = {}
+        # By identity: objects of installed classes, each with its text.
+        self.objects: dict[int, InstalledText] = {**(objects or {})}
+        # Functions and classes in the order in which they were found, each as often as it was.
+        self._visits: list[FunctionType | type] = []
         self._pending: deque[FunctionType | type] = deque()
         # Names that any code here takes as attributes, and the objects whose attributes count if code takes them.
         self._taken_attributes: set[str] = set()
@@ -72,12 +82,49 @@ class Walk(Visit):
         """Add what counts besides, once all values were visited."""
 
     def __call__(self, found: FunctionType | type) -> str:
-        """Note a function or class found in a value; return its label."""
+        """Note a function or class found in a value; return its label, for installed code with its distribution."""
+        self._visits.append(found)
         label = self._labels.get(id(found))
         if label is None:
+            if (owner := self._owner(found)) is not None:
+                return self._leaf(found, owner)
             label = self._label(found)
             self._pending.append(found)
         return label
+
+    def _owner(self, found: FunctionType | type) -> Distribution | None:
+        """Return the distribution that stands for a class; None if it is followed, as functions are."""
+        if isinstance(found, FunctionType):
+            return None
+        from gridjit.compiler.key.installed import owner_of  # few kernels refer to classes
+
+        owner = owner_of(found)
+        return None if owner is None or owner.overtaken else owner
+
+    def _leaf(self, found: FunctionType | type, owner: Distribution) -> str:
+        self._alive.append(found)
+        return f"{home_of(found)}.{found.__qualname__}{self._made_with(found)} of {owner.identity}"
+
+    def _made_with(self, found: FunctionType | type) -> str:
+        """Return the digest of what installed code made a function or class with; "" if it was not made by a call."""
+        from gridjit.compiler.key.made_with import held_by, is_made
+
+        if is_made(found) and id(found) not in self._made:
+            self._made[id(found)] = "itself"  # where it holds itself
+            texts = [f"{name}={self._held_text(value)}" for name, value in held_by(found)]
+            self._made[id(found)] = f" made with {digest_fields(map(utf8, texts))}" if texts else ""
+        return self._made.get(id(found), "")
+
+    def _held_text(self, value: object) -> str:
+        from gridjit.compiler.key.made_with import is_a_librarys_object, settled_text
+
+        try:
+            text = settled_text(value)
+            return value_text(value, self) if text is None else text
+        except OpaqueValue:
+            if is_a_librarys_object(value):
+                return f"a {type_name(type(value))}"
+            raise
 
     def running(self, what: str, value: object) -> str:
         """Note what runs while kernels are compiled; another walk follows it."""
@@ -86,9 +133,17 @@ class Walk(Visit):
 
     def installed(self, value: object) -> str | None:
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
+        if (known := self.objects.get(id(value))) is not None:
+            for found in known.led_to:
+                self(found)
+            return known.text
         from gridjit.compiler.key.source.instances import instance_text  # few kernels refer to such
 
-        return instance_text(value, self)
+        count = len(self._visits)
+        if (text := instance_text(value, self)) is not None:
+            led_to = tuple(self._visits[count:])
+            self.objects[id(value)] = InstalledText(value=value, text=text, led_to=led_to)
+        return text
 
     def _run_pending(self) -> None:
         while True:

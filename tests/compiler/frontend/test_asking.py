@@ -1,4 +1,4 @@
-"""Code that asks numba for the kernel's function or its lines keeps what is compiled in this process; others do not."""
+"""Code that asks numba for the kernel's function keeps what is compiled in this process; lines are a dependency."""
 
 from __future__ import annotations
 
@@ -50,29 +50,60 @@ ASKED: dict[str, Ask] = {
     "func": lambda func_ir: func_ir.func_id.func.__doc__,
     "code": lambda func_ir: func_ir.func_id.code.co_consts,
     "module": lambda func_ir: vars(func_ir.func_id.module),
+    "col": lambda func_ir: func_ir.loc.col,
+}
+LINES: dict[str, Ask] = {
     "firstlineno": lambda func_ir: getattr(func_ir.func_id, "first" + "lineno"),
     "line": lambda func_ir: func_ir.loc.line,
+    "filename": lambda func_ir: func_ir.loc.filename,
 }
-LINES = ("firstlineno", "line")
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_what_asked_for_the_function_or_its_lines_is_not_stored(rewrite: Callable[[Ask], None], name: str) -> None:
+def test_what_asked_for_the_function_is_not_stored(rewrite: Callable[[Ask], None], name: str) -> None:
     rewrite(ASKED[name])
     assert f"({name}), which is not in the key" in story()
 
 
 def test_numba_cudas_tests_are_not_numba(rewrite: Callable[[Ask], None]) -> None:
     space: dict[str, Any] = {"__name__": "numba.cuda.tests.mine"}
-    exec("def ask(func_ir):\n    func_ir.loc.line", space)
+    exec("def ask(func_ir):\n    func_ir.func_id.code", space)
     rewrite(space["ask"])
-    assert "(line), which is not in the key" in story()
+    assert "(code), which is not in the key" in story()
+
+
+def at_line(first: int) -> Any:
+    """Return a function of one code and file, whose code stands at a line."""
+    space: dict[str, Any] = {"__name__": "moved"}
+    exec(compile("\n" * (first - 1) + "def scale(x):\n    x[0] *= 2\n", "moved.py", "exec"), space)
+    return space["scale"]
+
+
+def served(first: int) -> tuple[int, int]:
+    kernel = gridjit.jit(at_line(first))
+    kernel[1, 1](np.zeros(1))
+    return kernel.stats.compiles, kernel.stats.disk_hits
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_what_asked_for_lines_is_found_again_where_the_code_stands_at_the_same(
+    rewrite: Callable[[Ask], None], name: str
+) -> None:
+    rewrite(LINES[name])
+    assert [served(first) for first in (1, 1, 3, 3, 1)] == [(1, 0), (0, 1), (1, 0), (0, 1), (0, 1)]
+
+
+def test_a_line_of_code_that_is_not_in_the_key_keeps_what_was_compiled_in_this_process(
+    rewrite: Callable[[Ask], None],
+) -> None:
+    rewrite(lambda func_ir: Loc("elsewhere.py", 3).line)
+    assert "asked for a line of elsewhere.py, which is not in the kernel's source" in story()
 
 
 @pytest.mark.parametrize("name", LINES)
 def test_lines_that_are_in_the_key_may_be_asked_for(rewrite: Callable[[Ask], None], name: str) -> None:
-    rewrite(ASKED[name])
-    assert "asked numba" not in story(lineinfo=True)
+    rewrite(LINES[name])
+    assert "not stored" not in story(lineinfo=True)
 
 
 def test_what_numba_asks_itself_is_of_no_matter(rewrite: Callable[[Ask], None]) -> None:

@@ -48,6 +48,8 @@ LIBRARY = {
             def __init__(self):
                 super().__init__(1)
                 self.ids = itertools.count()
+        class Lazy(Plan):
+            typed = 0
         """,
     "tilelib/stubs.py": """
         def stub(x):
@@ -56,6 +58,8 @@ LIBRARY = {
             raise NotImplementedError
         def lazily(x):
             raise NotImplementedError
+        class Doubled:
+            unseen = object()
         """,
     "tilelib/registered.py": """
         import itertools, os, threading, time
@@ -63,13 +67,14 @@ LIBRARY = {
         from numba.cuda import types
         from numba.cuda.core.imputils import lower_builtin
         from numba.cuda.core.rewrites import Rewrite, register_rewrite
-        from numba.cuda.extending import overload
-        from tilelib import config, stubs
+        from numba.cuda.extending import overload, type_callable, typeof_impl
+        from tilelib import config, plans, stubs
 
         ids = itertools.count()
         lock = threading.RLock()
         memo = {}
         seen = 0
+        ready = None
         started = time.time()
         policy = None
 
@@ -83,8 +88,9 @@ LIBRARY = {
         @register_rewrite("before-inference")
         class Watch(Rewrite):
             def match(self, func_ir, block, typemap, calltypes):
-                global seen
+                global seen, ready
                 seen += 1
+                ready = ready or "made"
                 config.COMPILES += 1
                 with lock:
                     memo[id(func_ir)] = Node(), os.getpid(), shape(), policy
@@ -110,6 +116,19 @@ LIBRARY = {
                     return context.get_constant(types.int64, config.TILE)
                 return types.int64(x), codegen
             return lambda x: made(x)
+
+        @typeof_impl.register(plans.Lazy)
+        def type_of(value, context):
+            value.typed += 1
+            return types.none
+
+        @type_callable(stubs.Doubled)
+        def type_doubled(context):
+            return lambda x: x
+
+        @lower_builtin(stubs.Doubled, types.float64)
+        def lower_doubled(context, builder, sig, args):
+            return builder.fadd(args[0], args[0])
 
         def many():
             for number in range(150):
@@ -502,6 +521,63 @@ def test_an_object_of_an_installed_class_counts_by_what_it_holds(run: Run) -> No
     assert compiles(run("planned", OBJECTS.format("Plan(3, 2)"))) == {"planned": 1}
     assert run("planned", OBJECTS.format("Counted()"))["planned"] == [5, 1, []]
     assert compiles(run("planned", OBJECTS.format("Counted()"))) == {"planned": 0}
+
+
+LAZY = """
+import threading
+import tilelib.plans
+plan = tilelib.plans.Lazy({})
+@gridjit.jit
+def planned(x):
+    used = plan
+    x[0] = 5
+"""
+BUSY = "threading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()"
+
+
+def test_an_object_that_its_own_library_changes_while_it_compiles_counts_as_it_was(run: Run) -> None:
+    assert run("planned", LAZY.format(3))["planned"] == [5, 1, []]
+    assert run("planned", LAZY.format(3))["planned"] == [5, 0, []]
+    assert compiles(run("planned", LAZY.format(4))) == {"planned": 1}
+    assert compiles(run("planned", LAZY.format(3) + "plan.typed = 1")) == {"planned": 1}
+
+
+def test_an_object_that_another_thread_may_have_changed_is_not_stored(run: Run) -> None:
+    reasons = run("planned", LAZY.format(3) + BUSY)["planned"][2]
+    assert "plan changed while the kernel was compiled" in " ".join(reasons)
+
+
+DOUBLED = """
+from tilelib.stubs import Doubled
+@gridjit.jit
+def doubled(x):
+    x[0] = Doubled(4.0)
+"""
+
+
+def test_a_class_of_installed_code_is_not_looked_into(run: Run) -> None:
+    assert run("doubled", DOUBLED)["doubled"] == [8, 1, []]
+    assert run("doubled", DOUBLED)["doubled"] == [8, 0, []]
+
+
+WORKED_ON = "[numba_extensions]\ninit = tilelib.registered:shape\n"
+
+
+def test_a_working_copy_of_an_extension_counts_by_the_files_of_its_package(run: Run, site: Path) -> None:
+    (info,) = site.glob("*.dist-info")
+    (info / "direct_url.json").write_text('{"dir_info": {"editable": true}, "url": "file:///tilelib"}')
+    (info / "entry_points.txt").write_text(WORKED_ON)
+    (info / "RECORD").write_text("")
+    assert run(new=True) == {"tiled": [3, 1, []]}
+    (site / "test_tilelib.py").write_text("")
+    assert run(new=True) == {"tiled": [3, 0, []]}
+    (site / "tilelib" / "new.py").write_text("")
+    assert run(new=True) == {"tiled": [3, 1, []]}
+
+
+def test_a_setting_that_a_compile_leaves_behind_does_not_count_for_the_next(run: Run) -> None:
+    run("plain, tiled")
+    assert compiles(run("tiled")) == {"tiled": 0}
 
 
 STRANGE = """
