@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.key.entry_points import WorkingCopy, is_editable_origin, working_copies
@@ -71,6 +71,8 @@ def owner_of(value: object) -> Distribution | None:
         return _owner_of_namespace(value.__globals__)
     if isinstance(value, ModuleType):
         return _owner_of_namespace(vars(value))
+    if type(value) is BuiltinFunctionType and value.__module__ is not None:
+        return distribution_of(value.__module__)
     cls = value if isinstance(value, type) else type(value)
     found = distribution_of(cls.__module__)
     # A class can say that it is another module's; its methods cannot.

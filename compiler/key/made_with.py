@@ -14,13 +14,13 @@ import itertools
 import operator
 import sys
 from collections.abc import Iterator
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING
 
 from gridjit.compiler.key.installed import installed_modules, owner_of
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.source.code import CodeTable, plan_of, with_nested
-from gridjit.compiler.key.source.libraries import is_library, is_librarys, name_of_module
+from gridjit.compiler.key.source.libraries import in_loaded, is_library, is_librarys, name_of_module
 from gridjit.compiler.key.source.objects import closure_of
 from gridjit.compiler.key.source.opaque import type_name
 from gridjit.compiler.key.source.scalars import scalar_text
@@ -68,6 +68,8 @@ def settled_text(value: object) -> str | None:
     """
     if isinstance(value, FunctionType | type):
         return _code_text(value) if _is_known(value) else None
+    if type(value) is BuiltinFunctionType and _is_found(value):
+        return f"function {value.__module__}.{value.__qualname__}"
     if isinstance(value, enum.Enum) and _is_known(type(value)):
         return f"{type_name(type(value))} {value._name_} {scalar_text(value._value_)}"
     return f"{value.module}.{value.name}" if type(value) is InstalledObject else scalar_text(value)
@@ -91,6 +93,8 @@ class _Holdings:
             self._function(source, _DEEPEST)
         elif isinstance(source, type):
             self._class(source, _DEEPEST)
+        elif isinstance(source, functools.partial | MethodType):
+            self._value("function", source, _DEEPEST)
 
     def _function(self, function: FunctionType, depth: int) -> None:
         if not depth or self._is_seen(function):
@@ -212,6 +216,13 @@ def _code_text(value: FunctionType | type) -> str:
     if isinstance(value, type):
         return f"class {type_name(value)}"
     return f"function {value.__module__}.{value.__qualname__} {plan_of(value.__code__).digest}"
+
+
+def _is_found(value: BuiltinFunctionType) -> bool:
+    """Return whether a function of C code is a library's, or of installed code, and is found under its name."""
+    module = value.__module__ or ""
+    is_known = is_library(module) or module == "builtins" or owner_of(value) is not None
+    return is_known and in_loaded(module, value.__qualname__) is value
 
 
 def _is_known(found: FunctionType | type) -> bool:

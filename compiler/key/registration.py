@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gridjit.compiler.key.source.libraries import name_of_module
+from gridjit.compiler.key.source.objects import code_behind
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Registration:
     @property
     def name(self) -> str:
         """The name of the function or class that was registered."""
-        return name_of(self.sources[0])
+        return name_of(code_behind(self.sources[0]))
 
 
 def name_of(value: object) -> str:

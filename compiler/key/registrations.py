@@ -9,11 +9,12 @@ import dataclasses
 import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.source.libraries import in_loaded
+from gridjit.compiler.key.source.objects import code_behind
 from gridjit.forking import lock, section
 
 # The registries of types and of implementations that numba-cuda's two contexts install: module and name.
@@ -65,6 +66,7 @@ def registrations() -> tuple[Registration, ...]:
 
 
 _lock = lock()
+_CODE = type | FunctionType | BuiltinFunctionType | ModuleType
 # The lists of all registries, each with what its entries are; under what they were collected for.
 _watched: dict[object, tuple[tuple[list[Any], str], ...]] = {}
 # Registry list -> the list, how many entries were read, the last of them, and what was found.
@@ -192,7 +194,8 @@ def _table_scan(name: tuple[str, str], table: Mapping[Any, Any], kind: str) -> t
 def _owned(found: Registration) -> Registration:
     from gridjit.compiler.key.installed import owner_of  # a process without extensions does not need it
 
-    parts = [one for one in (*found.sources, found.key) if isinstance(one, type | FunctionType | ModuleType)]
-    code = [one for one in parts if one is not found.key or len(parts) == 1]
+    key, *sources = map(code_behind, (found.key, *found.sources))
+    parts = [one for one in (*sources, key) if isinstance(one, _CODE)]
+    code = [one for one in parts if one is not key or len(parts) == 1]
     owners = [owner_of(source) for source in code or found.sources[:1]]
     return found if None in owners else dataclasses.replace(found, owner=owners[0])

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.key.registration import OWN, Registration, name_of
-from gridjit.compiler.key.source.libraries import is_library, is_numbas, name_of_module
-from gridjit.compiler.key.source.objects import MISSING, cell_value
+from gridjit.compiler.key.source.libraries import is_library, is_librarys, is_numbas, name_of_module
+from gridjit.compiler.key.source.objects import MISSING, cell_value, code_behind
 
 # What numba calls the targets whose overloads kernels may meet.
 _FOR_US = (None, "cuda", "generic")
@@ -131,6 +131,10 @@ def _template_parts(template: Any) -> tuple[object, ...]:
     held = [part for value in closures for part in _held(value)]
     key = getattr(template, "key", None)
     parts = [part for part in (*template.__bases__, *held) if is_foreign(part)]
+    # One that a call made claims to be of the module of its metaclass.
+    made = [base for base in (template, *template.__bases__) if not is_foreign(base)]
+    methods = (one for base in made for one in vars(base).values() if type(one) is FunctionType and one is not key)
+    parts += filter(is_foreign, methods)
     if isinstance(key, type) and is_foreign(key):
         # make_attribute_wrapper: the names of the attribute and of the member are held by numba's functions.
         parts += [key, *(part for part in held if isinstance(part, str))]
@@ -157,13 +161,17 @@ def _held(function: FunctionType, depth: int = 3) -> Iterator[object]:
             yield from _held(value, depth - 1)
 
 
-def is_foreign(value: object) -> bool:
+def is_foreign(value: Any) -> bool:
     """Return whether value is code from outside numba, gridjit and Python."""
     if type(value) is not FunctionType and not (callable(value) or isinstance(value, ModuleType)):
         return False
+    value = code_behind(value)
     module = _module(value)
     # Looked up, as the first look goes through 17,000 objects of numba's.
-    return bool(module) and not (_is_numbas(module) or module.startswith(OWN) or is_library(module))
+    if _is_numbas(module) or module.startswith(OWN):
+        return False
+    # A namespace that exec fills may have no name, or claim one of Python's.
+    return not (is_librarys(value) if isinstance(value, FunctionType) else is_library(module))
 
 
 def _is_numbas_alone(value: object, depth: int = 3) -> bool:
@@ -216,5 +224,7 @@ def _module(value: Any) -> str:
         return str(value.__globals__.get("__name__", ""))
     if isinstance(value, ModuleType):
         return name_of_module(value)
+    if type(value) is BuiltinFunctionType:
+        return str(value.__module__ or type(value.__self__).__module__)
     owner = value if isinstance(value, type) else type(value)
     return str(owner.__module__)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import CellType, FunctionType
+import functools
+from types import CellType, FunctionType, MethodType
 from typing import Any
 
 from gridjit.interrupts import let_through
@@ -69,6 +70,20 @@ def function_of(value: object) -> FunctionType | None:
             return value
         value = wrapped_in(value)
     return None
+
+
+def code_behind(value: object) -> object:
+    """Return the function that a method, a partial or a dispatcher calls; anything else is returned as it is."""
+    for _ in range(100):
+        if isinstance(value, functools.partial):
+            value = value.func
+        elif type(value) is MethodType:
+            value = value.__func__
+        elif isinstance(value, type) or (wrapped := function_of(value)) is None:
+            break
+        else:
+            return wrapped
+    return value
 
 
 def wrapped_in(value: object) -> object:

@@ -20,6 +20,7 @@ from gridjit.compiler.key.extensions import extensions, numbered
 from gridjit.compiler.key.registration import Registration
 
 EXTENSION = """
+import functools
 import logging
 from numba.cuda import types
 from numba.cuda.core.imputils import lower_builtin, lower_cast, lower_getattr
@@ -112,6 +113,25 @@ def library_overload():
     def extension_len(x):
         return lambda x: helper()
 
+def partial():
+    lower_builtin(stub, types.float64)(functools.partial(lambda tile, *_: helper(), TILE))
+
+def bound():
+    class Tiles:
+        def lower(self, *_):
+            return helper()
+    lower_builtin(stub, types.float64)(Tiles().lower)
+
+def nameless():
+    space = {"helper": helper}
+    exec("def made(context, builder, sig, args): return helper()", space)
+    lower_builtin(stub, types.float64)(space["made"])
+
+def made_class():
+    def generic(self, args, kws):
+        return helper()
+    register_global(stub)(type("Made", (AbstractTemplate,), {"generic": generic}))
+
 def own_overload():
     @overload(stub, target="cuda")
     def own(x):
@@ -181,6 +201,10 @@ def test_numba_cuda_alone_has_none(extension: ModuleType) -> None:
         ("wrapper", "extension typing attribute extension.PointType"),
         ("method", "extension overload extension.method.<locals>.point_norm"),
         ("library_overload", "extension overload extension.library_overload.<locals>.extension_len"),
+        ("partial", "extension lowering implementation extension.partial.<locals>.<lambda>"),
+        ("bound", "extension lowering implementation extension.bound.<locals>.Tiles.lower"),
+        ("nameless", "extension lowering implementation None.made"),
+        ("made_class", "extension typing global extension.made_class.<locals>.generic"),
     ],
 )
 def test_what_is_registered_counts_by_name_and_by_what_it_reaches(

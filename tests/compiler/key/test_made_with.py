@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 
 from gridjit.compiler.key.extensions import sources_fingerprint
 from gridjit.compiler.key.installed import owner_of
+from gridjit.compiler.key.made_with import settled_text
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.source.fingerprint import fingerprint_values
 
@@ -172,3 +174,8 @@ def test_a_table_that_a_librarys_code_writes_to_decides_nothing(library: ModuleT
         deep["a"].update(entries)
         texts.append(registered(source))
     assert texts[0] == texts[1] != registered(library.register_with_memo(5)[0])
+
+
+def test_a_function_in_c_that_is_found_under_its_name_stays_what_it_is() -> None:
+    assert [settled_text(one) for one in (operator.add, len)] == ["function _operator.add", "function builtins.len"]
+    assert settled_text([].append) is None
