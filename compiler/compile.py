@@ -79,7 +79,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
         lowered, functions = _lowered(job, view, reads)
     with phase("dependencies"):
         found = discovered(functions, registered, loaded)
-        libraries_found, unseen = libraries.found(functions, job.extensions)
+        libraries_found, unseen = libraries.found(functions, job, reads.met.values())
         places = line_dependencies(recording_of(view).places, job)
         reads.settle_functions(lambda: (*covered_functions(functions), *signature_fingerprint(job.signature).functions))
     setup, teardown = callbacks_of(lowered.linked)

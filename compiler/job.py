@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gridjit.compiler.key.entry_points import extension_fields, working_copies
+from gridjit.compiler.key.entry_points import current_extensions
 from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint
 from gridjit.compiler.key.source.values import InstalledTexts
 from gridjit.compiler.key.toolchain import debug_versions, environment, toolchain
@@ -16,6 +16,9 @@ from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import LinkedFile, Target
 from gridjit.values import dataclass, field
 
+if TYPE_CHECKING:
+    from gridjit.compiler.key.everybody import Answers
+
 Fields: TypeAlias = "tuple[tuple[str, str], ...]"
 
 
@@ -24,8 +27,8 @@ class CompileJob:
     """One kernel for one signature, under its options, by one toolchain, for one target.
 
     marks: launch fields that the kernel's author declared it to depend on.
-    extensions: those that are installed; what other libraries registered that may change any kernel, with digests of
-    their sources.
+    extensions: what installed extensions register for every kernel; what other libraries registered that may change
+    any, with digests of their sources.
     fields: the labelled parts of the job's key, the most telling first, as they were when the job was made.
     private: why no artifact of the job may leave this process.
     others: how long other threads of the program had run when the job was made.
@@ -59,17 +62,20 @@ def make_job(
     target: Target,
     marks: tuple[str, ...] = (),
     objects: InstalledTexts | None = None,
+    answers: Answers | None = None,
 ) -> CompileJob:
     """Return the job of compiling function now: as it stands, with what it refers to at this moment.
 
     objects: objects of installed classes whose texts are known (see SourceFingerprint).
+    answers: where it is kept what the installed extensions register for everybody (see everybody).
     """
     others = thread_times()
+    installed = _installed_extensions(answers)
     has_lines = options.debug or options.lineinfo
     source = fingerprint(function, lines=has_lines, objects=objects)
     registered, unseen = _registered()
     put, not_followed = _put_in_numba()
-    known = (*extension_fields(), *_worked_on(), *registered)
+    known = (*installed, *registered)
     linked, link_parts = _linked(options, target)
     held, hidden = _held(signature)
     kernel = f"{function.__module__}.{function.__qualname__}"
@@ -121,13 +127,13 @@ def _registered() -> tuple[Fields, tuple[str, ...]]:
     return found.fields, found.private
 
 
-def _worked_on() -> Fields:
-    """Return the fields of extensions that are working copies."""
-    if not working_copies():
+def _installed_extensions(answers: Answers | None) -> Fields:
+    """Return the fields of what numba loads by itself and registers for every kernel."""
+    if not current_extensions():
         return ()
-    from gridjit.compiler.key.installed import worked_on
+    from gridjit.compiler.key.everybody import everybody_fields
 
-    return tuple((f"working copy of {one.name}", one.identity) for one in worked_on())
+    return everybody_fields(answers)
 
 
 def _put_in_numba() -> tuple[Fields, tuple[str, ...]]:
@@ -136,7 +142,12 @@ def _put_in_numba() -> tuple[Fields, tuple[str, ...]]:
         return (), ()
     from gridjit.compiler.key.put_in_numba import put_in_numba
 
-    return put_in_numba()
+    put, not_followed = put_in_numba()
+    if put and current_extensions():
+        from gridjit.compiler.key.everybody import without_put_by_loading
+
+        put = without_put_by_loading(put)
+    return put, not_followed
 
 
 def _linked(options: Options, target: Target) -> tuple[tuple[LinkedFile, ...], Fields]:

@@ -165,6 +165,7 @@ def runtime_version_answered() -> Iterator[None]:
 
 # Held while extensions are loaded, and whether that is done. Their code may wait for other threads' compiles.
 _loading = lock()
+_begun: list[bool] = []
 _loaded: list[bool] = []
 
 
@@ -172,32 +173,46 @@ def load_installed_extensions() -> None:
     """Have numba load the installed extensions, unless this process has done so.
 
     If one fails, a warning names it, as in numba. While they are loaded they see no launch, and what they read does
-    not count as read by the kernel about to be compiled. What they register is not a field of any key; that they are
-    installed is, in every process.
+    not count as read by the kernel about to be compiled. What they register for everybody is in the key of every
+    kernel, in processes that do not load them too (see everybody).
     """
     if _loaded:
         return
     got = _loading.acquire(timeout=_PATIENCE)
     try:
-        if not _loaded and note_loaded():
+        if not _begun:  # their code may compile a kernel: then they are being loaded
             _load()
-        _loaded[:] = [True]
+        if not got:  # once is long enough
+            _loaded[:] = [True]
     finally:
         if got:
             _loading.release()
 
 
 def _load() -> None:
-    from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
-    from gridjit.compiler.recorded.loaded_settings import note_loaded_settings
+    _begun[:] = [True]
+    try:
+        if note_loaded():
+            _load_all()
+        _loaded[:] = [True]
+    except BaseException:
+        _begun.clear()
+        raise
 
+
+def _load_all() -> None:
     numba_cuda()
     from numba.cuda.core import entrypoints
 
-    before, modules = {id(one.sources[0]) for one in all_registrations()}, set(sys.modules)
+    from gridjit.compiler.recorded.loading import Loading
+
+    loading = Loading()
     try:
         while_current(None, entrypoints.init_all)
     except Exception as error:  # a description that nobody can read, of any distribution
         warn(UserWarning(f"numba cannot look for extensions to load: {error!r}"))
-    forget_in_keys(one for one in all_registrations() if id(one.sources[0]) not in before)
-    note_loaded_settings(set(sys.modules) - modules)
+    if loading.put:  # by it, what the contexts read may be more
+        from gridjit.compiler.frontend.isolated.isolation import import_all
+
+        import_all()
+    loading.end()

@@ -46,7 +46,7 @@ def _class_parts(found: ClassName) -> Iterator[tuple[str, object]]:
 
 def _type_parts(foreign: tuple[ForeignType, ...]) -> Iterator[tuple[str, object]]:
     for found in foreign:
-        for one in _types_in(found.numba):
+        for one in types_in(found.numba):
             if not is_library(type(one).__module__):
                 computed = {key for key, _ in _state(one) if _is_worked_out(type(one), key)}
                 kept = {key: item for key, item in _state(one) if key not in _OF_TYPES | computed}
@@ -55,15 +55,15 @@ def _type_parts(foreign: tuple[ForeignType, ...]) -> Iterator[tuple[str, object]
                 yield f"what the class of the type {found} was made with", held_by_functions(type(one)) or {}
 
 
-def _types_in(value: Any) -> Iterator[Any]:
+def types_in(value: Any) -> Iterator[Any]:
     """Yield a type, and those that it is made of as its key tells."""
     if type(value) is tuple:
         for part in value:
-            yield from _types_in(part)
+            yield from types_in(part)
     elif hasattr(value, "key") and hasattr(value, "mangling_args"):
         yield value
         if value.key is not value:
-            yield from _types_in(value.key)
+            yield from types_in(value.key)
 
 
 def _state(value: object) -> list[tuple[str, object]]:

@@ -54,11 +54,6 @@ def current_extensions() -> _Installed:
     return _loaded[0] if _loaded else _looked_up(import_path())
 
 
-def extension_fields() -> tuple[tuple[str, str], ...]:
-    """Return the installed extensions as fields of a key, one for each distribution's function."""
-    return tuple((f"installed extension {name} {module}", version) for name, version, module in current_extensions())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingCopy:
     """An editable installation of an extension: its name, version, folder of metadata, and its package's folder.

@@ -8,16 +8,16 @@ as for a kernel's own source; a value of it that gridjit cannot see into keeps e
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.key.registration import Registration
+from gridjit.compiler.key.registration import Registration, name_of
 from gridjit.compiler.key.registrations import registrations
 from gridjit.compiler.key.source.code import digest_fields, plan_of
 from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values
 from gridjit.compiler.key.source.libraries import is_numbas
-from gridjit.compiler.key.source.objects import function_of
+from gridjit.compiler.key.source.objects import code_behind, function_of
 from gridjit.digests import utf8
 from gridjit.values import dataclass
 
@@ -43,7 +43,8 @@ def extensions() -> RegisteredExtensions:
     if not found:
         return RegisteredExtensions()
     installed, given = _installed(tuple(one for one in found if one.owner is not None))
-    users = [one for one in found if one.owner is None]
+    given = [(name, value) for name, value in given if _as_made.get(id(value), _NEW)[1] != _plain_text(value)]
+    users = [one for one in found if one.owner is None and not made_by_a_compile(one)]
     general = [one for one in users if not one.kind.startswith("rewrite")]
     sources = [
         (_label(one), fingerprint_values([(_label(one), one.sources[0])], running=True))
@@ -93,14 +94,22 @@ def numbered(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     return tuple(labelled.items())
 
 
-def forget_in_keys(found: Iterable[Registration]) -> None:
-    """Leave what a compile had installed code register out of keys: in another process a hit registers nothing."""
-    _made_by_compiles.update(one.sources[0] for one in found if one.owner is not None)
+def forget_in_keys(found: Iterable[Registration], known: Container[str] = ()) -> None:
+    """Leave what a compile had installed code register out of keys: in another process a hit registers nothing.
+
+    What such code was made with does not count either, as long as it is as it is now. known: packages that a program
+    may have told what to make it with, as it imported them before.
+    """
+    for one in found:
+        _made_by_compiles.add(one.sources[0])
+        if name_of(code_behind(one.sources[0])).partition(".")[0] not in known:
+            made_with = (value for _, value in _given_to(one))
+            _as_made.update({id(value): (value, text) for value in made_with if (text := _plain_text(value))})
 
 
 def made_by_a_compile(found: Registration) -> bool:
-    """Return whether installed code registered it while a kernel was compiled."""
-    return found.owner is not None and found.sources[0] in _made_by_compiles
+    """Return whether installed code registered it while a kernel was compiled, or before the first compile."""
+    return found.sources[0] in _made_by_compiles
 
 
 def all_registrations() -> tuple[Registration, ...]:
@@ -109,6 +118,9 @@ def all_registrations() -> tuple[Registration, ...]:
 
 
 _made_by_compiles: set[object] = set()
+# What installed code was given while it was loaded or compiled, by identity, with its text then.
+_as_made: dict[int, tuple[object, str | None]] = {}
+_NEW = (None, "new")
 # What the last look found of installed code, and for what: most looks find the same.
 _last: list[tuple[object, RegisteredExtensions, list[tuple[str, object]]]] = []
 
@@ -219,6 +231,12 @@ def _registered_text(found: Registration) -> str:
 def _given_to(found: Registration) -> tuple[tuple[str, object], ...]:
     """Return what of the user's an installed function was made with."""
     return _made_of(found).given
+
+
+def _plain_text(value: object) -> str | None:
+    """Return the text of a value that holds no code of the user's; None for others."""
+    found = fingerprint_values([("given", value)], running=True)
+    return None if found.opaque or found.functions else found.digest
 
 
 def _fingerprint(found: Iterable[Registration], given: Iterable[tuple[str, object]]) -> SourceFingerprint:

@@ -87,6 +87,14 @@ def named(name: str) -> Distribution | None:
     return next(loaded, None) or next(wanted, None)
 
 
+def installed_as(name: str) -> tuple[Distribution, ...]:
+    """Return the distribution of a normalized name, or the packages of a working copy of that name."""
+    found = named(name)
+    if found is not None and found.package:
+        return tuple(one for one in worked_on() if one.name == name)
+    return () if found is None else (found,)
+
+
 def worked_on() -> tuple[Distribution, ...]:
     """Return the editable installations that extend numba."""
     return tuple(map(_worked_on, working_copies()))

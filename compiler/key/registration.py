@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+import abc
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING
 
-from gridjit.compiler.key.source.libraries import name_of_module
+from gridjit.compiler.key.source.libraries import is_library, name_of_module
 from gridjit.compiler.key.source.objects import code_behind
 from gridjit.values import dataclass
 
@@ -39,6 +40,36 @@ class Registration:
     def name(self) -> str:
         """The name of the function or class that was registered."""
         return name_of(code_behind(self.sources[0]))
+
+    @property
+    def is_for_its_own(self) -> bool:
+        """Whether it is for a function or a type of the very distribution that registered it."""
+        return self.owner is not None and any(_is_of(one, self.owner) for one in self.mentions)
+
+
+def _is_of(mention: object, owner: Distribution) -> bool:
+    """Return whether only code that has to do with a distribution's own can meet what it registered for a thing."""
+    from gridjit.compiler.key.installed import owner_of
+
+    value = code_behind(mention)
+    if isinstance(value, FunctionType | BuiltinFunctionType):
+        return owner_of(value) == owner
+    cls = value if isinstance(value, type) else type(value)
+    return owner_of(cls) == owner and not _may_stand_for_others(cls, owner)
+
+
+def _may_stand_for_others(cls: type, owner: Distribution) -> bool:
+    """Return whether a class may count values or types that are not its own: by equality, or as subclasses."""
+    from gridjit.compiler.key.installed import owner_of
+
+    own = [base for base in cls.__mro__ if owner_of(base) == owner or not is_library(base.__module__)]
+    if not is_library(type(cls).__module__) or any({*vars(base)} & _ANSWERS for base in own):
+        return True
+    return isinstance(cls, abc.ABCMeta) and bool(abc._get_dump(cls)[0])  # type: ignore[attr-defined]
+
+
+# How a class answers for others.
+_ANSWERS = frozenset({"__eq__", "__subclasshook__"})
 
 
 def name_of(value: object) -> str:

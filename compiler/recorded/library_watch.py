@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.dependency import LATER_SETTING, LIBRARY, LOADED_SETTING, SETTINGS, Dependency
-from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
+from gridjit.compiler.key.extensions import all_registrations, forget_in_keys, made_by_a_compile
+from gridjit.compiler.key.installed import Distribution
+from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.phases import phase
 from gridjit.compiler.process.threads import ThreadTimes, nobody_else_ran
@@ -22,8 +24,12 @@ from gridjit.compiler.recorded.library_code import names_text
 from gridjit.compiler.recorded.library_reach import Reach, reach
 from gridjit.compiler.recorded.library_settings import LibrarySetting
 from gridjit.compiler.recorded.loaded_settings import as_loaded, roots
+from gridjit.compiler.recorded.owners_met import owners_met
 from gridjit.compiler.recorded.written_out import is_written_out
 from gridjit.interrupts import let_through
+
+if TYPE_CHECKING:
+    from gridjit.compiler.job import CompileJob
 
 # Settings that compiles changed, as they left them.
 _left_by_compiles: dict[LibrarySetting, str] = {}
@@ -56,30 +62,31 @@ class LibraryWatch:
         if nobody_else_ran(self._others):
             before = {(one.kind, one.sources[0]) for one in self._registered}
             with phase("dependencies"):
-                forget_in_keys(one for one in all_registrations() if (one.kind, one.sources[0]) not in before)
+                now = [one for one in all_registrations() if one.owner is not None]
+                forget_in_keys(one for one in now if (one.kind, one.sources[0]) not in before)
 
     def found(
-        self, functions: Iterable[Callable[..., Any]], key: Iterable[tuple[str, str]]
+        self, functions: Iterable[Callable[..., Any]], job: CompileJob, values: Iterable[object]
     ) -> tuple[tuple[Dependency, ...], tuple[str, ...]]:
         """Return the dependencies on installed code that a job's key does not have, and why some cannot be told.
 
-        functions: those of @overload and @intrinsic that the compile used.
+        functions: those of @overload and @intrinsic that the compile used. values: what it took from Python.
         """
         try:
             if self._problem is None:
-                return self._found(functions, key)
+                return self._found(functions, job, values)
         except Exception as error:
             let_through(error)
             self._problem = error
         return (), (f"what installed code reads cannot be told ({type(self._problem).__name__}: {self._problem})",)
 
     def _found(
-        self, functions: Iterable[Callable[..., Any]], key: Iterable[tuple[str, str]]
+        self, functions: Iterable[Callable[..., Any]], job: CompileJob, values: Iterable[object]
     ) -> tuple[tuple[Dependency, ...], tuple[str, ...]]:
         used = {function_of(function) for function in functions}
-        now = all_registrations()
-        reached = reach(roots(one for one in now if not one.stub or one.sources[0] in used))
-        known = {label.removeprefix("extension library ") for label, _ in key}
+        taking_part = [one for one in all_registrations() if not one.stub or one.sources[0] in used]
+        reached = _reached(taking_part, owners_met((*used, *values), job.signature))
+        known = {label.removeprefix("extension library ") for label, _ in job.extensions}
         libraries = sorted({one for one in reached.distributions if one.name not in known}, key=lambda one: one.name)
         dependencies = (
             *(Dependency(kind=LIBRARY, name=one.name, parts=(("identity", one.identity),)) for one in libraries),
@@ -118,6 +125,18 @@ class LibraryWatch:
                 read.setdefault(module, {})[path] = text
         for module, texts in read.items():
             yield Dependency(kind=SETTINGS, name=json.dumps([module, *texts]), parts=tuple(texts.items()))
+
+
+def _reached(found: list[Registration], met: Callable[[Distribution | None], bool]) -> Reach:
+    """Return what registrations reach, less what is only for functions and types that the compile did not meet."""
+    private = [one for one in found if one.is_for_its_own and made_by_a_compile(one)]
+    while True:
+        apart = {one.sources[0] for one in private}
+        reached = reach(roots(one for one in found if one.sources[0] not in apart))
+        left = [one for one in private if not (one.owner in reached.distributions or met(one.owner))]
+        if len(left) == len(private):
+            return reached
+        private = left
 
 
 def _later(module: str, path: str, text: str) -> Dependency:

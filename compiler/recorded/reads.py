@@ -51,6 +51,8 @@ class Reads:
         objects: InstalledTexts | None = None,
     ) -> None:
         self.private: dict[str, None] = {}
+        # Whatever code took from Python, and the functions that were compiled, by identity.
+        self.met: dict[int, object] = {}
         self._covered = tuple(covered)
         self._stray = StrayFunctions()
         self._known: _Known = known or {}
@@ -71,6 +73,7 @@ class Reads:
 
     def take_function(self, function: FunctionType) -> None:
         """Record that a function is compiled. Those that the kernel leads to are known already."""
+        self.met[id(function)] = function
         if id(function) not in self._functions and not self._is_leaf(home_of(function)):
             self._stray.add(function)
 
@@ -93,6 +96,7 @@ class Reads:
 
     def take_global(self, function: FunctionType, name: str, value: object) -> None:
         """Record that the code of function took a global, or a builtin if it has no such global."""
+        self.met[id(value)] = value
         scope = function.__globals__
         if name not in scope and is_own_builtin(name, value):
             return
@@ -105,6 +109,7 @@ class Reads:
 
     def take_free(self, function: FunctionType, name: str, cell: CellType, value: object) -> None:
         """Record that the code of function took a closure's variable, unless a compile made the function."""
+        self.met[id(value)] = value
         if (path := self._functions.get(id(function))) is not None:
             self._take((*path, f"free {name}"), (id(cell), ""), value)
         else:
@@ -150,6 +155,7 @@ class Reads:
                 yield f"{shown(path)} changed while the kernel was compiled"
 
     def _take_of(self, owner: Any, name: str, value: object) -> None:
+        self.met[id(value)] = value
         key = (id(vars(owner)) if isinstance(owner, ModuleType) else id(owner), name)
         named = _named_path(owner)
         leaf = named is not None and is_library(_home(owner))
@@ -219,6 +225,7 @@ class Reads:
         self._functions[id(function)] = path
         self._scopes.setdefault(id(function.__globals__), path)
         for name, value in defaults_of(function).items():
+            self.met[id(value)] = value
             self._adopt((*path, f"default {name}"), value, _DEPTH)
 
 

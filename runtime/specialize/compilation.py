@@ -158,7 +158,8 @@ class Compilation:
 
     def job_for(self, signature: Signature, target: Target) -> CompileJob:
         """Return the job of compiling the kernel as it is now, with its globals and callees of this moment."""
-        return make_job(self.py_func, signature, self._options_for(target), target, self.marks)
+        answers = session().store(self._cache)
+        return make_job(self.py_func, signature, self._options_for(target), target, self.marks, answers=answers)
 
     def _options_for(self, target: Target) -> Options:
         """Return the options with what a debug kernel is checked for on the host."""

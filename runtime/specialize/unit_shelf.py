@@ -10,6 +10,7 @@ from collections.abc import Callable
 from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 from gridjit.compiler.job import CompileJob
+from gridjit.compiler.key.entry_points import current_extensions
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.digests import utf8
 
@@ -20,7 +21,8 @@ class UnitShelf:
     """What is kept of callees under what surrounds one job's compile. was_used: whether something was taken."""
 
     def __init__(self, store: Store, job: CompileJob) -> None:
-        surrounding = (*job.extensions, *job.toolchain, *job.environment, *job.target.fields)
+        # Code of an extension may have become part of what is kept, whoever it is for.
+        surrounding = (*_installed(), *job.extensions, *job.toolchain, *job.environment, *job.target.fields)
         self.around = digest_fields(utf8(text) for field in surrounding for text in field)
         self.was_used = False
         self._store = store
@@ -46,6 +48,14 @@ class UnitShelf:
         left, self._left = self._left, {}
         if left:
             self._store.put_all(left, suffix=SUFFIX)
+
+
+def _installed() -> tuple[tuple[str, str], ...]:
+    if not current_extensions():
+        return ()
+    from gridjit.compiler.key.everybody import installed_identities
+
+    return installed_identities()
 
 
 def shelf_for(store: Store, job: CompileJob) -> UnitShelf | None:

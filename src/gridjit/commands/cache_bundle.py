@@ -8,7 +8,7 @@ from gridjit.cache.bundle import entries_in, import_bundle, write_bundle
 from gridjit.cache.errors import CacheError
 from gridjit.cache.lock import Locks
 from gridjit.commands import printing
-from gridjit.commands.inventory import DAMAGED, KEY_DIGITS, open_cache, read_items, select
+from gridjit.commands.inventory import DAMAGED, EXTENSIONS, KEY_DIGITS, open_cache, read_items, select
 from gridjit.commands.progress import steps
 from gridjit.compiler.errors import GridjitError
 from gridjit.runtime.session import session
@@ -18,7 +18,8 @@ def run_export(given: argparse.Namespace) -> int:
     """Write the bundle; returns 0, or 1 if there is nothing to export."""
     store = open_cache(given.dir)
     targets = given.target or []
-    chosen = select(read_items(store, given), given.kernel, targets)
+    items = read_items(store, given)
+    chosen = select(items, given.kernel, targets)
     names = {item.info.key: item.kernel for item in chosen if item.kernel}
     infos = [item.info for item in chosen if item.kind != DAMAGED]
     if not infos:
@@ -26,6 +27,8 @@ def run_export(given: argparse.Namespace) -> int:
             (f" of {given.kernel}" if given.kernel else "", f" for {','.join(targets)}" if targets else "")
         )
         raise GridjitError(f"{store.folder} holds no entry{wanted}; `gridjit cache ls` lists what is there")
+    # Without it, a process that finds the kernels would load the extensions to ask.
+    infos += [item.info for item in items if item.kind == EXTENSIONS and item not in chosen]
     try:
         with steps(given, "writing", len(infos)) as step:
             count = write_bundle(given.file, store, infos, session().secret, lambda key: step(names.get(key, key)))

@@ -21,11 +21,12 @@ from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import GridjitError
 from gridjit.compiler.footprint import Fact
 from gridjit.compiler.frontend.kept.stored.record import from_bytes as units_of
+from gridjit.compiler.key.everybody import Answer
 from gridjit.runtime.misspelt import near_names
 from gridjit.runtime.session import session
 
 CODE, MANIFEST, HISTORY, LAUNCHER, DAMAGED, UNKNOWN = "code", "manifest", "history", "launcher", "damaged", "unknown"
-FUNCTION = "function"
+FUNCTION, EXTENSIONS = "function", "extensions"
 # Of a key, as people see it.
 KEY_DIGITS = 12
 _ELF = b"\x7fELF"
@@ -183,6 +184,8 @@ def _item(store: DiskStore, info: EntryInfo) -> ListedEntry:
         return ListedEntry(info=info, kind=FUNCTION, kernel=f"{named.module}.{named.qualname}")
     if (history := History.from_bytes(payload)) is not None:
         return ListedEntry(info=info, kind=HISTORY, kernel=history.kernel, content=history)
+    if Answer.from_bytes(payload) is not None:
+        return ListedEntry(info=info, kind=EXTENSIONS)
     manifest = Manifest.from_bytes(payload)
     return ListedEntry(info=info, kind=MANIFEST if manifest.shapes else UNKNOWN, content=manifest)
 

@@ -203,8 +203,21 @@ def test_a_cached_kernel_starts_without_numba_where_an_extension_is_installed(si
     assert run(STARTS, new=True) == "0 False False False"
 
 
-def test_another_version_or_build_of_an_installed_extension_is_another_job(site: Path, run: Run) -> None:
-    module(site, "quiet_ext", "def init():\n    pass\n")
+FOR_EVERYBODY = """
+    from numba.cuda.core.rewrites import Rewrite, register_rewrite
+
+    def init():
+        @register_rewrite("before-inference")
+        class Watch(Rewrite):
+            def match(self, *arguments):
+                return False
+"""
+
+
+def test_another_version_or_build_of_an_extension_that_registers_for_everybody_is_another_job(
+    site: Path, run: Run
+) -> None:
+    module(site, "quiet_ext", FOR_EVERYBODY)
     folder = install(site, "quiet", "[numba_extensions]\ninit = quiet_ext:init\n", record="quiet_ext.py,sha256=1,10\n")
     install(site, "unrelated", "[console_scripts]\nmain = quiet_ext:init\n")
     assert run(STARTS, new=True)[0] == "1"

@@ -1,0 +1,205 @@
+"""everybody: what the installed extensions register for every kernel, which is in every key; their own is not.
+
+A rewrite, or an implementation of anything but an extension's own functions and types, may be in any kernel. Whether an
+extension registers any is known once numba has loaded it. The answer is kept in the cache, as an entry of its own under
+what tells the installed distributions from others, so that only the first process that meets them loads them to ask.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Iterable
+from typing import Protocol, TypeAlias
+
+from gridjit import reading
+from gridjit.compiler.errors import CompileError
+from gridjit.compiler.key.entry_points import current_extensions
+from gridjit.compiler.key.installed import Distribution, installed_as
+from gridjit.compiler.key.site_folders import first_look
+from gridjit.compiler.key.source.code import digest_fields
+from gridjit.compiler.key.source.files import import_path
+from gridjit.digests import utf8
+from gridjit.values import dataclass
+
+Fields: TypeAlias = "tuple[tuple[str, str], ...]"
+
+# Raise it whenever other registrations are for everybody than before.
+_SCHEMA = "gridjit extensions 1"
+_SUFFIX = ".json"
+_NOT_KNOWN = "registrations, which are not known yet"
+
+
+class Answers(Protocol):
+    """Where answers are kept: the cache's store."""
+
+    def get(self, key: str) -> bytes | None:
+        """Return what was put under key, or None."""
+
+    def put(self, key: str, data: bytes, *, suffix: str) -> None:
+        """Keep data under key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What loading the installed extensions registers for everybody.
+
+    registered: (distribution, what it registers) of each distribution that does. files: path, time of writing and size
+    of the files that were run meanwhile and that no distribution lists; the answer holds while they are the same.
+    """
+
+    registered: tuple[tuple[str, str], ...] = ()
+    files: tuple[tuple[str, int, int], ...] = ()
+
+    def holds(self) -> bool:
+        """Return whether the files are as they were."""
+        return all(stamp_of(path) == (path, *stamp) for path, *stamp in self.files)
+
+    def to_bytes(self) -> bytes:
+        """Return the answer as JSON."""
+        plain = {"schema": _SCHEMA, "registered": self.registered, "files": self.files}
+        return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+    @classmethod
+    def from_bytes(cls, data: bytes | None) -> Answer | None:
+        """Return the answer in data; None if there is none of this schema."""
+        try:
+            given = reading.fields(reading.parse(data or b""), ("schema", "registered", "files"))
+            if given["schema"] != _SCHEMA:
+                return None
+            return cls(registered=reading.items(given["registered"], _row), files=reading.items(given["files"], _file))
+        except reading.Unreadable:
+            return None
+
+
+def everybody_fields(answers: Answers | None = None) -> Fields:
+    """Return a field for each distribution that registers something for everybody once the extensions are loaded.
+
+    They are loaded if it is not known. answers: where the answer is kept; without it, by this process alone.
+    """
+    try:
+        found = _told(answers)
+    except CompileError:  # nothing can be compiled here, so nothing is loaded
+        found = unknown()
+    return tuple((f"installed extension {name}, for its {what}", _text_of(name)) for name, what in found.registered)
+
+
+def unknown() -> Answer:
+    """Return the answer that counts while the extensions are being loaded: each may register anything."""
+    return Answer(registered=tuple((name, _NOT_KNOWN) for name in extension_names()))
+
+
+def extension_names() -> tuple[str, ...]:
+    """Return the names of the distributions that extend numba."""
+    return tuple(dict.fromkeys(name for name, _, _ in current_extensions()))
+
+
+def installed_identities() -> Fields:
+    """Return each installed extension with what tells its installation from others."""
+    return tuple((name, _text_of(name)) for name in extension_names())
+
+
+def stamp_of(path: str) -> tuple[str, int, int]:
+    """Return a file's path, time of writing and size; zeros if there is none."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return (path, 0, 0)
+    return (path, status.st_mtime_ns, status.st_size)
+
+
+# What loading has told, and whether another process may rely on it; empty before that.
+_by_loading: list[tuple[Answer, bool]] = []
+
+
+def note_told(answer: Answer, *, lasting: bool) -> None:
+    """Note what loading tells. lasting: it would tell the same in another process."""
+    _by_loading[:] = [(answer, lasting)]
+
+
+def note_put(fields: Iterable[tuple[str, str]]) -> None:
+    """Note what loading put into numba's place: it is in no key, as the answer tells who did."""
+    _put.update(fields)
+
+
+def without_put_by_loading(fields: Fields) -> Fields:
+    """Return the fields of what is in numba's place, less those that loading put there."""
+    return tuple(field for field in fields if field not in _put)
+
+
+_put: set[tuple[str, str]] = set()
+
+
+def _told(answers: Answers | None) -> Answer:
+    if not _by_loading and answers is not None and (found := _kept_in(answers)) is not None:
+        return found
+    from gridjit.compiler.frontend.bootstrap import load_installed_extensions
+
+    load_installed_extensions()
+    if not _by_loading:  # another thread is about to load them, and has been for very long
+        return unknown()
+    found, lasting = _by_loading[0]
+    if lasting and answers is not None:
+        _keep(found, answers)
+    return found
+
+
+# The answers of stores, by what is installed; each is read, and put, once. A store is kept with its own.
+_known: dict[tuple[str, int], tuple[Answers, Answer | None]] = {}
+
+
+def _kept_in(answers: Answers) -> Answer | None:
+    """Return the answer that a store has, if it holds; None if it has none."""
+    if (key := _environment(import_path())) is None:
+        return None
+    if (key, id(answers)) not in _known:
+        found = Answer.from_bytes(answers.get(key))
+        _known[key, id(answers)] = (answers, found if found is not None and found.holds() else None)
+    return _known[key, id(answers)][1]
+
+
+def _keep(found: Answer, answers: Answers) -> None:
+    """Keep an answer for other processes, where that is not done."""
+    key = _environment(import_path())
+    if key is not None and _kept_in(answers) != found:
+        _known[key, id(answers)] = (answers, found)
+        answers.put(key, found.to_bytes(), suffix=_SUFFIX)
+
+
+@functools.lru_cache(maxsize=4)
+def _environment(paths: tuple[str, ...]) -> str | None:
+    """Return the key of the answer for what is installed; None if an extension is of no distribution.
+
+    What an extension registers may depend on any other distribution: its version counts. Of extensions, all counts.
+    """
+    if not all(map(installed_as, extension_names())):
+        return None
+    described = [name for names in first_look(paths).values() for name in names]
+    extensions = [text for one in current_extensions() for text in one]
+    texts = (_SCHEMA, sys.version, *extensions, *map(_text_of, extension_names()), *described)
+    return digest_fields(map(utf8, texts)) * 2
+
+
+@functools.cache
+def _text_of(name: str) -> str:
+    """Return what tells the installation of a distribution from others, as people read it: version and digest."""
+    found = installed_as(name)
+    version = found[0].version if found else "unknown"
+    return f"{version} {digest_fields(utf8(one.identity) for one in found)[:16]}"
+
+
+def changed_since_it_began(found: Iterable[Distribution]) -> bool:
+    """Return whether a distribution was modified after the process began: what is loaded may be older."""
+    return any(one.overtaken for one in found)
+
+
+def _row(value: object) -> tuple[str, str]:
+    name, what = reading.row(value, 2)
+    return reading.text(name), reading.text(what)
+
+
+def _file(value: object) -> tuple[str, int, int]:
+    path, written, size = reading.row(value, 3)
+    return reading.text(path), reading.whole(written), reading.whole(size)

@@ -1,0 +1,124 @@
+"""Loading: what numba's loading of the installed extensions registered, and what of that is for every kernel."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from types import FunctionType, ModuleType
+from typing import Any
+
+from gridjit.compiler.key.everybody import (
+    Answer,
+    changed_since_it_began,
+    extension_names,
+    note_put,
+    note_told,
+    stamp_of,
+    unknown,
+)
+from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
+from gridjit.compiler.key.installed import Distribution, distribution_of_file, installed_as, owner_of
+from gridjit.compiler.key.put_in_numba import put_in_numba
+from gridjit.compiler.key.registration import Registration
+from gridjit.compiler.key.registry_entries import is_foreign
+from gridjit.compiler.key.source.libraries import in_loaded, is_library
+from gridjit.compiler.key.source.objects import code_behind
+from gridjit.compiler.key.toolchain import environment
+from gridjit.compiler.recorded.loaded_settings import note_loaded_settings
+
+_RULES = ("numba.cuda.typeconv.rules", "numba.core.typeconv.rules")
+_NUMBERS = ("boolean", "int8", "int16", "int32", "int64", "uint8", "uint32", "uint64", "float32", "float64")
+
+
+class Loading:
+    """What there was before numba loads the installed extensions. Until it ends, nobody knows what they register."""
+
+    def __init__(self) -> None:
+        note_told(unknown(), lasting=False)
+        self._registered = [one.sources[0] for one in all_registrations()]
+        self._owners = {one.owner.name for one in all_registrations() if one.owner is not None}
+        self._modules = set(sys.modules)
+        self._put, self._state = set(put_in_numba()[0]), _state()
+
+    @property
+    def put(self) -> set[tuple[str, str]]:
+        """What was put into numba's place since."""
+        return set(put_in_numba()[0]) - self._put
+
+    def end(self) -> None:
+        """Note what was registered, and for each distribution the first thing of it that is for everybody."""
+        before = {*map(id, self._registered)}
+        now = all_registrations()
+        new = [one for one in now if id(one.sources[0]) not in before]
+        mine = [one for one in new if one.owner is not None or _is_generated(one)]
+        put = {field: owner for field in self.put if (owner := _putting(field[1], now)) is not None}
+        forget_in_keys(mine, {name.partition(".")[0] for name in self._modules})
+        note_put(put)
+        names, files = extension_names(), tuple(sorted(set(self._files())))
+        considered = [one for one in now if one in mine or (one.owner is not None and one.owner.name in names)]
+        rows = [*_rows(considered, names), *((owner, label) for (label, _), owner in put.items())]
+        if _state() != self._state:
+            rows += [(name, "changes of numba's settings or conversions") for name in names]
+        lasting = (
+            len(mine) == len(new)
+            and self.put <= put.keys()
+            and self._owners <= {*names}
+            and not changed_since_it_began(one for name in names for one in installed_as(name))
+        )
+        note_told(Answer(registered=tuple(sorted(dict(reversed(rows)).items())), files=files), lasting=lasting)
+        note_loaded_settings(set(sys.modules) - self._modules)
+
+    def _files(self) -> Iterator[tuple[str, int, int]]:
+        for name in set(sys.modules) - self._modules:
+            module = sys.modules.get(name)
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and not is_library(name) and distribution_of_file(file) is None:
+                yield stamp_of(file)
+
+
+def _rows(found: Iterable[Registration], names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for one in sorted(found, key=_text):
+        if one.owner is None:  # which of the extensions had the code made is not known
+            yield from ((name, _text(one)) for name in names)
+        elif not one.is_for_its_own:
+            yield one.owner.name, _text(one)
+
+
+def _text(found: Registration) -> str:
+    return " ".join((found.kind, found.name, *(("for", found.about) if found.about else ())))
+
+
+def _is_generated(found: Registration) -> bool:
+    """Return whether what is of nobody in a registration was made by exec while the extensions were loaded."""
+    parts = [code_behind(one) for one in found.sources if is_foreign(one)]
+    return bool(parts) and all(owner_of(one) is not None or _is_of_no_file(one) for one in parts)
+
+
+def _is_of_no_file(value: Any) -> bool:
+    if isinstance(value, type):
+        functions = [one for one in vars(value).values() if isinstance(one, FunctionType)]
+        return bool(functions) and all(map(_is_of_no_file, functions))
+    if not isinstance(value, FunctionType):
+        return False
+    file, home = value.__globals__.get("__file__"), sys.modules.get(str(value.__globals__.get("__name__")))
+    is_modules = isinstance(home, ModuleType) and vars(home) is value.__globals__
+    return distribution_of_file(file) is not None if file is not None else not is_modules
+
+
+def _putting(text: str, registered: Iterable[Registration]) -> str | None:
+    """Return the name of the distribution whose code was put into numba's place, as the text tells; None if unknown."""
+    known: set[Distribution] = {one for name in extension_names() for one in installed_as(name)}
+    known |= {one.owner for one in registered if one.owner is not None}
+    return next((one.name for one in known if text.startswith(f"{one.identity} ")), None)
+
+
+def _state() -> tuple[object, ...]:
+    """Return numba's settings, and which numbers it converts to which."""
+    return environment(), *(tuple(_conversions(module)) for module in _RULES)
+
+
+def _conversions(module: str) -> Iterator[object]:
+    manager = in_loaded(module, "default_type_manager")
+    types = [in_loaded("numba.core.types", name) for name in _NUMBERS]
+    if manager is not None and None not in types:
+        yield from (manager.check_compatible(one, other) for one in types for other in types)
