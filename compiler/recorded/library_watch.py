@@ -8,12 +8,14 @@ compile. What is loaded only while it runs counts as it is at the end.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
 from gridjit.compiler.dependency import LATER_SETTING, LIBRARY, LOADED_SETTING, SETTINGS, Dependency
 from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
+from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.phases import phase
 from gridjit.compiler.process.threads import ThreadTimes, nobody_else_ran
@@ -25,6 +27,8 @@ from gridjit.compiler.recorded.loaded_settings import as_loaded, roots
 from gridjit.compiler.recorded.written_out import is_written_out
 from gridjit.interrupts import let_through
 
+# What the last compile reached, and what was registered and loaded then.
+_last_reach: list[tuple[object, Reach]] = []
 # Settings that compiles changed, as they left them.
 _left_by_compiles: dict[LibrarySetting, str] = {}
 
@@ -44,7 +48,8 @@ class LibraryWatch:
     def __enter__(self) -> LibraryWatch:
         self._registered = all_registrations()
         try:
-            found = reach(roots(self._registered))
+            known = next((found for state, found in _last_reach if state == _state(self._registered)), None)
+            found = known or reach(roots(self._registered))
             self._before, self._code_before = found.texts(), found.code_texts()
         except Exception as error:
             let_through(error)
@@ -79,6 +84,7 @@ class LibraryWatch:
         used = {function_of(function) for function in functions}
         now = all_registrations()
         reached = reach(roots(one for one in now if not one.stub or one.sources[0] in used))
+        _last_reach[:] = [(_state(now), reached)]
         known = {label.removeprefix("extension library ") for label, _ in key}
         libraries = sorted({one for one in reached.distributions if one.name not in known}, key=lambda one: one.name)
         dependencies = (
@@ -118,6 +124,11 @@ class LibraryWatch:
                 read.setdefault(module, {})[path] = text
         for module, texts in read.items():
             yield Dependency(kind=SETTINGS, name=json.dumps([module, *texts]), parts=tuple(texts.items()))
+
+
+def _state(registered: Iterable[Registration]) -> object:
+    """Return what is registered and loaded; while that stays, so do the names that installed code may read."""
+    return [(one.kind, one.sources[0]) for one in registered], len(sys.modules)
 
 
 def _later(module: str, path: str, text: str) -> Dependency:
