@@ -51,7 +51,8 @@ def _built(kernel: Kernel, request: CompileRequest) -> Outcome:
         made = kernel.specialized_ahead(request.signature, request.target, Launch(config=request.config))
     job = str(made.metadata.get("job", ""))
     if made.artifact.private:
-        return Outcome(why=f"its code stays in each process's memory: {'; '.join(made.artifact.private)}"[:_MOST_TEXT])
+        why = f"its code stays in each process's memory: {'; '.join(made.artifact.private)}"[:_MOST_TEXT]
+        return Outcome(why=why, private=True)
     if made.origin == "compiled" and not _is_kept(job):
         return Outcome(why=f"the cache folder {session().settings.cache_dir} did not keep it", unkept=kernel.cached)
     return Outcome(job=job, origin=made.origin, milliseconds=made.milliseconds, warned=tuple(warned))

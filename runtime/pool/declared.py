@@ -114,6 +114,8 @@ class Ahead:
         self.why = task.lost if self.outcome is None else self.outcome.why
         if self.outcome is not None and self.outcome.needs_launch:
             self.is_settled = True
+        if self.outcome is not None and self.outcome.private and self.look is not None:
+            here.private_jobs.add(self.look.key)
         if self.outcome is not None and self.outcome.unkept:
             here.without_pool(self.why)
         if said := self.told():

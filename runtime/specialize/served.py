@@ -56,6 +56,8 @@ def _made(
         if outcome.why and not outcome.differs:
             break
         cold.here.renew_server()
+    if outcome.private:
+        cold.here.private_jobs.add(look.key)
     return _noted(outcome, cold)
 
 
