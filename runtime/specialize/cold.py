@@ -17,7 +17,7 @@ from gridjit.cache.manifest import note_use
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compiled import Compiled
-from gridjit.compiler.errors import CompileDisabledError, CompileError
+from gridjit.compiler.errors import CompileDisabledError, CompileError, LaunchNeededError
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.phases import phase, phases_text, phases_until_now
 from gridjit.compiler.signature import Signature
@@ -100,6 +100,11 @@ def _made(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specialization
     _check_may_compile(look.job, reason, cold)
     try:
         made, is_stored = _kept(look, *compile_now(look, reason, cold), cold)
+    except LaunchNeededError as needed:
+        if needed.answer is not None:
+            answer = _with_reason(Compiled(artifact=needed.answer), reason, look.key)
+            _, is_stored = _kept(look, answer, None, cold)
+        raise
     finally:
         if not is_stored:
             in_vain()
@@ -113,13 +118,18 @@ def in_memory(signature: Signature, target: Target, launch: Launch, cold: Cold) 
 
 
 def look_up(look: Look, cold: Cold) -> Specialization | None:
-    """Return the stored specialization whose facts all hold for the launch, or None."""
+    """Return the stored specialization whose facts all hold for the launch, or None.
+
+    Raises LaunchNeededError if it is stored that there is none without a launch.
+    """
     if not _looks_up(look, cold):
         return None
     with phase("look-up"):
         for shape, name in look.candidates():
             if (found := _read(look, name)) is not None:
                 note_use(look.store, look.key, shape, name, look.manifest, cold.locks)
+                if found.artifact.needs_launch:
+                    raise _needed(found.artifact)
                 disk.note_use(look.store, name, hit=True)
                 return specialization(look, found, "disk", "in the cache")
     return None
@@ -262,6 +272,26 @@ def _read(look: Look, name: str) -> Compiled | None:
     if callbacks is None or module is None:
         return None
     return Compiled(artifact=artifact, hooks=list(callbacks), module=module)
+
+
+def _needed(answer: Artifact) -> LaunchNeededError:
+    """Return the error that a compile ended with which an answer in the cache tells of."""
+    error = LaunchNeededError(str(answer.metadata.get("error")))
+    error.answer, error.is_stored = answer, True
+    return error
+
+
+def note_needed(error: LaunchNeededError, signature: Signature, target: Target, cold: Cold) -> None:
+    """Note, and say, that a kernel has no code for a signature without a launch."""
+    kernel, found = cold.kernel, "in the cache" if error.is_stored else "found out by compiling it"
+    kernel.stats.count("launches_needed")
+    facts = () if error.answer is None else error.answer.footprint.facts
+    where = next((f", read at {fact.where}" for fact in facts if fact.where), "")
+    cold.code.needs_launch[signature, target] = f"{signature} for {target} needs a launch{where}: {found}"
+    cold.here.report(
+        lambda: f"needs a launch {kernel.name}{signature} for {target}{where}: {found}",
+        level=DEBUG if error.is_stored else INFO,
+    )
 
 
 def _is_for(artifact: Artifact, job: CompileJob) -> bool:

@@ -27,7 +27,8 @@ def keep(look: Look, artifact: Artifact, locks: Locks) -> tuple[Artifact, str]:
     except (CacheError, ValueError, TypeError) as error:
         return dataclasses.replace(artifact, private=(f"it could not be read back from a file: {error}",)), ""
     look.store.put(name, data, suffix=artifact.suffix)
-    note_use(look.store, name, hit=False)
+    if not artifact.needs_launch:
+        note_use(look.store, name, hit=False)
     if not add_compile(look.store, look.key, shape_of(artifact), name, locks).shapes:
         add_job(look.store, look.job.kernel, PastJob.of(look.key, look.job.fields))
     return artifact, name

@@ -49,7 +49,7 @@ def _made(
     """
     for _ in range(2):
         outcome, needed = _asked(look, cold, reason)
-        if not outcome.why and (found := find()) is not None:
+        if (not outcome.why or outcome.needs_launch) and (found := find()) is not None:
             cold.here.in_vain = 0
             outcome.warn_again()
             return dataclasses.replace(found, origin="served", reason=needed)
