@@ -248,9 +248,10 @@ def sized(x):
 
 print("numba" in sys.modules, sized.stats.compiles, sized.stats.launches_needed)
 """)
+    said = "gridjit: needs a launch sized(float32[1d C]) for host, read at script.py:8: in the cache\n"
     for _ in range(2):
-        done = run_new_python(tmp_path / "script.py", env=environment(server))
-        assert (done.stdout, done.stderr) == ("False 0 1\n", "")
+        done = run_new_python(tmp_path / "script.py", env=environment(server, GRIDJIT_LOG="compiles"))
+        assert (done.stdout, done.stderr) == ("False 0 1\n", said)
 
 
 @pytest.mark.usefixtures("served")
