@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable
 from typing import Any, cast
 
-from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.artifact import SUFFIXES, Artifact
 from gridjit.compiler.compiled import Compiled, ModuleCallbacks
 from gridjit.compiler.dependency import Dependency
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.footprint import Effects, Footprint
+from gridjit.compiler.errors import CompileError, LaunchNeededError
+from gridjit.compiler.footprint import PRESENCE, Effects, Footprint
 from gridjit.compiler.frontend.locks import giving_back
 from gridjit.compiler.hooks.description import described
 from gridjit.compiler.job import CompileJob, make_job
@@ -42,6 +42,8 @@ from gridjit.compiler.view.recording import recording_of
 from gridjit.forking import section
 from gridjit.messages import say
 
+# What is lowered of a kernel that needs a launch.
+_NOTHING = Lowered(modules=(), entry="", exceptions={})
 # How often a kernel is lowered at most, until it requires the shared memory that it was compiled with.
 _ROUNDS = 4
 # What makes a grid wait for those that it depends on: in PTX and LLVM IR, and in CUDA C++.
@@ -75,8 +77,12 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
         covered=source.functions,
         objects=source.objects,
     )
+    needed: LaunchNeededError | None = None
     with LibraryWatch(job.others) as libraries:
-        lowered, functions = _lowered(job, view, reads)
+        try:
+            lowered, functions = _lowered(job, view, reads)
+        except LaunchNeededError as error:
+            needed, lowered, functions = error, _NOTHING, error.functions
     with phase("dependencies"):
         found = discovered(functions, registered, loaded)
         libraries_found, unseen = libraries.found(functions, job.extensions)
@@ -84,10 +90,14 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
         reads.settle_functions(lambda: (*covered_functions(functions), *signature_fingerprint(job.signature).functions))
     setup, teardown = callbacks_of(lowered.linked)
     module = ModuleCallbacks(setup=setup, teardown=teardown)
-    view.settle()
-    with section():
-        code = generator(job.target.kind).generate(lowered, job.target, job.options)
-    _show_assembly(job, code)
+    if needed is None:
+        view.settle()
+        with section():
+            code = generator(job.target.kind).generate(lowered, job.target, job.options)
+        _show_assembly(job, code)
+    else:
+        view.read(PRESENCE)  # so that no launch agrees
+        code = ObjectCode(image=b"", suffix=SUFFIXES[job.target.kind], entry="", resources={})
     with phase("dependencies"):
         dependencies = (
             *value_dependencies(reads),
@@ -96,7 +106,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             *libraries_found,
             *places.dependencies,
         )
-        effects, unrepeatable = _asked_for(view, module)
+        effects, unrepeatable = _asked_for(view, module) if needed is None else (Effects(), recording_of(view).private)
         private = (
             *job.private,
             *found.private,
@@ -108,9 +118,21 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             *_overtaken(job),
         )
     compile_ms = round((time.perf_counter() - started) * 1e3, 1)
-    metadata = _metadata(job, view, lowered, code) | {"compile_ms": compile_ms, "phases": phases_until_now()}
+    told = _metadata(job, view, lowered, code) if needed is None else {"error": _said(needed)}
+    metadata = told | {"compile_ms": compile_ms, "phases": phases_until_now()}
     artifact = _artifact(job, lowered, code, view.footprint, effects, dependencies, private, metadata)
+    if needed is not None:
+        needed.answer = artifact
+        raise needed
     return Compiled(artifact=artifact, hooks=list(view.pre_launch_callbacks), module=module)
+
+
+def _said(needed: LaunchNeededError) -> str:
+    """Return an error's text without places, which may be others when it is read."""
+    if (diagnosis := needed.diagnosis) is None:
+        return str(needed)
+    sentence = str(dataclasses.replace(diagnosis, steps=(), advice="")).strip()
+    return f"{sentence}\n\n{diagnosis.advice}".strip()
 
 
 def _artifact(

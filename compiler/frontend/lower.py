@@ -64,7 +64,7 @@ def lower(
     Meanwhile, view is the launch configuration that this thread sees, and what code takes from Python goes into reads.
     Raises CompileError in the user's terms.
     """
-    taking = reads or Reads(function)
+    taking, records = reads or Reads(function), list[Isolation]()
     load_installed_extensions()
     import_all(narrow_floats=takes_narrow_floats(signature))
     with section():
@@ -75,6 +75,7 @@ def lower(
 
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
         def run(record: Isolation) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
+            records.append(record)
             tell_who_asks(view, lines=options.debug or options.lineinfo)
             if options.checks:
                 from gridjit.compiler.frontend.checked import name_accesses  # the host target's, as what it imports
@@ -90,12 +91,21 @@ def lower(
 
     try:
         return while_visible(view, lambda: _in_clusters(compile_it(), target, view))
-    except GridjitError:
+    except GridjitError as error:
+        _tell_functions(error, records)
         raise
     except Exception as error:  # numba raises dozens of types; each means that the user's kernel does not compile
         let_through(error)
         kind = LaunchNeededError if needs_launch(view, error) else CompileError
-        raise _explained(kind, function, signature, target, error) from error
+        explained = _explained(kind, function, signature, target, error)
+        _tell_functions(explained, records)
+        raise explained from error
+
+
+def _tell_functions(error: GridjitError, records: Iterable[Isolation]) -> None:
+    """Have an error that says that a launch is needed tell the functions of extensions that the compile had used."""
+    if isinstance(error, LaunchNeededError):
+        error.functions = tuple(function for record in records for function in _discovered(record))
 
 
 def _in_clusters(

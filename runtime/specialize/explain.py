@@ -53,7 +53,7 @@ def reason(known: Specializations, look: Look) -> str:
 
 def story(name: str, stats: Statistics, specializations: Iterable[Specialization], declared: Iterable[str] = ()) -> str:
     """Return the story of a kernel: its counts, a paragraph for each specialization, lines about what it declares."""
-    lines = [f"{name}: {stats.compiles} compiled, {stats.disk_hits} from the cache"]
+    lines = [f"{name}: {stats.told}"]
     for number, found in enumerate(specializations, 1):
         lines += _paragraph(number, found)
     lines += declared
@@ -124,6 +124,8 @@ def _fact_reason(look: Look) -> str | None:
 def _difference(artifact: Artifact, job: CompileJob, launch: Launch) -> tuple[int, str]:
     """Return how many facts of an artifact a launch does not share, and the first thing that speaks against it."""
     broken = [fact for fact in artifact.footprint.facts if not fact.holds(launch.config, launch.args)]
+    if broken and artifact.needs_launch:
+        return len(broken), "first launch of what needs one to be compiled"
     if broken:
         return len(broken), _fact_text(broken[0], launch.config, launch.args)
     if (used := broken_dependency(artifact, job)) is not None:
