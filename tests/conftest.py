@@ -27,7 +27,7 @@ from gridjit.runtime.launch.indexing import index_from_python
 from gridjit.runtime.session import end_session
 from tests.combinations import mark_others_slow
 from tests.known_objects import FOLDER, forget_unused, use_known_objects
-from tests.processors import named
+from tests.processors import named, use_named_processor
 from tests.programs import MEETING, end_servers, note_environment
 from tests.registered import taken_away_after
 
@@ -60,6 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ[variable] = tempfile.mkdtemp(prefix=f"gridjit-{name}-")
             config.add_cleanup(functools.partial(_forget, variable))
     use_known_objects()
+    use_named_processor()
 
 
 def _kept_objects(config: pytest.Config) -> Path | None:
