@@ -95,17 +95,18 @@ def prepare() -> None:
     put_in_numba()
     numbas_own_text()
     end_session()
-    share_objects()
+    join_the_run()
     gc.freeze()
 
 
-def share_objects() -> None:
-    """Have programs use the objects that the run of the tests shares; they do not see the package that does this."""
+def join_the_run() -> None:
+    """Have programs use the run's objects and make code for its processor; they do not see the package that does it."""
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    from tests import known_objects
+    from tests import known_objects, processors
 
-    del sys.path[0], sys.modules["tests.known_objects"], sys.modules["tests"]
+    del sys.path[0], sys.modules["tests.known_objects"], sys.modules["tests.processors"], sys.modules["tests"]
     known_objects.use_known_objects()
+    processors.use_named_processor()
 
 
 def first(x, y, n):
