@@ -81,7 +81,8 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
         if (found := look_up(look, cold)) is not None:
             return add(found, cold)
         reason = _why(look, cold)
-        return add(specialization(look, _kept(look, *compile_now(look, reason, cold), cold), "compiled", reason), cold)
+        kept = _kept(look, *compile_now(look, reason, cold), cold)
+        return add(specialization(look, kept, "compiled", _with_lines(reason)), cold)
 
 
 def in_memory(signature: Signature, target: Target, launch: Launch, cold: Cold) -> Specialization | None:
@@ -116,7 +117,7 @@ def _served(look: Look, cold: Cold) -> Specialization | None:
         cold.here.call_server(look.job.target)  # it makes ready while this process imports what it is asked with
         from gridjit.runtime.specialize.served import served
 
-    return served(look, cold, lambda: look_up(look.again(), cold), lambda: _why(look, cold))
+    return served(look, cold, lambda: look_up(look.again(), cold), lambda: _with_lines(_why(look, cold)))
 
 
 def compile_now(look: Look, reason: str, cold: Cold) -> tuple[Compiled, UnitShelf | None]:
@@ -131,12 +132,13 @@ def compile_now(look: Look, reason: str, cold: Cold) -> tuple[Compiled, UnitShel
     job, kernel = look.job, cold.kernel
     if cold.here.settings.assert_no_compile:
         raise CompileDisabledError(
-            f"{job.kernel}{job.signature} for {job.target} is not in the cache ({reason}), "
+            f"{job.kernel}{job.signature} for {job.target} is not in the cache ({_with_lines(reason)}), "
             "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
         )
     if not kernel.may_compile:
         raise CompileDisabledError(
-            f"{job.kernel}{job.signature} for {job.target} is not compiled ({reason}), and disable_compile() was called"
+            f"{job.kernel}{job.signature} for {job.target} is not compiled ({_with_lines(reason)}), "
+            "and disable_compile() was called"
         )
     _check_stack(job)
     shelf = None if cold.apart or cold.anew else shelf_for(cold.store, job)
@@ -254,9 +256,17 @@ def _patience(cold: Cold) -> float:
 
 
 def _why(look: Look, cold: Cold) -> str:
+    """Return why the launch's code is compiled, with places as they are stored."""
     from gridjit.runtime.specialize import explain
 
     return explain.reason(cold.code.table, look)
+
+
+def _with_lines(reason: str) -> str:
+    """Return the reason with each place as it is today."""
+    from gridjit.compiler.recorded.code_place import shown
+
+    return shown(reason)
 
 
 def _kept(look: Look, made: Compiled, shelf: UnitShelf | None, cold: Cold) -> Compiled:
