@@ -17,6 +17,7 @@ from gridjit.compiler.footprint import Effects, Footprint
 from gridjit.compiler.frontend.locks import giving_back
 from gridjit.compiler.hooks.description import described
 from gridjit.compiler.job import CompileJob, make_job
+from gridjit.compiler.key import toolchain
 from gridjit.compiler.key.argument_classes import signature_fingerprint
 from gridjit.compiler.key.extensions import covered_functions
 from gridjit.compiler.key.installed import distribution_of
@@ -82,6 +83,9 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             *libraries_found,
         )
         effects, unrepeatable = _asked_for(view, module)
+        overtaken = _overtaken(job, code)
+        if overtaken and (shelf := recording_of(view).shelf) is not None:
+            shelf.leave_nothing()
         private = (
             *job.private,
             *found.private,
@@ -89,7 +93,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             *unrepeatable,
             *dict.fromkeys((*reads.changed(), *reads.private)),
             *_unseen(code),
-            *_overtaken(job),
+            *overtaken,
         )
     compile_ms = round((time.perf_counter() - started) * 1e3, 1)
     metadata = _metadata(job, view, lowered, code) | {"compile_ms": compile_ms, "phases": phases_until_now()}
@@ -214,9 +218,14 @@ def _unseen(code: ObjectCode) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reason for file in code.consumed for reason in file.unseen))
 
 
-def _overtaken(job: CompileJob) -> tuple[str, ...]:
+def _overtaken(job: CompileJob, code: ObjectCode) -> tuple[str, ...]:
     """Return what changed since the job was made: the compile may have seen what is new, the key has what was old."""
     with phase("key"):
         now = make_job(job.function, job.signature, job.options, job.target, job.marks)
     changed = sorted({label for label, _ in set(now.fields) ^ set(job.fields)})
-    return tuple(f"{label} changed while the kernel was compiled" for label in changed)
+    headers = any(file.kind == "cu" for file in (*job.linked, *code.consumed))
+    late = toolchain.overtaken(job.target.kind, lines=job.has_lines, headers=headers)
+    return (
+        *(f"{label} changed while the kernel was compiled" for label in changed),
+        *(f"{label} was installed or changed while this process ran, which may have loaded another" for label in late),
+    )

@@ -18,6 +18,7 @@ from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
 
+from gridjit import forking
 from gridjit.compiler.key.entry_points import is_editable_origin
 from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
 from gridjit.compiler.key.source.code import digest_fields
@@ -29,7 +30,6 @@ from gridjit.values import dataclass
 _SITES = ("site-packages", "dist-packages")
 # What stands in a package for people and type checkers only; anything else its code may read.
 _FOR_PEOPLE = (".md", ".rst", ".html", ".pyi")
-_IMPORTED_NS = time.time_ns()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Distribution:
     @property
     def overtaken(self) -> bool:
         """Whether a file of it was written since this process began, so that what is loaded may be older."""
-        return _newest(self) > _began()
+        return _newest(self) > began()
 
 
 def distribution_of(module: str) -> Distribution | None:
@@ -226,7 +226,6 @@ def _identity(found: Distribution) -> str:
 
 @cache
 def _newest(found: Distribution) -> int:
-    # The time of the last change of the file's entry: unlike that of its content, no tool sets it back.
     return max((changed for *_, changed in _stamps(found)), default=0)
 
 
@@ -245,6 +244,14 @@ def _is_made(file: str) -> bool:
     return "__pycache__" in file or ".dist-info" in file or ".egg-info" in file
 
 
+def installed_at(path: str) -> int:
+    """Return when a file or folder last changed, by its entry: unlike that of its content, no tool sets it back.
+
+    In nanoseconds since 1970; 0 if it is gone.
+    """
+    return _stamp(path)[2]
+
+
 def _stamp(path: str) -> tuple[int, int, int]:
     try:
         status = os.stat(path)
@@ -254,16 +261,16 @@ def _stamp(path: str) -> tuple[int, int, int]:
 
 
 @cache
-def _began() -> int:
-    """Return when this process began, or when this module was imported if that is unknown or was before it."""
+def began() -> int:
+    """Return when this process began, or gridjit was imported if that is unknown or was before it, as before a fork."""
     try:
         with open("/proc/self/stat", "rb") as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])
     except (OSError, ValueError, IndexError):
-        return _IMPORTED_NS
+        return forking.IMPORTED_NS
     # A tick later: nothing is imported that soon, and a file may have been written in the tick before.
     age = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - (ticks + 1) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-    return min(time.time_ns() - age, _IMPORTED_NS)
+    return min(time.time_ns() - age, forking.IMPORTED_NS)
 
 
 @cache

@@ -57,6 +57,9 @@ class Shelf(Protocol):
     def put(self, key: str, data: bytes) -> None:
         """Keep data under key, for compilations that begin later."""
 
+    def leave_nothing(self) -> None:
+        """Forget what the compilation left: it may be of another toolchain."""
+
     def when_it_went_well(self, do: Callable[[], None]) -> None:
         """Have something done once the compilation's code is made: what was taken may be anything until then."""
 
