@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Iterator
 
 from gridjit.cache.files import make_below, opened
-from gridjit.cache.folder import FILE, LIST, Folder, check_file, folder_at, make_folder, open_folder, open_inner
+from gridjit.cache.folder import FILE, LIST, Folder, check_file, close, folder_at, make_folder, open_folder, open_inner
 from gridjit.cache.store import check_key
 from gridjit.forking import held, in_child, lock, section
 from gridjit.interrupts import let_through, tolerated
@@ -124,7 +124,7 @@ class Locks:
         for entry in inherited.values():
             if entry.descriptor is not None:
                 # Only this copy goes; the lock stays with the parent, and ends with it.
-                os.close(entry.descriptor)
+                close(entry.descriptor)
                 entry.descriptor = None
 
 
@@ -176,9 +176,9 @@ def _try_lock_in(folder: Folder, directory: int, name: str, make: bool) -> int |
     except BlockingIOError:
         pass
     except BaseException:
-        os.close(descriptor)
+        close(descriptor)
         raise
-    os.close(descriptor)
+    close(descriptor)
     return None
 
 
@@ -204,7 +204,7 @@ def _unlink_and_close(folder: Folder, name: str, descriptor: int) -> None:
     # Unlocked by name: a child forked meanwhile may still have a copy of the descriptor.
     with tolerated(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
+    close(descriptor)
 
 
 def _names(folder: Folder) -> list[str]:

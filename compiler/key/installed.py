@@ -23,7 +23,7 @@ from gridjit.compiler.key.entry_points import is_editable_origin
 from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import absolute, import_path, read_regular
-from gridjit.compiler.key.source.libraries import is_library, name_of_module
+from gridjit.compiler.key.source.libraries import file_of, is_library, is_module, name_of_module, namespace_of
 from gridjit.digests import utf8
 from gridjit.values import dataclass
 
@@ -57,15 +57,15 @@ class Distribution:
 
 def distribution_of(module: str) -> Distribution | None:
     """Return the installed distribution that the loaded module of that name is a file of, or None."""
-    return _distribution_of_file(getattr(sys.modules.get(module), "__file__", None))
+    return _distribution_of_file(file_of(sys.modules.get(module)))
 
 
 def owner_of(value: object) -> Distribution | None:
     """Return the installed distribution that defines a function, class or module; None for the user's own code."""
+    if is_module(value):
+        return _owner_of_namespace(namespace_of(value))
     if isinstance(value, FunctionType):
         return _owner_of_namespace(value.__globals__)
-    if isinstance(value, ModuleType):
-        return _owner_of_namespace(vars(value))
     cls = value if isinstance(value, type) else type(value)
     found = distribution_of(cls.__module__)
     # A class can say that it is another module's; its methods cannot.
@@ -89,7 +89,7 @@ def installed_modules() -> tuple[ModuleType, ...]:
     loaded = tuple(sys.modules.values())
     known = next(iter(_modules), None)
     if known is None or len(known[0]) != len(loaded) or not all(map(operator.is_, known[0], loaded)):
-        modules = [module for module in loaded if isinstance(module, ModuleType)]
+        modules = [module for module in loaded if is_module(module)]
         known = loaded, tuple(one for one in modules if not is_library(name_of_module(one)) and owner_of(one))
         _modules[:] = [known]
     if _look.is_one:
@@ -132,7 +132,7 @@ def _owner_of_namespace(namespace: Mapping[str, Any]) -> Distribution | None:
     name, file = namespace.get("__name__"), namespace.get("__file__")
     # Another namespace of the same name was filled by exec, or is another file's.
     loaded = sys.modules.get(name) if isinstance(name, str) else None
-    return _distribution_of_file(file) if loaded is not None and loaded.__dict__ is namespace else None
+    return _distribution_of_file(file) if is_module(loaded) and namespace_of(loaded) is namespace else None
 
 
 _by_file: dict[str, Distribution | None] = {}

@@ -18,8 +18,9 @@ from gridjit.compiler.key.numba_settings import environment as environment
 from gridjit.compiler.key.site_folders import described_by, descriptions, first_look, normalized
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import file_digest, import_path, read_regular
+from gridjit.compiler.key.source.libraries import file_of
 from gridjit.digests import utf8
-from gridjit.interrupts import let_through
+from gridjit.interrupts import let_through, tolerated
 
 # Raise it whenever an artifact's meaning or layout changes, so that older entries are misses.
 ARTIFACT_SCHEMA = 7
@@ -138,7 +139,7 @@ def _is_late(label: str, names: tuple[str, ...], known: str) -> bool:
     from gridjit.compiler.key.installed import began, installed_at
 
     module = sys.modules.get(_MODULES.get(label, ""))
-    for folder in (*_above(getattr(module, "__file__", None)), *import_path()):
+    for folder in (*_above(file_of(module)), *import_path()):
         for name, version, entry in _tools(descriptions(folder)):
             if name in names:
                 changed = installed_at(os.path.join(folder, entry))
@@ -254,11 +255,14 @@ def own_sources(kind: str, folder: str = os.path.dirname(os.path.dirname(__file_
     """
     try:
         stamps = repr(sorted(_stamps(os.open(folder, _FOLDER), "", {f"targets/{name}/" for name in _TARGETS - {kind}})))
-    except OSError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         # Python imports from archives too.
         let_through(error)
         archive = next((str(path) for path in Path(folder).parents if path.is_file()), "")
         stamps = file_digest(archive) or ""
+    except OSError as error:
+        let_through(error)
+        stamps = os.urandom(8).hex()  # what is unknown is not found again
     return digest_fields(map(utf8, (stamps, *_own_records(os.path.dirname(os.path.dirname(folder))))))
 
 
@@ -285,7 +289,8 @@ def _stamps(folder: int, name: str, skipped: Collection[str]) -> list[tuple[str,
                     below = os.open(entry.name, _FOLDER, dir_fd=folder)
                     found += _stamps(below, f"{name}{entry.name}/", skipped)
     finally:
-        os.close(folder)
+        with tolerated(OSError):
+            os.close(folder)
     return found
 
 

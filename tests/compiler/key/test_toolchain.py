@@ -405,3 +405,11 @@ def test_a_part_that_is_loaded_from_another_folder_than_the_first_look_found_is_
     toolchain.cache_clear()
     assert dict(toolchain("host"))["llvmlite"] == "99.9"
     assert overtaken("host", lines=False, headers=False) == ("llvmlite",)
+
+
+def test_own_files_that_cannot_be_looked_at_are_not_those_of_another_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> Any:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "scandir", fails)
+    assert own_sources("host") != own_sources("host")
