@@ -20,7 +20,7 @@ import weakref
 from collections.abc import Iterator
 
 from gridjit.cache.files import make_below, opened
-from gridjit.cache.folder import FILE, LIST, Folder, check_file, folder_at, make_folder, open_folder, open_inner
+from gridjit.cache.folder import FILE, LIST, Folder, check_file, close, folder_at, make_folder, open_folder, open_inner
 from gridjit.cache.store import check_key
 from gridjit.forking import held, in_child, lock, section
 from gridjit.interrupts import let_through, tolerated
@@ -51,7 +51,7 @@ class _Held:
         """Close the file that is waited for, if one is."""
         if self.waiting is not None:
             descriptor, self.waiting = self.waiting, None
-            os.close(descriptor)
+            close(descriptor)
 
 
 class Locks:
@@ -274,7 +274,7 @@ def _unlink_and_close(folder: Folder, name: str, descriptor: int) -> None:
     # Unlocked by name: a child forked meanwhile may still have a copy of the descriptor.
     with tolerated(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
+    close(descriptor)
 
 
 def _names(folder: Folder) -> list[str]:

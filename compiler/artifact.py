@@ -75,6 +75,13 @@ class Artifact:
         return not self.entry
 
     @property
+    def why(self) -> str:
+        """Why it was compiled; empty if that is unknown."""
+        from gridjit.compiler.recorded.code_place import shown  # only people ask
+
+        return shown(str(self.metadata.get("why", "")))
+
+    @property
     def launch_config_sensitive(self) -> bool:
         """Whether another launch configuration may need another artifact."""
         return self.footprint.sensitive
@@ -95,7 +102,7 @@ class Artifact:
             "signature": self.signature,
             "parameters": self.parameters,
             "resources": self.resources,
-            "exceptions": [[c, e.module, e.qualname, list(e.arguments), e.where] for c, e in self.exceptions.items()],
+            "exceptions": [[c, e.module, e.qualname, list(e.arguments), e.place] for c, e in self.exceptions.items()],
             "facts": [fact.as_json() for fact in self.footprint.facts],
             "sharedmem": self.effects.sharedmem,
             "hooks": [hook_as_json(hook) for hook in self.effects.hooks],
@@ -191,12 +198,12 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _exception(value: Any) -> tuple[int, ExceptionEntry]:
-    code, module, qualname, arguments, where = reading.row(value, 5)
+    code, module, qualname, arguments, place = reading.row(value, 5)
     entry = ExceptionEntry(
         module=reading.dotted(module),
         qualname=reading.dotted(qualname),
         arguments=reading.items(arguments, reading.plain),
-        where=reading.text(where),
+        place=reading.text(place),
     )
     return reading.whole(code, least=-(2**31), most=2**32 - 1), entry
 

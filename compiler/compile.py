@@ -17,6 +17,7 @@ from gridjit.compiler.footprint import PRESENCE, Effects, Footprint
 from gridjit.compiler.frontend.locks import giving_back
 from gridjit.compiler.hooks.description import described
 from gridjit.compiler.job import CompileJob, make_job
+from gridjit.compiler.key import toolchain
 from gridjit.compiler.key.argument_classes import signature_fingerprint
 from gridjit.compiler.key.extensions import covered_functions
 from gridjit.compiler.key.installed import distribution_of
@@ -107,6 +108,9 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             *places.dependencies,
         )
         effects, unrepeatable = _asked_for(view, module) if needed is None else (Effects(), recording_of(view).private)
+        overtaken = _overtaken(job, code)
+        if overtaken and (shelf := recording_of(view).shelf) is not None:
+            shelf.leave_nothing()
         private = (
             *job.private,
             *found.private,
@@ -115,7 +119,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             *unrepeatable,
             *dict.fromkeys((*reads.changed(), *reads.private)),
             *_unseen(code),
-            *_overtaken(job),
+            *overtaken,
         )
     compile_ms = round((time.perf_counter() - started) * 1e3, 1)
     told = _metadata(job, view, lowered, code) if needed is None else {"error": _said(needed)}
@@ -252,7 +256,7 @@ def _unseen(code: ObjectCode) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reason for file in code.consumed for reason in file.unseen))
 
 
-def _overtaken(job: CompileJob) -> tuple[str, ...]:
+def _overtaken(job: CompileJob, code: ObjectCode) -> tuple[str, ...]:
     """Return what changed since the job was made: the compile may have seen what is new, the key has what was old.
 
     An object of installed code counts as it was if this compile alone can have changed it: another would do the same.
@@ -261,4 +265,9 @@ def _overtaken(job: CompileJob) -> tuple[str, ...]:
     with phase("key"):
         now = make_job(job.function, job.signature, job.options, job.target, job.marks, objects)
     changed = sorted({label for label, _ in set(now.fields) ^ set(job.fields)})
-    return tuple(f"{label} changed while the kernel was compiled" for label in changed)
+    headers = any(file.kind == "cu" for file in (*job.linked, *code.consumed))
+    late = toolchain.overtaken(job.target.kind, lines=job.has_lines, headers=headers)
+    return (
+        *(f"{label} changed while the kernel was compiled" for label in changed),
+        *(f"{label} was installed or changed while this process ran, which may have loaded another" for label in late),
+    )

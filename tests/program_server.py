@@ -30,7 +30,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from gridjit import cuda
+from gridjit import cuda, forking
 from gridjit.compiler.frontend.isolated import contexts
 from gridjit.compiler.key import installed
 
@@ -245,7 +245,8 @@ def set_up(wanted: dict[str, Any], streams: list[int]) -> None:
     PRIVATE[warnings]._processoptions(wanted["warnings"])
     importlib.invalidate_caches()
     # What was installed after a process began, it may have imported before: this one begins now.
-    installed._IMPORTED_NS = time.time_ns()
+    forking.IMPORTED_NS = time.time_ns()
+    installed.began.cache_clear()
     # A fork may cut a compile of another thread short; the server has no other.
     contexts.contexts_are_whole()
 

@@ -108,7 +108,7 @@ def _made(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specialization
     finally:
         if not is_stored:
             in_vain()
-    return specialization(look, made, "compiled", reason)
+    return specialization(look, made, "compiled", _with_lines(reason))
 
 
 def in_memory(signature: Signature, target: Target, launch: Launch, cold: Cold) -> Specialization | None:
@@ -153,7 +153,7 @@ def _served(look: Look, cold: Cold) -> Specialization | None:
         cold.here.call_server(look.job.target)  # it makes ready while this process imports what it is asked with
         from gridjit.runtime.specialize.served import served
 
-    return served(look, cold, lambda: look_up(look.again(), cold), lambda: _why(look, cold))
+    return served(look, cold, lambda: look_up(look.again(), cold), lambda: _with_lines(_why(look, cold)))
 
 
 def compile_now(look: Look, reason: str, cold: Cold) -> tuple[Compiled, UnitShelf | None]:
@@ -178,12 +178,13 @@ def _check_may_compile(job: CompileJob, reason: str, cold: Cold) -> None:
     """Raise CompileDisabledError if nothing may be compiled, CompileError if the compiler would overflow the stack."""
     if cold.here.settings.assert_no_compile:
         raise CompileDisabledError(
-            f"{job.kernel}{job.signature} for {job.target} is not in the cache ({reason}), "
+            f"{job.kernel}{job.signature} for {job.target} is not in the cache ({_with_lines(reason)}), "
             "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
         )
     if not cold.kernel.may_compile:
         raise CompileDisabledError(
-            f"{job.kernel}{job.signature} for {job.target} is not compiled ({reason}), and disable_compile() was called"
+            f"{job.kernel}{job.signature} for {job.target} is not compiled ({_with_lines(reason)}), "
+            "and disable_compile() was called"
         )
     size = stack_bytes()
     if size is not None and size < _LEAST_STACK:
@@ -309,9 +310,17 @@ def _patience(cold: Cold) -> float:
 
 
 def _why(look: Look, cold: Cold) -> str:
+    """Return why the launch's code is compiled, with places as they are stored."""
     from gridjit.runtime.specialize import explain
 
     return explain.reason(cold.code.table, look)
+
+
+def _with_lines(reason: str) -> str:
+    """Return the reason with each place as it is today."""
+    from gridjit.compiler.recorded.code_place import shown
+
+    return shown(reason)
 
 
 def _kept(look: Look, made: Compiled, shelf: UnitShelf | None, cold: Cold) -> tuple[Compiled, bool]:

@@ -41,7 +41,10 @@ _SHORTEST_DIGEST = 32
 
 
 def reason(known: Specializations, look: Look) -> str:
-    """Return why nothing in memory, or of what was looked at, serves the launch: what differs first, both values."""
+    """Return why nothing in memory, or of what was looked at, serves the launch: what differs first, both values.
+
+    Places in it are as they are stored.
+    """
     return printable(
         _fact_reason(look)
         or _known_reason(known, look)
@@ -155,7 +158,7 @@ def _signature_reason(known: Specializations, job: CompileJob) -> str | None:
 
 
 def _fact_text(fact: Fact, config: LaunchConfig | None, args: Sequence[Any] | None) -> str:
-    place = f", read at {fact.where}" if fact.where else ""
+    place = f", read at {fact.place}" if fact.place else ""
     if fact.field in CIRCUMSTANCES:
         what = "a launch" if fact.field == PRESENCE else "a launch's arguments"
         before, now = (f"with {what}", "without") if fact.value else ("without", f"with {what}")
@@ -185,7 +188,7 @@ def _paragraph(number: int, found: Specialization) -> list[str]:
         f"   why: {found.reason}",
         f"   took: {phases_text(found.phases) or 'no time'}",
     ]
-    if found.origin == "disk" and (why := found.metadata.get("why")):
+    if found.origin == "disk" and (why := found.artifact.why):
         lines.append(f"   compiled because: {why}")
     if found.tier:
         lines.append(f"   form: {found.tier}")

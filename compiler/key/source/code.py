@@ -268,8 +268,17 @@ class CodeTable(Generic[Value]):
         entries[identity] = (weakref.ref(code, forget), value)
         return value
 
+    def codes(self) -> list[CodeType]:
+        """Return the code that something is remembered of."""
+        return [code for held, _ in [*self._entries.values()] if (code := held()) is not None]
+
 
 _plans: CodeTable[CodePlan] = CodeTable()
+
+
+def planned() -> list[CodeType]:
+    """Return the code that lives of which this process made plans."""
+    return _plans.codes()
 
 
 def lines_digest(code: CodeType) -> str:

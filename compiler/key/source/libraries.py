@@ -8,9 +8,10 @@ import re
 import sys
 from functools import cache
 from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 from gridjit.compiler.key.source.opaque import of_kind
+from gridjit.interrupts import let_through
 
 # Every one of these has its version in gridjit.compiler.key.toolchain. "cuda" as a whole is missing: it is a namespace
 # that others put packages into.
@@ -38,7 +39,7 @@ def is_library(module: object) -> bool:
     top = module.partition(".")[0]
     if top not in sys.stdlib_module_names:
         return False
-    return _is_stdlib(top, top in sys.modules, getattr(sys.modules.get(top), "__file__", None))
+    return _is_stdlib(top, top in sys.modules, file_of(sys.modules.get(top)))
 
 
 def is_numbas(module: str) -> bool:
@@ -54,8 +55,31 @@ def is_library_module(module: ModuleType) -> bool:
 
 def name_of_module(module: ModuleType) -> str:
     """Return a module's name; "" if it has none, or one that is not a text."""
-    name = vars(module).get("__name__")
+    name = namespace_of(module).get("__name__")
     return name if isinstance(name, str) else ""
+
+
+def is_module(value: object) -> TypeGuard[ModuleType]:
+    """Return whether something on sys.modules is a module; what is none may end the program where it is asked."""
+    return issubclass(type(value), ModuleType)
+
+
+def namespace_of(module: ModuleType) -> dict[str, Any]:
+    """Return what a module has, without asking its class: one that is loaded when it is needed would be loaded now."""
+    return ModuleType.__getattribute__(module, "__dict__")  # type: ignore[no-any-return]
+
+
+def file_of(module: object) -> str | None:
+    """Return the file that something on sys.modules says it is of; None if it does not, or cannot be asked."""
+    if is_module(module):
+        file = namespace_of(module).get("__file__")
+    else:
+        try:
+            file = getattr(module, "__file__", None)
+        except Exception as error:  # of the program's own code
+            let_through(error)
+            return None
+    return file if isinstance(file, str) else None
 
 
 def is_namespace_of(module: str, namespace: object) -> bool:

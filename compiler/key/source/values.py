@@ -15,7 +15,14 @@ from typing import Any, Generic, TypeAlias
 
 from gridjit.compiler.key.source.code import plan_of
 from gridjit.compiler.key.source.files import file_digest
-from gridjit.compiler.key.source.libraries import home_of, is_library, is_library_module, is_librarys, name_of_module
+from gridjit.compiler.key.source.libraries import (
+    file_of,
+    home_of,
+    is_library,
+    is_library_module,
+    is_librarys,
+    name_of_module,
+)
 from gridjit.compiler.key.source.objects import closure_of, options_of, state_of, wrapped_in
 from gridjit.compiler.key.source.opaque import OpaqueValue, article, type_name, unseen
 from gridjit.compiler.key.source.scalars import scalar_text
@@ -171,7 +178,7 @@ def _native_text(value: Any, _: Visit) -> str:
 def _module_version(module: str) -> str:
     """Return what distinguishes builds of an extension module: the digest of its bytes."""
     loaded = sys.modules.get(module)
-    digest = file_digest(getattr(loaded, "__file__", None) or "")
+    digest = file_digest(file_of(loaded) or "")
     if digest is None:
         raise OpaqueValue(f"comes from module {module!r}, which does not have a file that tells its builds apart")
     return f"file {digest}"

@@ -17,6 +17,7 @@ from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.footprint import CIRCUMSTANCES, Fact
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.recorded.code_place import shown as with_lines
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.runtime.kernel import Kernel
@@ -57,7 +58,7 @@ def stored_results(kernel: Kernel, store: Store) -> Iterator[dict[str, Any]]:
                 "target": {"kind": job.field("target.kind"), "arch": job.field("target.arch")},
                 "facts": [plain_fact(fact) for fact in _facts(artifact) if fact.field not in CIRCUMSTANCES],
                 "changed": _changed(kernel, job, artifact),
-                "reason": artifact and artifact.metadata.get("why"),
+                "reason": artifact and (artifact.why or None),
                 "needs_launch": artifact is not None and artifact.needs_launch,
             }
 
@@ -72,7 +73,7 @@ def predict(
     look = Look.at(store, job, Launch(config=config))
     needed = look.needs_launch
     found = None if needed else look.stored
-    why = "" if found or needed else explain.reason(Specializations(), look)
+    why = "" if found or needed else with_lines(explain.reason(Specializations(), look))
     return {
         "signature": str(job.signature),
         "target": {"kind": job.target.kind, "arch": job.target.arch},
@@ -87,7 +88,7 @@ def predict(
 def _print(name: str, stored: list[dict[str, Any]], answer: dict[str, Any] | None) -> None:
     printing.say(f"{name}: {len(stored)} stored")
     for result in stored:
-        facts = "; ".join(str(Fact.read(**fact | {"where": fact["where"] or ""})) for fact in result["facts"])
+        facts = "; ".join(str(Fact.read(fact["field"], fact["value"], fact["where"] or "")) for fact in result["facts"])
         printing.say(f"{result['artifact'][:KEY_DIGITS]}  {result['signature']} for {_target_text(**result['target'])}")
         nothing = NEEDS_LAUNCH if result["needs_launch"] else "nothing of the launch configuration"
         printing.say(f"  depends on: {facts or nothing}")

@@ -37,9 +37,9 @@ from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, told
 from gridjit.compiler.frontend.kept.stored.type_rows import row_of, type_of, value_of
 from gridjit.compiler.frontend.kept.stored.writing import called_row
 from gridjit.compiler.frontend.kept.unit import Unit
-from gridjit.compiler.key.source.code import lines_digest
 from gridjit.compiler.key.source.libraries import is_library
 from gridjit.compiler.key.source.objects import MISSING, cell_value
+from gridjit.compiler.recorded.code_place import CodePlace
 from gridjit.compiler.recorded.value_path import follow, global_of
 from gridjit.interrupts import let_through
 
@@ -81,8 +81,6 @@ def revived(
     """
     asked = _Asked(function, asking, demands)
     try:
-        if unit.lines and unit.lines != lines_digest(_function(asked).__code__):
-            return None
         for event in unit.events:
             _ask(asked, event)
         libraries = [event.result.library for event in asked.events if isinstance(event, Unit)]
@@ -144,7 +142,7 @@ def _content(asked: _Asked, place: Any, digest: str) -> Question:
 
 def _launched(asked: _Asked, name: str, value: Any, where: str) -> Question:
     fact = Fact.read(name, value, where)
-    return _todays(Launched(fact.field, fact.value, fact.where), asked.asking)
+    return _todays(Launched(fact.field, fact.value, fact.place), asked.asking)
 
 
 def _raised(_: _Asked, module: str, name: str, given: Any, place: Any) -> Question:
@@ -152,7 +150,7 @@ def _raised(_: _Asked, module: str, name: str, given: Any, place: Any) -> Questi
     if not is_library(module) or not issubclass(kind, BaseException):
         raise reading.Unreadable("a library's exception is expected")
     arguments = None if given is None else reading.items(given, value_of)
-    return Raised(kind, arguments, None if place is None else reading.items(place, value_of))
+    return Raised(kind, arguments, CodePlace.read(reading.text(place)))
 
 
 def _calls(asked: _Asked, place: Any, arguments: Any, *seen: Any) -> Unit:

@@ -25,7 +25,6 @@ from gridjit.compiler.frontend.kept.stored.record import StoredEvent, StoredUnit
 from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, told, told_now
 from gridjit.compiler.frontend.kept.stored.type_rows import row_of, rows_of, value_row
 from gridjit.compiler.frontend.kept.unit import Unit
-from gridjit.compiler.key.source.code import lines_digest
 from gridjit.compiler.key.source.libraries import is_library_module, name_of_module
 
 
@@ -43,9 +42,7 @@ def stored(unit: Unit, function: FunctionType) -> StoredUnit | None:
         events = _events(unit, function)
     except (_Untold, TypeError, ValueError):
         return None
-    placed = not is_numbas(function) and any(event[0] in ("launched", "raised") for event in events)
-    lines = lines_digest(function.__code__) if placed else ""
-    return StoredUnit(descriptor=descriptor, events=events, lines=lines, text=text)
+    return StoredUnit(descriptor=descriptor, events=events, text=text)
 
 
 def called_row(called: Called) -> list[Any] | None:
@@ -139,12 +136,11 @@ def _dispatcher_place(dispatcher: Any, values: Sequence[object]) -> int:
 
 
 def _raised(raised: Raised) -> list[Any]:
-    kind, arguments, location = raised.exception, raised.arguments, raised.location
+    kind, arguments = raised.exception, raised.arguments
     if told_now(kind) is None or not issubclass(kind, BaseException):
         raise _Untold
     given = None if arguments is None else [value_row(one) for one in arguments]
-    place = None if location is None else [value_row(one) for one in location]
-    return ["raised", kind.__module__, kind.__qualname__, given, place]
+    return ["raised", kind.__module__, kind.__qualname__, given, raised.place_text]
 
 
 def _unit_row(unit: Unit, values: Sequence[object]) -> list[Any]:

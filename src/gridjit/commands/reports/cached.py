@@ -44,7 +44,7 @@ def _form(item: ListedEntry, artifact: Artifact, uses: list[Use]) -> Form:
         compile_ms=float(spent) if isinstance(spent, int | float) else None,
         phases=_numbers(artifact.metadata.get("phases")),
         resources=artifact.resources,
-        why=str(artifact.metadata.get("why", "")),
+        why=artifact.why,
         hits=totals.hits,
         compiles=totals.compiles,
         last=totals.last,
