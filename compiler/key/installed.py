@@ -24,7 +24,15 @@ from gridjit.compiler.key.entry_points import WorkingCopy, is_editable_origin, w
 from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import absolute, import_path, read_regular
-from gridjit.compiler.key.source.libraries import file_of, is_library, is_module, name_of_module, namespace_of
+from gridjit.compiler.key.source.libraries import (
+    file_of,
+    is_library,
+    is_librarys,
+    is_module,
+    methods_of,
+    name_of_module,
+    namespace_of,
+)
 from gridjit.digests import utf8
 from gridjit.values import dataclass
 
@@ -74,7 +82,7 @@ def owner_of(value: object) -> Distribution | None:
     cls = value if isinstance(value, type) else type(value)
     found = distribution_of(cls.__module__)
     # A class can say that it is another module's; its methods cannot.
-    return None if found is None or any(_is_users(method) for method in vars(cls).values()) else found
+    return None if found is None or any(_is_users(method, cls.__module__) for method in methods_of(cls)) else found
 
 
 def named(name: str) -> Distribution | None:
@@ -137,11 +145,12 @@ _look = _Look()
 _modules: list[tuple[tuple[object, ...], tuple[ModuleType, ...]]] = []
 
 
-def _is_users(method: object) -> bool:
-    if not isinstance(method, FunctionType) or "__file__" not in method.__globals__:
-        return False
+def _is_users(method: FunctionType, module: str) -> bool:
+    # What libraries make with exec has no file, and a namespace of another name.
     home = method.__globals__.get("__name__")
-    return not is_library(str(home)) and _owner_of_namespace(method.__globals__) is None
+    if "__file__" not in method.__globals__ and home != module:
+        return False
+    return not is_librarys(method) and _owner_of_namespace(method.__globals__) is None
 
 
 def _owner_of_namespace(namespace: Mapping[str, Any]) -> Distribution | None:

@@ -221,9 +221,9 @@ def test_what_cannot_be_compared_later_is_looked_into_each_time(
     from numba.cuda.launchconfig import ensure_current_launch_config
 
     @register_rewrite("before-inference")
-    class AsksForTheLine(Rewrite):
+    class AsksForTheColumn(Rewrite):
         def match(self, func_ir, block, typemap, calltypes):
-            return block.body[0].loc.line > 0 and ensure_current_launch_config()
+            return block.body[0].loc.col is None and ensure_current_launch_config()
 
     for _ in range(2):
         assert counts(gridjit.jit(FLOATS)(adds_one)) == (0, 0, 1)

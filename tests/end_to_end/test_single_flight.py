@@ -100,7 +100,7 @@ class Reads(Rewrite):
         {does}
         return False
 """
-KNOWN, FOUND_OUT = "unseen.line", "block.body[0].loc.line"
+KNOWN, FOUND_OUT = "unseen.line", "block.body[0].loc.col"
 # A cache that keeps nothing, as on a disk that is full.
 KEEPS_NOTHING = """
 from gridjit.cache.disk import DiskStore

@@ -211,7 +211,7 @@ def _digest(code: CodeType, loaded: dict[int, dict[int, int]], strange: dict[str
         code.co_nlocals,
         code.co_flags & _FLAGS,
     )
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    names = (code.co_name, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     order = loaded.get(id(code), {index: index for index in range(len(code.co_consts))})
     constants = (_constant_text(code.co_consts[index], loaded, strange) for index in order)
     fields: list[bytes] = [_renumbered(code, order), getattr(code, "co_exceptiontable", b"")]

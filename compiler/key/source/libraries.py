@@ -84,9 +84,7 @@ def file_of(module: object) -> str | None:
 
 def is_namespace_of(module: str, namespace: object) -> bool:
     """Return whether namespace is that of a library's module of that name; programs can give theirs any name."""
-    top = module.partition(".")[0]
-    loaded = sys.modules.get(module)
-    return top not in sys.stdlib_module_names or loaded is None or loaded.__dict__ is namespace
+    return getattr(sys.modules.get(module), "__dict__", None) is namespace
 
 
 def in_loaded(module: str, path: str) -> Any:
@@ -125,9 +123,18 @@ def is_librarys(value: FunctionType | type) -> bool:
         return False
     # A class made in a namespace without a name claims to be of builtins, and one made by a library's function claims
     # to be of that library. Only classes of Python code get their module that way.
-    if not value.__flags__ & _HEAP_TYPE or module.partition(".")[0] not in sys.stdlib_module_names:
+    if not value.__flags__ & _HEAP_TYPE or _is_found(value):
         return True
-    return "<locals>" in value.__qualname__ or _is_found(value) or not _has_code(value)
+    if not (methods := methods_of(value)):
+        return not _has_code(value)
+    is_local = "<locals>" in value.__qualname__ or module.partition(".")[0] not in sys.stdlib_module_names
+    return is_local and all(map(is_librarys, methods))
+
+
+def methods_of(cls: type) -> list[FunctionType]:
+    """Return the Python functions that a class has for methods, static and class methods too."""
+    found = (getattr(item, "__func__", item) for item in vars(cls).values())
+    return [one for one in found if isinstance(one, FunctionType)]
 
 
 def _is_found(value: type) -> bool:

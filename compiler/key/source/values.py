@@ -50,6 +50,10 @@ class Visit:
         """Return the label that a user's function or class, found in a value, has in this fingerprint."""
         return found.__qualname__
 
+    def module(self, found: types.ModuleType) -> str:
+        """Return the name that a module has in this fingerprint."""
+        return name_of_module(found)
+
     def installed(self, value: object) -> str | None:
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
         return None
@@ -125,7 +129,7 @@ def _class_text(value: type, visit: Visit) -> str:
 
 def _module_text(value: types.ModuleType, visit: Visit) -> str:
     visit.note(value)
-    return f"{'library ' if is_library_module(value) else ''}module {name_of_module(value)}"
+    return f"{'library ' if is_library_module(value) else ''}module {visit.module(value)}"
 
 
 def _enum_text(value: Any, visit: Visit) -> str:

@@ -33,7 +33,7 @@ from gridjit.compiler.frontend.kept.places import SharedPlace
 from gridjit.compiler.frontend.kept.plain import mark_of
 from gridjit.compiler.frontend.kept.stored.code import revived as result_of
 from gridjit.compiler.frontend.kept.stored.record import StoredEvent, StoredUnit
-from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, told
+from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, told_among
 from gridjit.compiler.frontend.kept.stored.type_rows import row_of, type_of, value_of
 from gridjit.compiler.frontend.kept.stored.writing import called_row
 from gridjit.compiler.frontend.kept.unit import Unit
@@ -105,14 +105,14 @@ def _code(asked: _Asked) -> Question:
 
 def _global(asked: _Asked, name: str, text: str) -> Question:
     value = global_of(_function(asked), reading.text(name))
-    return Global(_function(asked), name, value, _same(value, text))
+    return Global(_function(asked), name, value, _same(asked, value, text))
 
 
 def _free(asked: _Asked, name: str, text: str) -> Question:
     function = _function(asked)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     value = cell_value(cells[name])
-    return Free(function, name, cells[name], value, _same(value, text))
+    return Free(function, name, cells[name], value, _same(asked, value, text))
 
 
 def _attribute(asked: _Asked, owner: Any, name: str, text: str) -> Question:
@@ -120,7 +120,7 @@ def _attribute(asked: _Asked, owner: Any, name: str, text: str) -> Question:
     value = asked.asking.reads.attribute_now(of, reading.text(name))
     if value is MISSING or not is_plain_owner(of, name):
         raise _Other
-    return ModuleAttribute(of, name, value, _same(value, text))
+    return ModuleAttribute(of, name, value, _same(asked, value, text))
 
 
 def _library(name: str) -> Any:
@@ -189,10 +189,10 @@ def _value(asked: _Asked, place: Any) -> Any:
     return asked.values[reading.whole(place, most=len(asked.values) - 1)]
 
 
-def _same(value: object, text: str) -> Any:
+def _same(asked: _Asked, value: object, text: str) -> Any:
     """Return the mark of a value that has not changed; raises _Other for any other."""
     mark = mark_of(value)
-    if mark is None or told(value, mark) != text:
+    if mark is None or told_among(value, mark, asked.values) != text:
         raise _Other
     return mark
 

@@ -22,7 +22,7 @@ from gridjit.compiler.frontend.kept.places import InDispatcher, SharedPlace
 from gridjit.compiler.frontend.kept.plain import is_numbas
 from gridjit.compiler.frontend.kept.stored.code import described, printed
 from gridjit.compiler.frontend.kept.stored.record import StoredEvent, StoredUnit
-from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, told, told_now
+from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, tells_all, told, told_among, told_now
 from gridjit.compiler.frontend.kept.stored.type_rows import row_of, rows_of, value_row
 from gridjit.compiler.frontend.kept.unit import Unit
 from gridjit.compiler.key.source.libraries import is_library_module, name_of_module
@@ -57,7 +57,8 @@ def called_row(called: Called) -> list[Any] | None:
 def _default_text(called: Called, name: str, mark: Any) -> str | None:
     from gridjit.compiler.key.source.objects import defaults_of
 
-    return "" if mark == () else told(defaults_of(called.function).get(name), mark)
+    text = "" if mark == () else told(defaults_of(called.function).get(name), mark)
+    return text if tells_all(text) else None
 
 
 def _events(unit: Unit, function: FunctionType) -> tuple[StoredEvent, ...]:
@@ -82,11 +83,11 @@ def _question_row(question: Question, function: FunctionType, values: Sequence[o
         case FunctionCode():
             return ["code"]
         case Global():
-            return ["global", question.name, _text(question)]
+            return ["global", question.name, _text(question, values)]
         case Free():
-            return ["free", question.name, _text(question)]
+            return ["free", question.name, _text(question, values)]
         case ModuleAttribute():
-            return ["attribute", _owner(question.owner, values), question.name, _text(question)]
+            return ["attribute", _owner(question.owner, values), question.name, _text(question, values)]
         case Called():
             return _called(question, values)
         case Content():
@@ -101,8 +102,8 @@ def _question_row(question: Question, function: FunctionType, values: Sequence[o
     raise _Untold
 
 
-def _text(question: Any) -> str:
-    if (text := told(question.value, question.mark)) is None:
+def _text(question: Any, before: Sequence[object]) -> str:
+    if (text := told_among(question.value, question.mark, before)) is None:
         raise _Untold
     return text
 
