@@ -127,8 +127,18 @@ class Walk(Visit):
         if is_made(found) and id(found) not in self._made:
             self._made[id(found)] = "itself"  # where it holds itself
             texts = [f"{name}={self._held_text(value)}" for name, value in held_by(found)]
+            texts += self._registered_texts(found)
             self._made[id(found)] = f" made with {digest_fields(map(utf8, texts))}" if texts else ""
         return self._made.get(id(found), "")
+
+    def _registered_texts(self, found: FunctionType | type) -> list[str]:
+        """Return what is registered for a class that a call made: nothing but the text of that class says it."""
+        if isinstance(found, FunctionType) or "numba.cuda" not in sys.modules:
+            return []
+        from gridjit.compiler.key.made_with import is_made
+        from gridjit.compiler.key.source.instances import registered_texts
+
+        return registered_texts(found, self) if is_made(found) else []
 
     def _held_text(self, value: object) -> str:
         from gridjit.compiler.key.made_with import is_a_librarys_object, settled_text
@@ -298,6 +308,11 @@ class Walk(Visit):
         self.modules.add(cls.__module__)
         if not is_librarys(type(cls)):
             self._value(f"class of class {label}", "", "the class of class", label, type(cls))
+        try:
+            for number, text in enumerate(self._registered_texts(cls)):
+                self._add(f"registered {number} for class {label}", text)
+        except OpaqueValue as error:
+            self.opaque[f"what is registered for class {label} {error}"] = None
         if issubclass(cls, Enum):
             self._enum(cls, label)
             return

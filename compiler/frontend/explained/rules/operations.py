@@ -348,8 +348,7 @@ def _reason(failure: Failure) -> str:
     """Return why it is refused, if that is said in words for users, and candidates do not contradict each other."""
     if any(_OF_NUMBA.search(one) or shows_insides(one, failure) for one in failure.reasons):
         return ""
-    reason = next(iter(failure.reasons), "")
-    return reason[:1].lower() + reason[1:] if reason[:2].istitle() else reason
+    return next(iter(failure.reasons), "")  # as it was written: programs may match it
 
 
 def _instead(name: str, operation: FailedOperation, failure: Failure) -> str:
