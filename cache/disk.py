@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from gridjit.cache import files
 from gridjit.cache.entry import open_entry, seal
 from gridjit.cache.errors import warn
-from gridjit.cache.folder import Distrusted, folder_at, is_open_to_others, make_folder, open_folder, read_below
+from gridjit.cache.folder import Distrusted, close, folder_at, is_open_to_others, make_folder, open_folder, read_below
 from gridjit.cache.store import SUFFIXES, EntryInfo, Result, check_key, check_suffix
 from gridjit.forking import lock, section
 from gridjit.interrupts import let_through, tolerated
@@ -262,7 +262,7 @@ class DiskStore:
                     return payload
             return None
         finally:
-            os.close(shard)
+            close(shard)
 
     def _has_room_for(self, sealed: bytes) -> bool:
         if len(sealed) <= self._max_bytes:
@@ -354,7 +354,7 @@ class DiskStore:
         if self._refused:
             return False
         try:
-            os.close(open_folder(self._place))
+            close(open_folder(self._place))
         except (FileNotFoundError, NotADirectoryError):  # it may appear later
             return False
         except OSError as error:

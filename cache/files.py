@@ -19,6 +19,7 @@ from gridjit.cache.folder import (
     Distrusted,
     Folder,
     check_file,
+    close,
     distrust_owner,
     make_directory,
     open_below,
@@ -65,7 +66,7 @@ def open_shard(folder: Folder, key: str) -> int | None:
     except FileNotFoundError:
         return None
     finally:
-        os.close(top)
+        close(top)
 
 
 def read_file(folder: Folder, key: str, suffix: str, limit: int = MOST_BYTES) -> bytes | None:
@@ -75,7 +76,7 @@ def read_file(folder: Folder, key: str, suffix: str, limit: int = MOST_BYTES) ->
     try:
         return read_below(folder, shard, key + suffix, limit)
     finally:
-        os.close(shard)
+        close(shard)
 
 
 def write_file(folder: Folder, key: str, suffix: str, data: bytes) -> None:
@@ -188,7 +189,7 @@ def opened(descriptor: int) -> Iterator[int]:
     try:
         yield descriptor
     finally:
-        os.close(descriptor)
+        close(descriptor)
 
 
 def make_below(folder: Folder, top: int, name: str) -> int:
@@ -262,7 +263,10 @@ def _names(folder: Folder, name: str | None, tell: Callable[[OSError], None] = l
 
 def _write_new(name: str, data: bytes, mode: int, directory: int) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    with opened(os.open(name, flags, mode, dir_fd=directory)) as descriptor:
+    descriptor = os.open(name, flags, mode, dir_fd=directory)
+    try:
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
+    finally:
+        os.close(descriptor)  # a network's file system may say only now that it could not write

@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 
-from gridjit.interrupts import let_through
+from gridjit.interrupts import let_through, tolerated
 from gridjit.values import dataclass
 
 FOLDER_MODE = 0o700  # of a folder made here; what is made inside one has no more permissions than it
@@ -87,7 +87,7 @@ def make_directory(name: str, mode: int, *, above: int | None = None) -> None:
             # By its descriptor: others may have put a link in its place meanwhile.
             os.chmod(f"/proc/self/fd/{made}", stat.S_IMODE(found.st_mode) | (mode & 0o700))
     finally:
-        os.close(made)
+        close(made)
 
 
 def open_folder(folder: Folder) -> int:
@@ -109,7 +109,7 @@ def open_inner(folder: Folder, name: str, how: int = ENTER) -> int:
     try:
         return open_below(folder, top, name, how)
     finally:
-        os.close(top)
+        close(top)
 
 
 def open_below(folder: Folder, top: int, name: str, how: int = ENTER) -> int:
@@ -137,6 +137,12 @@ def read_below(folder: Folder, directory: int, name: str, limit: int) -> bytes |
             data += more
         return data
     finally:
+        close(descriptor)
+
+
+def close(descriptor: int) -> None:
+    """Close what was read or locked. It is gone whatever the system says of that, as of a file on a lost mount."""
+    with tolerated(OSError):
         os.close(descriptor)
 
 
@@ -172,9 +178,12 @@ def is_open_to_others(folder: Folder) -> bool:
 
 def _checked(folder: Folder, descriptor: int, name: str) -> int:
     """Return the descriptor of a directory that may be used; else close it and raise Distrusted."""
-    if not folder.shared and (reason := distrust(os.fstat(descriptor))) is not None:
-        os.close(descriptor)
-        raise Distrusted(name, reason)
+    try:
+        if not folder.shared and (reason := distrust(os.fstat(descriptor))) is not None:
+            raise Distrusted(name, reason)
+    except BaseException:
+        close(descriptor)
+        raise
     return descriptor
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gridjit import reading
 from gridjit.compiler.dependency import Dependency
 from gridjit.compiler.elf import is_code
-from gridjit.compiler.footprint import Effects, Fact, Footprint, is_field
+from gridjit.compiler.footprint import PRESENCE, Effects, Fact, Footprint, is_field
 from gridjit.compiler.target import ExceptionEntry, Target
 from gridjit.values import dataclass, field
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 _MAGIC = b"gridjit1"
 _TRAILER = struct.Struct("<Q8s")
-_SUFFIXES = {"host": ".o", "ptx": ".cubin"}
+SUFFIXES = {"host": ".o", "ptx": ".cubin"}
+# A fact of what has no code, so that no launch agrees with it.
+_WITHOUT_LAUNCH = Fact(field=PRESENCE, value=False)
 # Characters of a signature that a repr shows.
 _LONGEST_SIGNATURE = 120
 # Bytes: of a launch's parameters as the struct module lays them out, and of a block's shared memory.
@@ -40,6 +42,7 @@ class Artifact:
     footprint, effects: what the compile read and asked for. dependencies: the extensions' functions that it used.
     metadata: more for people (compile milliseconds...).
     private: why it must stay in this process; such an artifact is never stored.
+    What is kept of a compile that needs a launch and had none is an artifact without code: image and entry are empty.
     """
 
     target: Target
@@ -67,6 +70,18 @@ class Artifact:
         return f"<artifact {self.kernel}{types} for {self.target}, {size}, depends on {self.footprint}>"
 
     @property
+    def needs_launch(self) -> bool:
+        """Whether it has no code, and says that the job compiles for a launch only."""
+        return not self.entry
+
+    @property
+    def why(self) -> str:
+        """Why it was compiled; empty if that is unknown."""
+        from gridjit.compiler.recorded.code_place import shown  # only people ask
+
+        return shown(str(self.metadata.get("why", "")))
+
+    @property
     def launch_config_sensitive(self) -> bool:
         """Whether another launch configuration may need another artifact."""
         return self.footprint.sensitive
@@ -87,7 +102,7 @@ class Artifact:
             "signature": self.signature,
             "parameters": self.parameters,
             "resources": self.resources,
-            "exceptions": [[c, e.module, e.qualname, list(e.arguments), e.where] for c, e in self.exceptions.items()],
+            "exceptions": [[c, e.module, e.qualname, list(e.arguments), e.place] for c, e in self.exceptions.items()],
             "facts": [fact.as_json() for fact in self.footprint.facts],
             "sharedmem": self.effects.sharedmem,
             "hooks": [hook_as_json(hook) for hook in self.effects.hooks],
@@ -128,8 +143,9 @@ def _described(image: bytes, value: Any) -> Artifact:
     given = reading.fields(value, _PARTS)
     kind, arch, features = map(reading.text, reading.row(given["target"], 3))
     suffix = reading.text(given["suffix"])
-    entry = _symbol(given["entry"])
-    if _SUFFIXES.get(kind) != suffix or not is_code(image, entry, linked=kind != "host"):
+    entry, facts = _symbol(given["entry"]) if image else "", reading.items(given["facts"], _fact)
+    is_whole = is_code(image, entry, linked=kind != "host") if image else _WITHOUT_LAUNCH in facts
+    if SUFFIXES.get(kind) != suffix or given["entry"] != entry or not is_whole:
         raise reading.Unreadable(f"no {kind} code")
     return Artifact(
         target=Target(kind=kind, arch=arch, features=features),
@@ -141,7 +157,7 @@ def _described(image: bytes, value: Any) -> Artifact:
         parameters=_codes(given["parameters"]),
         resources=_resources(given["resources"]),
         exceptions=dict(reading.items(given["exceptions"], _exception)),
-        footprint=Footprint(facts=reading.items(given["facts"], _fact)),
+        footprint=Footprint(facts=facts),
         effects=Effects(
             sharedmem=reading.whole(given["sharedmem"], most=_MOST_SHARED),
             hooks=reading.items(given["hooks"], _hook),
@@ -182,12 +198,12 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _exception(value: Any) -> tuple[int, ExceptionEntry]:
-    code, module, qualname, arguments, where = reading.row(value, 5)
+    code, module, qualname, arguments, place = reading.row(value, 5)
     entry = ExceptionEntry(
         module=reading.dotted(module),
         qualname=reading.dotted(qualname),
         arguments=reading.items(arguments, reading.plain),
-        where=reading.text(where),
+        place=reading.text(place),
     )
     return reading.whole(code, least=-(2**31), most=2**32 - 1), entry
 

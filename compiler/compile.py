@@ -9,14 +9,15 @@ import time
 from collections.abc import Callable
 from typing import Any, cast
 
-from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.artifact import SUFFIXES, Artifact
 from gridjit.compiler.compiled import Compiled, ModuleCallbacks
 from gridjit.compiler.dependency import Dependency
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.footprint import Effects, Footprint
+from gridjit.compiler.errors import CompileError, LaunchNeededError
+from gridjit.compiler.footprint import PRESENCE, Effects, Footprint
 from gridjit.compiler.frontend.locks import giving_back
 from gridjit.compiler.hooks.description import described
 from gridjit.compiler.job import CompileJob, make_job
+from gridjit.compiler.key import toolchain
 from gridjit.compiler.key.argument_classes import signature_fingerprint
 from gridjit.compiler.key.extensions import covered_functions
 from gridjit.compiler.key.installed import distribution_of
@@ -42,6 +43,8 @@ from gridjit.compiler.view.recording import recording_of
 from gridjit.forking import section
 from gridjit.messages import say
 
+# What is lowered of a kernel that needs a launch.
+_NOTHING = Lowered(modules=(), entry="", exceptions={})
 # How often a kernel is lowered at most, until it requires the shared memory that it was compiled with.
 _ROUNDS = 4
 # What makes a grid wait for those that it depends on: in PTX and LLVM IR, and in CUDA C++.
@@ -75,8 +78,12 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
         covered=source.functions,
         objects=source.objects,
     )
+    needed: LaunchNeededError | None = None
     with LibraryWatch(job.others) as libraries:
-        lowered, functions = _lowered(job, view, reads)
+        try:
+            lowered, functions = _lowered(job, view, reads)
+        except LaunchNeededError as error:
+            needed, lowered, functions = error, _NOTHING, error.functions
     with phase("dependencies"):
         found = discovered(functions, registered, loaded)
         libraries_found, unseen = libraries.found(functions, job, reads.met.values())
@@ -84,10 +91,14 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
         reads.settle_functions(lambda: (*covered_functions(functions), *signature_fingerprint(job.signature).functions))
     setup, teardown = callbacks_of(lowered.linked)
     module = ModuleCallbacks(setup=setup, teardown=teardown)
-    view.settle()
-    with section():
-        code = generator(job.target.kind).generate(lowered, job.target, job.options)
-    _show_assembly(job, code)
+    if needed is None:
+        view.settle()
+        with section():
+            code = generator(job.target.kind).generate(lowered, job.target, job.options)
+        _show_assembly(job, code)
+    else:
+        view.read(PRESENCE)  # so that no launch agrees
+        code = ObjectCode(image=b"", suffix=SUFFIXES[job.target.kind], entry="", resources={})
     with phase("dependencies"):
         dependencies = (
             *value_dependencies(reads),
@@ -96,7 +107,10 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             *libraries_found,
             *places.dependencies,
         )
-        effects, unrepeatable = _asked_for(view, module)
+        effects, unrepeatable = _asked_for(view, module) if needed is None else (Effects(), recording_of(view).private)
+        overtaken = _overtaken(job, code)
+        if overtaken and (shelf := recording_of(view).shelf) is not None:
+            shelf.leave_nothing()
         private = (
             *job.private,
             *found.private,
@@ -105,12 +119,24 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             *unrepeatable,
             *dict.fromkeys((*reads.changed(), *reads.private)),
             *_unseen(code),
-            *_overtaken(job),
+            *overtaken,
         )
     compile_ms = round((time.perf_counter() - started) * 1e3, 1)
-    metadata = _metadata(job, view, lowered, code) | {"compile_ms": compile_ms, "phases": phases_until_now()}
+    told = _metadata(job, view, lowered, code) if needed is None else {"error": _said(needed)}
+    metadata = told | {"compile_ms": compile_ms, "phases": phases_until_now()}
     artifact = _artifact(job, lowered, code, view.footprint, effects, dependencies, private, metadata)
+    if needed is not None:
+        needed.answer = artifact
+        raise needed
     return Compiled(artifact=artifact, hooks=list(view.pre_launch_callbacks), module=module)
+
+
+def _said(needed: LaunchNeededError) -> str:
+    """Return an error's text without places, which may be others when it is read."""
+    if (diagnosis := needed.diagnosis) is None:
+        return str(needed)
+    sentence = str(dataclasses.replace(diagnosis, steps=(), advice="")).strip()
+    return f"{sentence}\n\n{diagnosis.advice}".strip()
 
 
 def _artifact(
@@ -230,7 +256,7 @@ def _unseen(code: ObjectCode) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reason for file in code.consumed for reason in file.unseen))
 
 
-def _overtaken(job: CompileJob) -> tuple[str, ...]:
+def _overtaken(job: CompileJob, code: ObjectCode) -> tuple[str, ...]:
     """Return what changed since the job was made: the compile may have seen what is new, the key has what was old.
 
     An object of installed code counts as it was if this compile alone can have changed it: another would do the same.
@@ -239,4 +265,9 @@ def _overtaken(job: CompileJob) -> tuple[str, ...]:
     with phase("key"):
         now = make_job(job.function, job.signature, job.options, job.target, job.marks, objects)
     changed = sorted({label for label, _ in set(now.fields) ^ set(job.fields)})
-    return tuple(f"{label} changed while the kernel was compiled" for label in changed)
+    headers = any(file.kind == "cu" for file in (*job.linked, *code.consumed))
+    late = toolchain.overtaken(job.target.kind, lines=job.has_lines, headers=headers)
+    return (
+        *(f"{label} changed while the kernel was compiled" for label in changed),
+        *(f"{label} was installed or changed while this process ran, which may have loaded another" for label in late),
+    )

@@ -11,9 +11,14 @@ from gridjit.compiler.shared_errors import SharedError
 from gridjit.interrupts import let_through
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gridjit.compiler.artifact import Artifact
     from gridjit.compiler.frontend.explained.diagnosis import Diagnosis
 
 
+# Why there is no code of a kernel that needs a launch and is given none.
+WITHOUT_LAUNCH = "its code depends on the launch"
 # A longer text says little in a message.
 _LONGEST = 60
 
@@ -71,7 +76,15 @@ class LinkedSourceError(LinkError):
 
 
 class LaunchNeededError(CompileError):
-    """The kernel's code depends on its launch, but it was compiled without one."""
+    """The kernel's code depends on its launch, but it was compiled without one.
+
+    functions: of extensions, which the compile had used. answer: what is kept of it, in place of code.
+    is_stored: whether that was found in the cache, and nothing was compiled.
+    """
+
+    functions: tuple[Callable[..., object], ...] = ()
+    answer: Artifact | None = None
+    is_stored: bool = False
 
 
 class CompileDisabledError(CompileError):

@@ -55,14 +55,22 @@ MARKABLE: tuple[Markable, ...] = ("griddim", "blockdim", "sharedmem", "cluster",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One thing read: the field, the value it had, and where it was read ("stats.py:14"; not part of equality).
+    """One thing read: the field, the value it had, and the place that read it (not part of equality).
 
-    The same class serves from the read of a view through artifacts, keys and recorded needs, and back from there.
+    place: as `CodePlace` writes it, or words. The same class serves from the read of a view through artifacts, keys and
+    recorded needs, and back from there.
     """
 
     field: str
     value: FactValue
-    where: str = dataclasses.field(default="", compare=False)
+    place: str = dataclasses.field(default="", compare=False)
+
+    @property
+    def where(self) -> str:
+        """The place as people read it today: "stats.py:14"."""
+        from gridjit.compiler.recorded.code_place import shown  # only people ask
+
+        return shown(self.place)
 
     @property
     def about_argument(self) -> bool:
@@ -84,16 +92,16 @@ class Fact:
 
     def as_json(self) -> list[Any]:
         """Return the fact as JSON has it; `read` turns that back."""
-        return [self.field, self.value, self.where]
+        return [self.field, self.value, self.place]
 
     @classmethod
-    def read(cls, field: Any, value: Any, where: Any = "") -> Fact:
+    def read(cls, field: Any, value: Any, place: Any = "") -> Fact:
         """Return the fact that as_json wrote, whose tuples came back as lists; raises Unreadable for anything else."""
         parts = value if isinstance(value, list) else (value,)
         if not all(part is None or isinstance(part, bool | int | str) for part in parts):
             raise reading.Unreadable(f"a fact of a launch cannot be {value!r}")
         found = tuple(parts) if isinstance(value, list) else value
-        return cls(field=reading.text(field), value=found, where=reading.text(where))
+        return cls(field=reading.text(field), value=found, place=reading.text(place))
 
     def __str__(self) -> str:
         place = f", read at {self.where}" if self.where else ""

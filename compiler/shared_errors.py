@@ -35,7 +35,7 @@ class SharedError:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What was taken from another library's error stays here, and so does that error: it may not pickle.
-        left = {_TAKEN, "original", *vars(self).get(_TAKEN, ())}
+        left = {_TAKEN, "original", "functions", "answer", *vars(self).get(_TAKEN, ())}
         own = {name: value for name, value in vars(self).items() if name not in left}
         return vars(type(self)).get("plain", type(self)), self.args, own
 

@@ -31,12 +31,26 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExceptionEntry:
-    """What a kernel's return code stands for: an exception of builtins (or an importable one) and its arguments."""
+    """What a kernel's return code stands for: an exception of builtins (or an importable one) and its arguments.
+
+    place: what raises it, as `CodePlace` writes it.
+    """
 
     module: str
     qualname: str
     arguments: tuple[Any, ...] = ()
-    where: str = ""
+    place: str = ""
+
+    @property
+    def where(self) -> str:
+        """The place that raises it, as it is today, in numba's words: programs look for them."""
+        from gridjit.compiler.recorded.code_place import CodePlace  # only people ask
+
+        if (stored := CodePlace.read(self.place)) is None:
+            return self.place
+        place = stored.today
+        line = f", line {place.line}" if place.line else ""
+        return f"function {place.function.rpartition('.')[2]!r}, file {place.file.rpartition('/')[2]}{line}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

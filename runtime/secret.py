@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gridjit.cache.folder import distrust_owner
 from gridjit.compiler.errors import ConfigError
+from gridjit.interrupts import tolerated
 
 MIN_BYTES = 16
 MAX_BYTES = 4096
@@ -29,7 +30,8 @@ def read_secret(path: Path) -> bytes:
     except OSError as error:
         raise _refused(path, f"cannot be read ({error.strerror})") from None
     finally:
-        os.close(descriptor)
+        with tolerated(OSError):
+            os.close(descriptor)
     if not MIN_BYTES <= len(secret) <= MAX_BYTES:
         raise _refused(path, f"does not hold from {MIN_BYTES} to {MAX_BYTES} bytes")
     return secret

@@ -32,6 +32,7 @@ class Session:
     compiles_declared: whether what a kernel declares is compiled before it is used; not where a pool's parent decides.
     no_pool: why no other processes compile for this one any more, if so; no_server: why the compile server does not.
     in_vain: for how many kernels in a row that was asked and did not make what this process needs.
+    private_jobs: keys of jobs whose code was found to stay in each process's memory.
     """
 
     def __init__(self, settings: Settings, *, compiles_declared: bool = True) -> None:
@@ -40,6 +41,7 @@ class Session:
         self.noting = lock()  # what came of what other processes compile
         self.no_pool = self.no_server = ""
         self.in_vain = 0
+        self.private_jobs: set[str] = set()
         self._pool: ProcessPool | None = None
         self._served: ProcessPool | None = None
         self._memory_locks = Locks()

@@ -16,6 +16,7 @@ class Words(NamedTuple):
 SIZES = "bytes above 0, such as 1073741824, 512M or 2G"
 _SWITCH = "1 or 0 (also: on, off, yes, no, true, false)"
 _NUMBER = "a whole number from 1 to 65536"
+_LIMIT = "seconds, such as 10 or 0.5, or 0 for no limit"
 _FILE, _FOLDER = "the path of a file", "the path of a folder"
 _CHECKS = "[debugging](debugging.md)"
 _STEPPING = "[debugging](debugging.md#stepping-through-a-kernel)"
@@ -74,6 +75,12 @@ WORDS = {
         "",
         "how many other processes compile what kernels declare; `0`: none ([processes.md](processes.md))",
     ),
+    "GRIDJIT_COMPILE_PATIENCE": Words(
+        _LIMIT,
+        "`120`",
+        "how long processes that compile may neither run nor answer, in seconds "
+        "([processes.md](processes.md#the-processes))",
+    ),
     "GRIDJIT_COMPILE_SERVER": Words(
         _SWITCH,
         "`0`",
@@ -95,7 +102,7 @@ WORDS = {
     "GRIDJIT_HOST_DEVICES": Words(_NUMBER, "`1`", "how many such GPUs there are"),
     "GRIDJIT_HOST_LIMITS": Words(_SWITCH, "`1`", "`0`: run on the host what such a GPU would refuse"),
     "GRIDJIT_HOST_PATIENCE": Words(
-        "seconds, such as 10 or 0.5, or 0 for no limit",
+        _LIMIT,
         "`10`",
         f"how long threads on the host may wait for each other in vain, in seconds ({_WAITING})",
     ),

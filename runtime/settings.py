@@ -53,6 +53,7 @@ class Settings:
     native_launch: bool = True
     check_streams: bool = False
     compile_processes: int | None = None
+    compile_patience: float = 120.0
     compile_server: bool = False
     traceback: str = "short"
     host_device: str | None = None
@@ -245,6 +246,7 @@ VARIABLES = (
     Variable("GRIDJIT_TRACEBACK", "traceback", functools.partial(_one_of, known=("short", "full"))),
     Variable("GRIDJIT_ASSERT_NO_COMPILE", "assert_no_compile", _switch),
     Variable("GRIDJIT_COMPILE_PROCESSES", "compile_processes", functools.partial(_count, least=0)),
+    Variable("GRIDJIT_COMPILE_PATIENCE", "compile_patience", _seconds),
     Variable("GRIDJIT_COMPILE_SERVER", "compile_server", _switch),
     Variable("GRIDJIT_NATIVE_LAUNCH", "native_launch", _switch),
     Variable("GRIDJIT_CHECK_STREAMS", "check_streams", _switch),

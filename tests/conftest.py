@@ -9,6 +9,7 @@ import importlib
 import itertools
 import logging
 import os
+import platform
 import shutil
 import signal
 import sys
@@ -21,10 +22,12 @@ from hypothesis import HealthCheck, settings
 
 from gridjit.cache.key import digest
 from gridjit.compiler.process.collecting import RARELY
+from gridjit.compiler.target import Target
 from gridjit.runtime.launch.indexing import index_from_python
 from gridjit.runtime.session import end_session
 from tests.combinations import mark_others_slow
 from tests.known_objects import FOLDER, forget_unused, use_known_objects
+from tests.processors import named, use_named_processor
 from tests.programs import MEETING, end_servers, note_environment
 from tests.registered import taken_away_after
 
@@ -57,6 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ[variable] = tempfile.mkdtemp(prefix=f"gridjit-{name}-")
             config.add_cleanup(functools.partial(_forget, variable))
     use_known_objects()
+    use_named_processor()
 
 
 def _kept_objects(config: pytest.Config) -> Path | None:
@@ -197,6 +201,17 @@ def on_host(monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]) -> Non
     """Have kernels run on the host, whatever there is."""
     monkeypatch.setenv("GRIDJIT_TARGET", "host")
     restart()
+
+
+@pytest.fixture
+def wide() -> Target:
+    """A processor with wide vectors, fused operations and quick gathers, to make code for that is looked at, not run.
+
+    What LLVM makes depends on the processor, so no test looks at code for the one that it happens to run on.
+    """
+    if platform.machine() != "x86_64":
+        pytest.skip("LLVM makes code for this machine's kind of processor only")
+    return named("x86-64-v4")
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ import llvmlite.binding
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host import generate, llvm
 from gridjit.compiler.targets.host.flow import uniform_chains, uniform_lines, uniform_roots, uniform_ways
+from gridjit.compiler.targets.host.library.halves import half_calls
 from gridjit.compiler.targets.host.loops import seldom
 from gridjit.runtime.native import object_code
 
@@ -91,7 +92,17 @@ def _path(*made_of: object) -> Path | None:
 @functools.cache
 def _makers() -> tuple[object, ...]:
     """Return what says which LLVM makes the objects, and what code tells it how."""
-    makers = (generate, llvm, object_code, seldom, uniform_chains, uniform_lines, uniform_roots, uniform_ways)
+    makers = (
+        generate,
+        half_calls,
+        llvm,
+        object_code,
+        seldom,
+        uniform_chains,
+        uniform_lines,
+        uniform_roots,
+        uniform_ways,
+    )
     files = [Path(str(module.__file__)).read_bytes() for module in makers]
     version = llvmlite.binding.llvm_version_info
     return llvmlite.__version__, version, *(hashlib.sha256(text).hexdigest() for text in files)

@@ -30,7 +30,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from gridjit import cuda
+from gridjit import cuda, forking
 from gridjit.compiler.frontend.isolated import contexts
 from gridjit.compiler.key import installed
 
@@ -95,17 +95,18 @@ def prepare() -> None:
     put_in_numba()
     numbas_own_text()
     end_session()
-    share_objects()
+    join_the_run()
     gc.freeze()
 
 
-def share_objects() -> None:
-    """Have programs use the objects that the run of the tests shares; they do not see the package that does this."""
+def join_the_run() -> None:
+    """Have programs use the run's objects and make code for its processor; they do not see the package that does it."""
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    from tests import known_objects
+    from tests import known_objects, processors
 
-    del sys.path[0], sys.modules["tests.known_objects"], sys.modules["tests"]
+    del sys.path[0], sys.modules["tests.known_objects"], sys.modules["tests.processors"], sys.modules["tests"]
     known_objects.use_known_objects()
+    processors.use_named_processor()
 
 
 def first(x, y, n):
@@ -244,7 +245,8 @@ def set_up(wanted: dict[str, Any], streams: list[int]) -> None:
     PRIVATE[warnings]._processoptions(wanted["warnings"])
     importlib.invalidate_caches()
     # What was installed after a process began, it may have imported before: this one begins now.
-    installed._IMPORTED_NS = time.time_ns()
+    forking.IMPORTED_NS = time.time_ns()
+    installed.began.cache_clear()
     # A fork may cut a compile of another thread short; the server has no other.
     contexts.contexts_are_whole()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gridjit.compiler.errors import CompileError
+from gridjit.compiler.errors import LaunchNeededError
 from gridjit.compiler.footprint import as_dim3
 from gridjit.compiler.view.config import ConfigView
 
@@ -20,10 +20,10 @@ _SHARED_SIZE_READ = re.compile(r'call i32 asm (?:sideeffect )?"mov\.u32 \$0, %dy
 def folded(modules: tuple[str, ...], fields: tuple[str, ...], view: ConfigView) -> tuple[str, ...]:
     """Return modules with the named launch fields as constants; each is read, so the result depends on it.
 
-    Raises CompileError if there is no launch whose values could be folded.
+    Raises LaunchNeededError if there is no launch whose values could be folded.
     """
     if fields and view.ahead_of_launch:
-        raise CompileError(
+        raise LaunchNeededError(
             f"specialize={fields!r} folds the launch's own values into the code: launch the kernel, "
             "or pass compile(..., config=...)"
         )

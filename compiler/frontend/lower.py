@@ -17,6 +17,7 @@ from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, w
 from gridjit.compiler.frontend.isolated.numbers import numbered, without_numbers
 from gridjit.compiler.frontend.isolated.recursion import link_what_was_waited_for
 from gridjit.compiler.frontend.isolated.replacing import replace
+from gridjit.compiler.frontend.kept.asked import Raised
 from gridjit.compiler.frontend.kept.library import is_printed, text_of
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.narrow.modules import are_imported, takes_narrow_floats
@@ -46,7 +47,6 @@ _NAMED = re.compile(r'@("[^"\n]*"|[\w.$-]+)')
 _NEGATIVE = re.compile(r'^@(?:"[^"]*"|[\w.$]+) = [^"\n]*\bglobal \[-\d', re.MULTILINE)
 # PTX's words for a block's cluster, in inline PTX.
 _OF_CLUSTERS = (" %cluster", ",%cluster", " %ncluster", ",%ncluster", "barrier.cluster.")
-_DEF = re.compile(r"\s*def\s+(\w+)")
 _ARCH = re.compile(r"sm_(\d+)(\d)([af]?)")
 
 
@@ -64,7 +64,7 @@ def lower(
     Meanwhile, view is the launch configuration that this thread sees, and what code takes from Python goes into reads.
     Raises CompileError in the user's terms.
     """
-    taking = reads or Reads(function)
+    taking, records = reads or Reads(function), list[Isolation]()
     load_installed_extensions()
     import_all(narrow_floats=takes_narrow_floats(signature))
     with section():
@@ -75,6 +75,7 @@ def lower(
 
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
         def run(record: Isolation) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
+            records.append(record)
             tell_who_asks(view, lines=options.debug or options.lineinfo)
             if options.checks:
                 from gridjit.compiler.frontend.checked import name_accesses  # the host target's, as what it imports
@@ -90,12 +91,21 @@ def lower(
 
     try:
         return while_visible(view, lambda: _in_clusters(compile_it(), target, view))
-    except GridjitError:
+    except GridjitError as error:
+        _tell_functions(error, records)
         raise
     except Exception as error:  # numba raises dozens of types; each means that the user's kernel does not compile
         let_through(error)
         kind = LaunchNeededError if needs_launch(view, error) else CompileError
-        raise _explained(kind, function, signature, target, error) from error
+        explained = _explained(kind, function, signature, target, error)
+        _tell_functions(explained, records)
+        raise explained from error
+
+
+def _tell_functions(error: GridjitError, records: Iterable[Isolation]) -> None:
+    """Have an error that says that a launch is needed tell the functions of extensions that the compile had used."""
+    if isinstance(error, LaunchNeededError):
+        error.functions = tuple(function for record in records for function in _discovered(record))
 
 
 def _in_clusters(
@@ -231,7 +241,7 @@ def _lowered(
     return Lowered(
         modules=modules,
         entry=names.get(f'"{entry}"', entry).strip('"'),
-        exceptions={code: _exception_entry(*found) for code, found in sorted(record.exceptions.items())},
+        exceptions={code: _exception_entry(found) for code, found in sorted(record.exceptions.items())},
         linked=_to_link(modules, library, linked, target),
         cooperative=bool(library.use_cooperative),
         kernel=f"{function.__module__}.{function.__qualname__}",
@@ -281,23 +291,10 @@ def _to_link(
     return files if target.kind != "ptx" else files + numba_files(modules, files)
 
 
-def _exception_entry(exception: Any, arguments: Any, location: Any) -> ExceptionEntry:
-    plain = tuple(a if isinstance(a, str | int | float | bool | None) else repr(a) for a in arguments or ())
-    module, name = exception.__module__, exception.__qualname__
-    return ExceptionEntry(module=module, qualname=name, arguments=plain, where=_where(location))
-
-
-def _where(location: Any) -> str:
-    """Return the place that raises an exception in numba's words: programs look for them."""
-    if not location:
-        return ""
-    from gridjit.compiler.frontend.explained.lines import line_of  # most kernels raise nothing
-
-    function, path, line = location
-    # numba looks for the function's name above the line.
-    if (own := _DEF.match(line_of(path, line))) is not None:
-        function = own[1]
-    return f"function {function!r}, file {path.rpartition('/')[2]}, line {line}"
+def _exception_entry(raised: Raised) -> ExceptionEntry:
+    plain = tuple(a if isinstance(a, str | int | float | bool | None) else repr(a) for a in raised.arguments or ())
+    module, name = raised.exception.__module__, raised.exception.__qualname__
+    return ExceptionEntry(module=module, qualname=name, arguments=plain, place=raised.place_text)
 
 
 def _discovered(record: Isolation) -> tuple[Callable[..., Any], ...]:

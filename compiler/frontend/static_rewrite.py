@@ -8,6 +8,7 @@ from typing import Any
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.recorded.code_place import CodePlace
 from gridjit.compiler.view.static import StaticDim3, StaticInt
 
 
@@ -59,17 +60,18 @@ def _static_value(func_ir: Any, statement: Any, ir: Any, typing_error: Any) -> i
     try:
         found = _python_value(func_ir, value, ir)
         if isinstance(found, StaticInt):
-            return found.value(_where(statement))
+            return found.value(_where(func_ir, statement))
         if isinstance(value, ir.Expr) and value.op == "getattr":
             owner = _python_value(func_ir, _definition(func_ir, value.value), ir)
-            return owner.value(value.attr, _where(statement)) if isinstance(owner, StaticDim3) else None
+            return owner.value(value.attr, _where(func_ir, statement)) if isinstance(owner, StaticDim3) else None
     except ConfigError as error:
         raise typing_error(str(error), loc=statement.loc) from error
     return None
 
 
-def _where(statement: Any) -> str:
-    return f"{statement.loc.filename.rpartition('/')[2]}:{statement.loc.line}"
+def _where(func_ir: Any, statement: Any) -> str:
+    identity, loc = func_ir.func_id, statement.loc
+    return str(CodePlace.at_line(loc.filename, loc.line, identity.func_qualname, identity.code))
 
 
 def _python_value(func_ir: Any, definition: Any, ir: Any) -> Any:

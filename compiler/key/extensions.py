@@ -16,7 +16,7 @@ from gridjit.compiler.key.registration import Registration, name_of
 from gridjit.compiler.key.registrations import registrations
 from gridjit.compiler.key.source.code import digest_fields, plan_of
 from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values
-from gridjit.compiler.key.source.libraries import is_numbas
+from gridjit.compiler.key.source.libraries import is_librarys, is_numbas
 from gridjit.compiler.key.source.objects import code_behind, function_of
 from gridjit.digests import utf8
 from gridjit.values import dataclass
@@ -159,9 +159,25 @@ def _texts_by_owner(found: Iterable[Registration]) -> dict[Distribution, set[str
     texts: dict[Distribution, set[str]] = {}
     with one_look():
         for one in found:
-            if one.owner is not None and not made_by_a_compile(one):
+            if one.owner is not None and not made_by_a_compile(one) and not _is_for_one_thing(one):
                 texts.setdefault(one.owner, set()).add(_registered_text(one))
     return texts
+
+
+def _is_for_one_thing(found: Registration) -> bool:
+    """Return whether only code that holds one very thing meets a registration, which its text there says then.
+
+    That is a class that a call made, or an object of an installed class that equals no other.
+    """
+    from gridjit.compiler.key.made_with import is_a_librarys_object, is_made
+
+    for one in found.mentions:
+        cls = one if isinstance(one, type) else type(one)
+        if is_librarys(cls):
+            continue
+        if is_made(cls) or (cls.__eq__ is object.__eq__ and is_a_librarys_object(one)):
+            return True
+    return False
 
 
 def _owner_text(owner: Distribution, texts: Iterable[str]) -> str:

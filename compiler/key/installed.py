@@ -19,18 +19,26 @@ from functools import cache
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
+from gridjit import forking
 from gridjit.compiler.key.entry_points import WorkingCopy, is_editable_origin, working_copies
 from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import absolute, import_path, read_regular
-from gridjit.compiler.key.source.libraries import is_library, name_of_module
+from gridjit.compiler.key.source.libraries import (
+    file_of,
+    is_library,
+    is_librarys,
+    is_module,
+    methods_of,
+    name_of_module,
+    namespace_of,
+)
 from gridjit.digests import utf8
 from gridjit.values import dataclass
 
 _SITES = ("site-packages", "dist-packages")
 # What stands in a package for people and type checkers only; anything else its code may read.
 _FOR_PEOPLE = (".md", ".rst", ".html", ".pyi")
-_IMPORTED_NS = time.time_ns()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,26 +65,26 @@ class Distribution:
     @property
     def overtaken(self) -> bool:
         """Whether a file of it was written since this process began, so that what is loaded may be older."""
-        return _newest(self) > _began()
+        return _newest(self) > began()
 
 
 def distribution_of(module: str) -> Distribution | None:
     """Return the installed distribution that the loaded module of that name is a file of, or None."""
-    return distribution_of_file(getattr(sys.modules.get(module), "__file__", None))
+    return distribution_of_file(file_of(sys.modules.get(module)))
 
 
 def owner_of(value: object) -> Distribution | None:
     """Return the installed distribution that defines a function, class or module; None for the user's own code."""
+    if is_module(value):
+        return _owner_of_namespace(namespace_of(value))
     if isinstance(value, FunctionType):
         return _owner_of_namespace(value.__globals__)
-    if isinstance(value, ModuleType):
-        return _owner_of_namespace(vars(value))
     if type(value) is BuiltinFunctionType and value.__module__ is not None:
         return distribution_of(value.__module__)
     cls = value if isinstance(value, type) else type(value)
     found = distribution_of(cls.__module__)
     # A class can say that it is another module's; its methods cannot.
-    return None if found is None or any(_is_users(method) for method in vars(cls).values()) else found
+    return None if found is None or any(_is_users(method, cls.__module__) for method in methods_of(cls)) else found
 
 
 def named(name: str) -> Distribution | None:
@@ -115,7 +123,7 @@ def installed_modules() -> tuple[ModuleType, ...]:
     loaded = tuple(sys.modules.values())
     known = next(iter(_modules), None)
     if known is None or len(known[0]) != len(loaded) or not all(map(operator.is_, known[0], loaded)):
-        modules = [module for module in loaded if isinstance(module, ModuleType)]
+        modules = [module for module in loaded if is_module(module)]
         known = loaded, tuple(one for one in modules if not is_library(name_of_module(one)) and owner_of(one))
         _modules[:] = [known]
     if _look.is_one:
@@ -147,18 +155,19 @@ _look = _Look()
 _modules: list[tuple[tuple[object, ...], tuple[ModuleType, ...]]] = []
 
 
-def _is_users(method: object) -> bool:
-    if not isinstance(method, FunctionType) or "__file__" not in method.__globals__:
-        return False
+def _is_users(method: FunctionType, module: str) -> bool:
+    # What libraries make with exec has no file, and a namespace of another name.
     home = method.__globals__.get("__name__")
-    return not is_library(str(home)) and _owner_of_namespace(method.__globals__) is None
+    if "__file__" not in method.__globals__ and home != module:
+        return False
+    return not is_librarys(method) and _owner_of_namespace(method.__globals__) is None
 
 
 def _owner_of_namespace(namespace: Mapping[str, Any]) -> Distribution | None:
     name, file = namespace.get("__name__"), namespace.get("__file__")
     # Another namespace of the same name was filled by exec, or is another file's.
     loaded = sys.modules.get(name) if isinstance(name, str) else None
-    return distribution_of_file(file) if loaded is not None and loaded.__dict__ is namespace else None
+    return distribution_of_file(file) if is_module(loaded) and namespace_of(loaded) is namespace else None
 
 
 _by_file: dict[str, Distribution | None] = {}
@@ -260,7 +269,6 @@ def _identity(found: Distribution) -> str:
 
 @cache
 def _newest(found: Distribution) -> int:
-    # The time of the last change of the file's entry: unlike that of its content, no tool sets it back.
     return max((changed for *_, changed in _stamps(found)), default=0)
 
 
@@ -279,6 +287,14 @@ def _is_made(file: str) -> bool:
     return "__pycache__" in file or ".dist-info" in file or ".egg-info" in file
 
 
+def installed_at(path: str) -> int:
+    """Return when a file or folder last changed, by its entry: unlike that of its content, no tool sets it back.
+
+    In nanoseconds since 1970; 0 if it is gone.
+    """
+    return _stamp(path)[2]
+
+
 def _stamp(path: str) -> tuple[int, int, int]:
     try:
         status = os.stat(path)
@@ -288,16 +304,16 @@ def _stamp(path: str) -> tuple[int, int, int]:
 
 
 @cache
-def _began() -> int:
-    """Return when this process began, or when this module was imported if that is unknown or was before it."""
+def began() -> int:
+    """Return when this process began, or gridjit was imported if that is unknown or was before it, as before a fork."""
     try:
         with open("/proc/self/stat", "rb") as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])
     except (OSError, ValueError, IndexError):
-        return _IMPORTED_NS
+        return forking.IMPORTED_NS
     # A tick later: nothing is imported that soon, and a file may have been written in the tick before.
     age = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - (ticks + 1) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-    return min(time.time_ns() - age, _IMPORTED_NS)
+    return min(time.time_ns() - age, forking.IMPORTED_NS)
 
 
 @cache

@@ -8,11 +8,11 @@ from __future__ import annotations
 import dataclasses
 import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
-from gridjit.compiler.key.registration import Registration
+from gridjit.compiler.key.registration import Registration, name_of
 from gridjit.compiler.key.source.libraries import in_loaded
 from gridjit.compiler.key.source.objects import code_behind
 from gridjit.forking import lock, section
@@ -59,12 +59,38 @@ _LISTS = {
 
 def registrations() -> tuple[Registration, ...]:
     """Return what extensions have registered until now, in the order of registration within each registry."""
+    return _registered()[1]
+
+
+def places_of_alike() -> Mapping[int, str]:
+    """Return by identity which registrations each function or class has, if others of its name have any."""
+    return _registered()[2]
+
+
+def _registered() -> _Registered:
     if "numba.cuda" not in sys.modules:
-        return ()
+        return _NOTHING
     with section(), _lock:
-        return tuple(found for scan in _scans() for found in scan)
+        scans = tuple(_scans())
+        if _last[0][0] != scans:
+            found = tuple(one for scan in scans for one in scan)
+            _last[0] = (scans, found, _places(found))
+        return _last[0]
 
 
+def _places(found: Iterable[Registration]) -> dict[int, str]:
+    by_name: dict[str, dict[int, list[int]]] = {}
+    for one in found:
+        for value in {id(value): value for value in one.mentions if isinstance(value, FunctionType | type)}.values():
+            alike = by_name.setdefault(name_of(value), {})
+            alike.setdefault(id(value), []).append(sum(map(len, alike.values())))
+    return {key: str(places) for alike in by_name.values() if len(alike) > 1 for key, places in alike.items()}
+
+
+# What was found, of each list and table and in all; and the places of functions and classes that share a name.
+_Registered: TypeAlias = "tuple[tuple[tuple[Registration, ...], ...], tuple[Registration, ...], Mapping[int, str]]"
+_NOTHING: _Registered = ((), (), {})
+_last = [_NOTHING]
 _lock = lock()
 _CODE = type | FunctionType | BuiltinFunctionType | ModuleType
 # The lists of all registries, each with what its entries are; under what they were collected for.

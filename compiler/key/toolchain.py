@@ -18,11 +18,12 @@ from gridjit.compiler.key.numba_settings import environment as environment
 from gridjit.compiler.key.site_folders import described_by, descriptions, first_look, normalized
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import file_digest, import_path, read_regular
+from gridjit.compiler.key.source.libraries import file_of
 from gridjit.digests import utf8
-from gridjit.interrupts import let_through
+from gridjit.interrupts import let_through, tolerated
 
 # Raise it whenever an artifact's meaning or layout changes, so that older entries are misses.
-ARTIFACT_SCHEMA = 6
+ARTIFACT_SCHEMA = 7
 
 Fields = tuple[tuple[str, str], ...]
 
@@ -52,6 +53,15 @@ _HEADER_NAMES = frozenset(name for names in _HEADERS for name in names)
 _DISTRIBUTIONS: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {"host": _COMMON, "ptx": _COMMON + _PTX}
 _TARGETS = frozenset(_DISTRIBUTIONS)
 _WANTED = frozenset((*(name for _, names in _COMMON + _PTX for name in names), *_HEADERS[0]))
+# What is imported of the distributions, by label.
+_MODULES = {
+    "numba-cuda": "numba_cuda",
+    "numba": "numba",
+    "llvmlite": "llvmlite",
+    "numpy": "numpy",
+    "cuda-bindings": "cuda.bindings",
+    "cuda-core": "cuda.core",
+}
 _TOOLKIT_COMPONENTS = ("nvvm", "nvjitlink", "nvrtc")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -64,14 +74,17 @@ def toolchain(kind: str) -> Fields:
     """
     if kind not in _DISTRIBUTIONS:
         raise ConfigError(f"target kind {kind!r}: one of {', '.join(_DISTRIBUTIONS)}")
-    versions = _installed(import_path())
+    return _toolchain(kind, _installed(import_path()))
+
+
+def _toolchain(kind: str, versions: Mapping[str, str]) -> Fields:
     components = component_versions(_DISTRIBUTIONS[kind], versions)
     toolkit = toolkit_text(os.environ) if any(components.get(n) == NOT_INSTALLED for n in _TOOLKIT_COMPONENTS) else ""
     return (
         ("artifact schema", str(ARTIFACT_SCHEMA)),
         ("python", _python_text()),
         *components.items(),
-        ("gridjit sources", own_sources(kind)),
+        ("gridjit sources", _own_sources(kind, len(sys.modules))),
         *((("cuda toolkit", toolkit),) if toolkit else ()),
     )
 
@@ -79,8 +92,12 @@ def toolchain(kind: str) -> Fields:
 @cache
 def debug_versions() -> Fields:
     """Return what debug information of a GPU's kernel depends on besides: the version of CUDA's runtime library."""
+    return _debug_versions(_installed(import_path()))
+
+
+def _debug_versions(versions: Mapping[str, str]) -> Fields:
     (names, *_) = _HEADERS
-    version = _component_version(names, _installed(import_path()))
+    version = _component_version(names, versions)
     return (("cuda-runtime", toolkit_text(os.environ) if version == NOT_INSTALLED else version),)
 
 
@@ -99,6 +116,50 @@ def header_versions() -> Fields:
     brought = tuple((f"headers of {name}", found[name]) for name in sorted(found))
     complete = all(any(name in found for name in names) for names in _HEADERS)
     return brought if complete else (*brought, ("headers of the cuda toolkit", toolkit_text(os.environ)))
+
+
+def overtaken(kind: str, *, lines: bool, headers: bool) -> tuple[str, ...]:
+    """Return the labels of the parts of the toolchain that this process may have loaded in another version.
+
+    That is what is not installed now as it was at the first look, what was installed since the process began, and what
+    is loaded from a folder that has another version. lines, headers: whether debug information, CUDA's headers count.
+    """
+    versions = versions_in(map(descriptions, import_path()), _WANTED)
+    known, now = {*toolchain(kind)}, {*_toolchain(kind, versions)}
+    if lines and kind == "ptx":
+        known, now = known.union(debug_versions()), now.union(_debug_versions(versions))
+    if headers:
+        known, now = known.union(header_versions()), now.union(header_versions.__wrapped__())
+    late = (label for label, names in _DISTRIBUTIONS[kind] if _is_late(label, names, dict(toolchain(kind))[label]))
+    return tuple(sorted({label for label, _ in known ^ now}.union(late)))
+
+
+def _is_late(label: str, names: tuple[str, ...], known: str) -> bool:
+    """Return whether a part was installed after this process began, or is loaded from where another version is."""
+    from gridjit.compiler.key.installed import began, installed_at
+
+    module = sys.modules.get(_MODULES.get(label, ""))
+    for folder in (*_above(file_of(module)), *import_path()):
+        for name, version, entry in _tools(descriptions(folder)):
+            if name in names:
+                changed = installed_at(os.path.join(folder, entry))
+                return changed > began() or not {version, f"{name} {version}"} & {*known.split(", ")}
+    return False
+
+
+@lru_cache(maxsize=64)
+def _tools(described: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
+    """Return the names and versions of the toolchain's distributions among descriptions, and these."""
+    found = ((described_by(entry), entry) for entry in described)
+    return tuple((*named, entry) for named, entry in found if named is not None and named[1] and named[0] in _WANTED)
+
+
+def _above(file: object) -> Iterator[str]:
+    """Yield the folders that a file is in, the innermost first."""
+    folder = os.path.dirname(file) if isinstance(file, str) else ""
+    while folder.startswith("/") and folder != "/":
+        yield folder
+        folder = os.path.dirname(folder)
 
 
 def version_of(distribution: str) -> str:
@@ -180,6 +241,12 @@ def _python_text() -> str:
     return f"{version}, bytecode {importlib.util.MAGIC_NUMBER.hex()}"
 
 
+@lru_cache(maxsize=4)
+def _own_sources(kind: str, imported: int) -> str:
+    """Return own_sources, looked up again only where more was imported since: there are hundreds of files."""
+    return own_sources(kind)
+
+
 def own_sources(kind: str, folder: str = os.path.dirname(os.path.dirname(__file__))) -> str:
     """Return a digest of the compiler's own files as they are, and of the record that they were installed with.
 
@@ -188,11 +255,14 @@ def own_sources(kind: str, folder: str = os.path.dirname(os.path.dirname(__file_
     """
     try:
         stamps = repr(sorted(_stamps(os.open(folder, _FOLDER), "", {f"targets/{name}/" for name in _TARGETS - {kind}})))
-    except OSError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         # Python imports from archives too.
         let_through(error)
         archive = next((str(path) for path in Path(folder).parents if path.is_file()), "")
         stamps = file_digest(archive) or ""
+    except OSError as error:
+        let_through(error)
+        stamps = os.urandom(8).hex()  # what is unknown is not found again
     return digest_fields(map(utf8, (stamps, *_own_records(os.path.dirname(os.path.dirname(folder))))))
 
 
@@ -219,7 +289,8 @@ def _stamps(folder: int, name: str, skipped: Collection[str]) -> list[tuple[str,
                     below = os.open(entry.name, _FOLDER, dir_fd=folder)
                     found += _stamps(below, f"{name}{entry.name}/", skipped)
     finally:
-        os.close(folder)
+        with tolerated(OSError):
+            os.close(folder)
     return found
 
 

@@ -232,7 +232,8 @@ _EMPTY = object()
 
 
 def _of_front_end(modules: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: module for name, module in [*modules.items()] if name.startswith(FRONT_END)}
+    # Programs put modules there under keys that are not texts.
+    return {name: one for name, one in [*modules.items()] if isinstance(name, str) and name.startswith(FRONT_END)}
 
 
 def _same_modules(modules: Mapping[str, Any], then: dict[str, Any]) -> bool:

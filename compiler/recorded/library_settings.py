@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import sys
 from collections.abc import Mapping
-from types import FunctionType
+from types import FunctionType, ModuleType
 
 from gridjit.compiler.key.installed import owner_of
 from gridjit.compiler.key.source.libraries import home_of, is_library, is_librarys
@@ -21,6 +21,7 @@ from gridjit.interrupts import let_through
 
 # How the function that declares a package's settings is written among them.
 DECLARED = "__gridjit_settings__()"
+_CODE = frozenset((FunctionType, ModuleType, property, staticmethod, classmethod))  # most values of a namespace
 # A setting is named by its module and its path inside it: ("mylib.config", "TILE"), ("mylib.plan", "Plan.DEPTH").
 LibrarySetting = tuple[str, str]
 
@@ -44,6 +45,8 @@ def unseen_now(module: str, path: str) -> str:
 
 def setting_text(value: object) -> str | None:
     """Return the text of a plain value, or None for what is not a setting."""
+    if type(value) in _CODE:
+        return None
     if (text := scalar_text(value)) is not None:
         return text
     if of_kind(value, enum.Enum):

@@ -8,6 +8,7 @@ compile. What is loaded only while it runs counts as it is at the end.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ from gridjit.interrupts import let_through
 if TYPE_CHECKING:
     from gridjit.compiler.job import CompileJob
 
+# What the last compile reached, and what was registered and loaded then.
+_last_reach: list[tuple[object, Reach]] = []
 # Settings that compiles changed, as they left them.
 _left_by_compiles: dict[LibrarySetting, str] = {}
 
@@ -50,7 +53,8 @@ class LibraryWatch:
     def __enter__(self) -> LibraryWatch:
         self._registered = all_registrations()
         try:
-            found = reach(roots(self._registered))
+            known = next((found for state, found in _last_reach if state == _state(self._registered)), None)
+            found = known or reach(roots(self._registered))
             self._before, self._code_before = found.texts(), found.code_texts()
         except Exception as error:
             let_through(error)
@@ -84,8 +88,11 @@ class LibraryWatch:
         self, functions: Iterable[Callable[..., Any]], job: CompileJob, values: Iterable[object]
     ) -> tuple[tuple[Dependency, ...], tuple[str, ...]]:
         used = {function_of(function) for function in functions}
-        taking_part = [one for one in all_registrations() if not one.stub or one.sources[0] in used]
-        reached = _reached(taking_part, owners_met((*used, *values), job.signature))
+        now = all_registrations()
+        apart = [one for one in now if one.is_for_its_own and made_by_a_compile(one)]
+        taking_part = [one for one in now if not one.stub or one.sources[0] in used]
+        reached = _reached(taking_part, apart, owners_met((*used, *values), job.signature))
+        _last_reach[:] = [] if apart else [(_state(now), reached)]
         known = {label.removeprefix("extension library ") for label, _ in job.extensions}
         libraries = sorted({one for one in reached.distributions if one.name not in known}, key=lambda one: one.name)
         dependencies = (
@@ -127,16 +134,20 @@ class LibraryWatch:
             yield Dependency(kind=SETTINGS, name=json.dumps([module, *texts]), parts=tuple(texts.items()))
 
 
-def _reached(found: list[Registration], met: Callable[[Distribution | None], bool]) -> Reach:
-    """Return what registrations reach, less what is only for functions and types that the compile did not meet."""
-    private = [one for one in found if one.is_for_its_own and made_by_a_compile(one)]
+def _reached(found: list[Registration], apart: list[Registration], met: Callable[[Distribution | None], bool]) -> Reach:
+    """Return what registrations reach. apart: those that count only if the compile met whom they are from."""
     while True:
-        apart = {one.sources[0] for one in private}
-        reached = reach(roots(one for one in found if one.sources[0] not in apart))
-        left = [one for one in private if not (one.owner in reached.distributions or met(one.owner))]
-        if len(left) == len(private):
+        sources = {one.sources[0] for one in apart}
+        reached = reach(roots(one for one in found if one.sources[0] not in sources))
+        left = [one for one in apart if not (one.owner in reached.distributions or met(one.owner))]
+        if len(left) == len(apart):
             return reached
-        private = left
+        apart = left
+
+
+def _state(registered: Iterable[Registration]) -> object:
+    """Return what is registered and loaded; while that stays, so do the names that installed code may read."""
+    return [(one.kind, one.sources[0]) for one in registered], len(sys.modules)
 
 
 def _later(module: str, path: str, text: str) -> Dependency:

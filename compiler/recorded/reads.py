@@ -16,13 +16,21 @@ from typing import Any
 from gridjit.compiler.key.source.code import lines_digest, plan_of
 from gridjit.compiler.key.source.fingerprint import fingerprint_values
 from gridjit.compiler.key.source.foreign import array_digest
-from gridjit.compiler.key.source.libraries import home_of, is_library, is_own_builtin, name_of_module
+from gridjit.compiler.key.source.libraries import (
+    home_of,
+    is_library,
+    is_librarys,
+    is_namespace_of,
+    is_own_builtin,
+    name_of_module,
+)
 from gridjit.compiler.key.source.objects import MISSING, defaults_of, function_of
 from gridjit.compiler.key.source.opaque import OpaqueValue
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.values import InstalledTexts, Visit, value_text
+from gridjit.compiler.key.source.walk import registered_alike
 from gridjit.compiler.recorded.stray_functions import StrayFunctions, dotted_name, places_of
-from gridjit.compiler.recorded.value_path import ValuePath, follow, shown
+from gridjit.compiler.recorded.value_path import ValuePath, follow, same_as, shown
 from gridjit.interrupts import let_through
 
 # What the walk over the job's source saw: (id of a namespace or a cell, name) -> the value, and its text in the key.
@@ -30,6 +38,8 @@ _Known = Mapping[tuple[int, str], tuple[object, str]]
 # How deep containers are searched for modules and functions.
 _DEPTH = 4
 _MOST_ITEMS = 1000
+# Steps to what the text of a value tells, too.
+_WITHIN = frozenset({"item", "key", "function", "default", "namespace"})
 
 
 class Reads:
@@ -66,6 +76,8 @@ class Reads:
         self._functions: dict[int, ValuePath] = {}
         self._scopes: dict[int, ValuePath] = {}
         self._arrays: dict[int, tuple[ValuePath, str]] = {}
+        # Paths of which the key says where they lead.
+        self._keyed: set[ValuePath] = set()
         # Keeps alive all that is known by its identity.
         self._alive: list[object] = []
         if (root := function_of(function)) is not None:
@@ -74,7 +86,9 @@ class Reads:
     def take_function(self, function: FunctionType) -> None:
         """Record that a function is compiled. Those that the kernel leads to are known already."""
         self.met[id(function)] = function
-        if id(function) not in self._functions and not self._is_leaf(home_of(function)):
+        home = home_of(function)
+        is_leaf = self._is_leaf(home) and is_namespace_of(home, function.__globals__)
+        if id(function) not in self._functions and not is_leaf:
             self._stray.add(function)
 
     def settle_functions(self, covered: Callable[[], Iterable[FunctionType]]) -> None:
@@ -103,7 +117,7 @@ class Reads:
         if self._stray.take(function, f"global {name}", value):
             return
         if (path := self._scopes.get(id(scope))) is not None:
-            self._take((*path, f"global {name}"), (id(scope), name), value)
+            self._take((*path[:-1], f"global {name}"), (id(scope), name), value)
         elif (module := _module_of(scope)) is not None and not is_library(module):
             self._take_outside((f"module {module}", f"attribute {name}"), (id(scope), name), value)
 
@@ -159,6 +173,7 @@ class Reads:
         key = (id(vars(owner)) if isinstance(owner, ModuleType) else id(owner), name)
         named = _named_path(owner)
         leaf = named is not None and is_library(_home(owner))
+        self._keyed.update([named] if leaf and named else ())
         path = (None if leaf else self._owners.get(id(owner))) or named
         if path is None:
             self.private[f"{name} of {owner!r} was taken, but no name leads to it"] = None
@@ -174,10 +189,11 @@ class Reads:
             self._take(path, key, value)
 
     def _take(self, path: ValuePath, key: tuple[int, str], value: object) -> None:
+        known = self._known.get(key) if self._is_keyed(path[:-1]) else None
+        if is_keyed := known is not None and known[0] is value and self._is_covered(path, *known):
+            self._keyed.add(path)
         self._adopt(path, value, _DEPTH)
-        if (known := self._known.get(key)) is not None and known[0] is value and self._is_covered(path, *known):
-            return
-        text = self._text(path, value)
+        text = None if is_keyed else self._text(path, value)
         if text is not None and self._taken.setdefault(path, (value, text))[1] != text:
             self.private[f"{shown(path)} changed while the kernel was compiled"] = None
 
@@ -207,8 +223,7 @@ class Reads:
         if scalar_text(value) is not None or not depth:
             return
         if isinstance(value, ModuleType | type):
-            self._alive.append(value)
-            self._owners.setdefault(id(value), path)
+            self._lead(self._owners, value, path)
         elif _is_array(value):
             self._note_content(path, value)
         elif isinstance(value, tuple | list | dict):
@@ -219,14 +234,26 @@ class Reads:
             self._adopt_function(path if function is value else (*path, "function"), function)
 
     def _adopt_function(self, path: ValuePath, function: FunctionType) -> None:
-        if id(function) in self._functions or is_library(home_of(function)):
+        if is_librarys(function) or not self._lead(self._functions, function, path):
             return
-        self._alive.append(function)
-        self._functions[id(function)] = path
-        self._scopes.setdefault(id(function.__globals__), path)
+        self._lead(self._scopes, function.__globals__, (*path, "namespace"))
         for name, value in defaults_of(function).items():
             self.met[id(value)] = value
             self._adopt((*path, f"default {name}"), value, _DEPTH)
+
+    def _lead(self, table: dict[int, ValuePath], value: object, path: ValuePath) -> bool:
+        """Note that a path leads to a value; return whether it is the first, which stands for all others."""
+        first = table.setdefault(id(value), path)
+        if first is path:
+            self._alive.append(value)
+        elif first != path and not (self._is_keyed(first) and self._is_keyed(path)):
+            self._taken.setdefault((*path, same_as(first)), (True, "True"))
+        return first is path
+
+    def _is_keyed(self, path: ValuePath) -> bool:
+        while path and path[-1].partition(" ")[0] in _WITHIN:
+            path = path[:-1]
+        return not path or path in self._keyed
 
 
 def taken_text(value: object, *, lines: bool = False, objects: InstalledTexts | None = None) -> str:
@@ -274,6 +301,7 @@ def _visited(found: FunctionType | type, lines: bool) -> str:
         return f"{found.__qualname__} {fingerprint.digest}"
     defaults = "".join(f" {name}={taken_text(value)}" for name, value in defaults_of(found).items())
     place = f" {lines_digest(found.__code__)}" if lines else ""
+    place += registered_alike().get(id(found), "")
     return f"{found.__qualname__} {plan_of(found.__code__).digest}{place}{defaults}"
 
 

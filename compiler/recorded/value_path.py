@@ -7,6 +7,7 @@ function, or at an imported module if the kernel does not lead there: `("module 
 from __future__ import annotations
 
 import builtins
+import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
@@ -18,7 +19,8 @@ from gridjit.interrupts import let_through
 ValuePath: TypeAlias = tuple[str, ...]
 
 # What a path leads to where there is nothing.
-_HIDDEN = frozenset(("function",))
+_HIDDEN = frozenset(("function", "namespace"))
+_SAME = "same"
 
 
 def follow(path: Sequence[str], function: Callable[..., Any] | None) -> object:
@@ -27,13 +29,18 @@ def follow(path: Sequence[str], function: Callable[..., Any] | None) -> object:
     for step in path:
         try:
             kind, _, name = step.partition(" ")
-            value = _STEPS[kind](value, name)
+            value = value is follow(json.loads(name), function) if kind == _SAME else _STEPS[kind](value, name)
         except Exception as error:  # a module's or a class's own __getattr__ may raise anything
             let_through(error)
             return MISSING
         if value is MISSING:
             return MISSING
     return value
+
+
+def same_as(path: ValuePath) -> str:
+    """Return the step that leads to whether a path leads to the very object that another one does."""
+    return f"{_SAME} {json.dumps(path)}"
 
 
 def shown(path: Sequence[str]) -> str:
@@ -43,7 +50,7 @@ def shown(path: Sequence[str]) -> str:
         kind, _, name = step.partition(" ")
         if kind in _HIDDEN:
             continue
-        words = _joined(words, kind, name)
+        words = f"{words} is {shown(json.loads(name)) or 'the kernel'}" if kind == _SAME else _joined(words, kind, name)
     return words
 
 
@@ -89,5 +96,6 @@ _STEPS: Mapping[str, Callable[[Any, str], object]] = {
     "item": _item,
     "key": _key,
     "default": _default,
+    "namespace": lambda function, _: function.__globals__,
     "function": lambda value, _: function_of(value) or MISSING,
 }

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gridjit.compiler.key.source.files import read_regular
+from gridjit.compiler.key.source.libraries import file_of
 
 
 def is_written_out(module: str, path: str) -> bool:
     """Return whether a loaded module's source gives a name of it, or of a class in it, a constant, only once."""
-    file = getattr(sys.modules.get(module), "__file__", None)
+    file = file_of(sys.modules.get(module))
     if not isinstance(file, str) or not all(part.isidentifier() for part in path.split(".")):
         return False
     return path in _constants_of(file)

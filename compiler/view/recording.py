@@ -57,6 +57,9 @@ class Shelf(Protocol):
     def put(self, key: str, data: bytes) -> None:
         """Keep data under key, for compilations that begin later."""
 
+    def leave_nothing(self) -> None:
+        """Forget what the compilation left: it may be of another toolchain."""
+
     def when_it_went_well(self, do: Callable[[], None]) -> None:
         """Have something done once the compilation's code is made: what was taken may be anything until then."""
 
@@ -115,7 +118,7 @@ class Recording:
         later = self.later
         found = current_value(name, *(later or (self.config, self.arguments)))
         if later is None:
-            fact = Fact(field=name, value=found, where=where or _reader())
+            fact = Fact(field=name, value=found, place=where or _reader())
             self._facts.setdefault(name, fact)
             if self.listener is not None:
                 self.listener.hear_read(fact)
@@ -126,7 +129,7 @@ class Recording:
 
     def read_elsewhere(self) -> None:
         """Record that the compilation read another one's launch: no later launch is known to agree in that."""
-        self._facts.setdefault(ELSEWHERE, Fact(field=ELSEWHERE, value=True, where=_reader()))
+        self._facts.setdefault(ELSEWHERE, Fact(field=ELSEWHERE, value=True, place=_reader()))
         self.keep_private("the compilation read the launch configuration of another compilation")
 
     def snapshot(self) -> LaunchConfig | None:
@@ -244,6 +247,8 @@ def _reader() -> str:
     while frame.f_back is not None:
         name = frame.f_globals.get("__name__", "")
         if not any(name == package or name.startswith(package + ".") for package in _MACHINERY):
-            return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
+            from gridjit.compiler.recorded.code_place import CodePlace  # a warm start reads nothing
+
+            return str(CodePlace.of(frame.f_code, frame.f_lasti))
         frame = frame.f_back
     return ""

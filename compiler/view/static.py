@@ -7,6 +7,7 @@ that is read makes the compiled kernel depend on that value, and on no other.
 from __future__ import annotations
 
 from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.footprint import PRESENCE
 from gridjit.compiler.view.config import current_view
 
 
@@ -72,6 +73,7 @@ def _read(name: str, field: str, where: str) -> int:
     if view is None:
         raise ConfigError(f"{name} has a value only inside a kernel, while it is compiled")
     if view.ahead_of_launch:
+        view.read(PRESENCE, where)
         raise ConfigError(f"{name} needs a launch configuration: launch the kernel, or pass compile(..., config=...)")
     value = view.read_static(field, where)
     if not isinstance(value, int):

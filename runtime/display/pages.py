@@ -12,15 +12,14 @@ if TYPE_CHECKING:
     from gridjit.runtime.launch.configured import ConfiguredKernel
     from gridjit.runtime.specialize.statistics import Statistics
 
-_COUNTS = ("compiles", "disk_hits", "disk_misses", "generic_launches", "swaps")
+_COUNTS = ("compiles", "disk_hits", "disk_misses", "launches_needed", "generic_launches", "swaps")
 
 
 def kernel_page(kernel: Kernel) -> str:
     """Return a kernel: its name and options, how often it was compiled, and its specializations."""
     options = ", ".join(f"{name}={value!r}" for name, value in kernel.targetoptions.items())
-    counts = f"{kernel.stats.compiles} compiled, {kernel.stats.disk_hits} from the cache"
     head = f"<b>{escaped(kernel.name)}</b>({escaped(', '.join(kernel.parameter_names))})"
-    origin = escaped(f"kernel of {kernel.py_func.__module__}{f', {options}' if options else ''}; {counts}")
+    origin = escaped(f"kernel of {kernel.py_func.__module__}{f', {options}' if options else ''}; {kernel.stats.told}")
     return f"<div>{head}<br>{origin}{SpecializationList(kernel.in_memory(), of=kernel.name)._repr_html_()}</div>"
 
 

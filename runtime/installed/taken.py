@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
+from gridjit.compiler.key.source.libraries import is_module, name_of_module, namespace_of
 from gridjit.runtime.installed.replaced import Replaced
 
 _LIBRARIES = ("numba.", "numba_cuda.", "gridjit.")
@@ -31,20 +32,24 @@ def replace_taken(originals: Mapping[str, Any], ours: Mapping[str, Any], replace
     """Replace what programs' modules hold of numba.cuda's, under whatever names, by ours of the same name."""
     by_identity = {id(value): ours[name] for name, value in originals.items() if name in ours}
     for module in programs():
-        for name, held in list(vars(module).items()):
+        for name, held in list(namespace_of(module).items()):
             if id(held) in by_identity and by_identity[id(held)] is not held:
                 replaced.replace(module, name, by_identity[id(held)])
 
 
 def holders_of(value: Any) -> list[str]:
     """Return the names of programs' modules that hold a value."""
-    return [module.__name__ for module in programs() if any(held is value for held in list(vars(module).values()))]
+    return [
+        name_of_module(module)
+        for module in programs()
+        if any(held is value for held in list(namespace_of(module).values()))
+    ]
 
 
 def programs() -> Iterator[ModuleType]:
     """Yield the modules of this process that are not of numba, numba-cuda or gridjit."""
     for name, module in list(sys.modules.items()):
-        if isinstance(module, ModuleType) and not f"{name}.".startswith(_LIBRARIES):
+        if is_module(module) and not f"{name}.".startswith(_LIBRARIES):
             yield module
 
 

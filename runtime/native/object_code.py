@@ -18,7 +18,7 @@ from gridjit.cache.store import Store
 from gridjit.compiler.elf import RELOCATIONS, SHORT_RELOCATIONS, named_sections
 from gridjit.compiler.frontend.locks import giving_back
 from gridjit.compiler.key.source.files import read_regular
-from gridjit.compiler.key.toolchain import version_of
+from gridjit.compiler.key.toolchain import overtaken, version_of
 from gridjit.compiler.target import Target
 
 _SCHEMA = 2
@@ -44,7 +44,8 @@ def object_code(name: str, inputs: object, text: Callable[[], str], store: Store
     if (found := store.get(key)) is not None:
         return found
     made = giving_back(lambda: compile_text(text()))
-    store.put(key, made, suffix=".o")
+    if "llvmlite" not in overtaken("host", lines=False, headers=False):
+        store.put(key, made, suffix=".o")
     return made
 
 

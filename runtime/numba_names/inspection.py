@@ -158,8 +158,9 @@ class Inspection:
         return Story(explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self.in_memory(), told))
 
     def _told(self) -> list[str]:
-        """Return what people are told besides: of what other processes compile."""
-        return [said for ahead in cast("Kernel", self)._ahead if (said := ahead.told())]
+        """Return what people are told besides: of what needs a launch, and of what other processes compile."""
+        kernel = cast("Kernel", self)
+        return [*kernel._code.needs_launch.values(), *(said for ahead in kernel._ahead if (said := ahead.told()))]
 
     def in_memory(self) -> tuple[Specialization, ...]:
         """Return the specializations that are in use now."""

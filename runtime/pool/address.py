@@ -51,7 +51,12 @@ def listening_process(cache: Path) -> int | None:
     if there is None:
         return None
     with there:
-        return _peer(there)[0]
+        return process_of(there)
+
+
+def process_of(other: socket.socket) -> int:
+    """Return the number of the process at the other end of a socket: of a connected one, of who listened."""
+    return _peer(other)[0]
 
 
 def is_this_user(other: socket.socket) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gridjit.cache.manifest import read_manifest
-from gridjit.compiler.errors import GridjitError, LaunchNeededError
+from gridjit.compiler.errors import WITHOUT_LAUNCH, GridjitError, LaunchNeededError
 from gridjit.interrupts import let_through
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.kernel import Kernel
@@ -33,7 +33,7 @@ def build(request: CompileRequest) -> Outcome:
             _start_driver()
         return _built(kernel, request)
     except LaunchNeededError:
-        return Outcome(why="its code depends on the launch", needs_launch=True)
+        return Outcome(why=WITHOUT_LAUNCH, needs_launch=True)
     except (GridjitError, CannotBeHandedOverError) as error:
         # One line: if it is an error in the program's process too, that raises it in full.
         why = f"{type(error).__name__}: {error}".splitlines()[0][:_MOST_TEXT]
@@ -51,7 +51,8 @@ def _built(kernel: Kernel, request: CompileRequest) -> Outcome:
         made = kernel.specialized_ahead(request.signature, request.target, Launch(config=request.config))
     job = str(made.metadata.get("job", ""))
     if made.artifact.private:
-        return Outcome(why=f"its code stays in each process's memory: {'; '.join(made.artifact.private)}"[:_MOST_TEXT])
+        why = f"its code stays in each process's memory: {'; '.join(made.artifact.private)}"[:_MOST_TEXT]
+        return Outcome(why=why, private=True)
     if made.origin == "compiled" and not _is_kept(job):
         return Outcome(why=f"the cache folder {session().settings.cache_dir} did not keep it", unkept=kernel.cached)
     return Outcome(job=job, origin=made.origin, milliseconds=made.milliseconds, warned=tuple(warned))

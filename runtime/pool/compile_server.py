@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from gridjit.compiler.key.source.libraries import file_of
 from gridjit.compiler.process.collecting import freeze_for_good
 from gridjit.runtime.pool import address, server
 from gridjit.runtime.pool.conditions import Conditions
@@ -157,7 +158,7 @@ def _make_ready(touched: tuple[Stretch, ...]) -> None:
 
 def _paths() -> set[str]:
     """Return each file that this process has imported or mapped, and each folder where it looked for more."""
-    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    files = {file_of(module) for module in list(sys.modules.values())}
     return {path for path in {*files, *_mapped(), *sys.path} if isinstance(path, str) and path}
 
 

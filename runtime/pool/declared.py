@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from gridjit.compiler.errors import WITHOUT_LAUNCH
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.runtime.pool.allowed import why_not
@@ -34,6 +35,7 @@ class Ahead:
         self.target = target
         self.launch = launch
         self.generation = kernel.generation
+        self._stats = kernel.stats
         self.look: Look | None = None
         self.why = ""
         self.outcome: Outcome | None = None
@@ -76,6 +78,10 @@ class Ahead:
             self.wait(here)
         return self._under_way is None
 
+    def needs_launch(self) -> None:
+        """Note that the cache says that it compiles for a launch only."""
+        self._settle(Outcome(why=WITHOUT_LAUNCH, needs_launch=True))
+
     def prepare(self, kernel: Kernel, look: Look) -> None:
         """Make the request for a kernel's job that was looked for, or say why there cannot be one."""
         if look.job.private:
@@ -103,23 +109,33 @@ class Ahead:
     def told(self) -> str:
         """Return what people are told of it; nothing if it was there already."""
         if self.why:
-            return f"declared {self.signature}: compiled in this process: {self.why}"
+            needs = "needs a launch, for which it is " if self.outcome and self.outcome.needs_launch else ""
+            return f"declared {self.signature}: {needs}compiled in this process: {self.why}"
         if self.outcome is None or self.outcome.origin != "compiled":
             return ""
         return f"declared {self.signature}: compiled in another process, in {self.outcome.milliseconds:.0f} ms"
 
     def _note(self, task: Task, here: Session) -> None:
         """Take in what came of it."""
-        self.outcome = task.result
-        self.why = task.lost if self.outcome is None else self.outcome.why
-        if self.outcome is not None and self.outcome.needs_launch:
-            self.is_settled = True
+        if task.result is None:
+            self.why = task.lost
+        else:
+            self._settle(task.result)
+        if self.outcome is not None and self.outcome.private and self.look is not None:
+            here.private_jobs.add(self.look.key)
         if self.outcome is not None and self.outcome.unkept:
             here.without_pool(self.why)
         if said := self.told():
             here.report(lambda: f"{self.name}: {said}")
         if self.outcome is not None:
             self.outcome.warn_again()  # last, as a program may have warnings raised
+
+    def _settle(self, outcome: Outcome) -> None:
+        """Take in an outcome; there is nothing more to compile where only a launch can be compiled for."""
+        self.outcome, self.why = outcome, outcome.why
+        if outcome.needs_launch:
+            self.is_settled = True
+            self._stats.count("launches_needed")
 
 
 def hand_over(kernel: Kernel, here: Session, signature: Signature, launch: Launch) -> Ahead:
@@ -133,6 +149,9 @@ def hand_over(kernel: Kernel, here: Session, signature: Signature, launch: Launc
     if ahead.why:
         return ahead
     look = Look.at(here.store(), kernel.job_for(signature, ahead.target), launch)
+    if look.needs_launch:
+        ahead.needs_launch()
+        return ahead
     if look.stored is not None:
         ahead.look = look
         return ahead

@@ -17,7 +17,8 @@ from gridjit.values import dataclass
 # What a program sends: how many processes it wants, to a server that it did not start, which answers in kind; the
 # surroundings of the tasks that follow; a task; a task that is waited for.
 HELLO, SURROUNDINGS, TASK, FIRST = b"H", b"S", b"T", b"F"
-# What it gets: a task is begun; done, with its result; or lost, with the reason; or all that it asked for is lost.
+# What it gets: a task is begun, with the number of the process that has it; done, with its result; or lost, with the
+# reason; or all that it asked for is lost.
 BEGUN, DONE, LOST, BROKEN = b"B", b"D", b"L", b"X"
 
 _HEAD = struct.Struct("<cIII")

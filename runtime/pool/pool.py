@@ -2,6 +2,7 @@
 
 A pool has no thread here: the end of a task is noticed when somebody waits for it. If anything goes wrong, a task is
 *lost*, with a reason, and the one who handed it over does without it. Forked children do not share their parent's pool.
+Processes are given up once they have neither said anything nor used a processor for as long as the settings allow.
 """
 
 from __future__ import annotations
@@ -15,19 +16,20 @@ import socket
 import sys
 import time
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from gridjit.forking import in_child, lock, section
 from gridjit.runtime.pool import packets
-from gridjit.runtime.pool.address import connected
+from gridjit.runtime.pool.address import connected, process_of
 from gridjit.runtime.pool.environment import ALONE, ProcessEnvironment
 from gridjit.runtime.pool.packets import Outbox, Packet
 from gridjit.runtime.settings import Settings
 
-# A server from which nothing is heard for so long, in seconds, while somebody waits for it, is given up.
-PATIENCE_S = 120.0
-# A server that a program did not start has imported everything, and answers at once.
-_PATIENCE_AT_FIRST_S = 20.0
+# A server that a program did not start has imported everything: its first answer may take this part of the patience.
+_AT_FIRST, _NO_LIMIT = 1 / 6, float("inf")
+# With a process's number, the clock of the time that it has run on processors: clock_getcpuclockid(3) in the C library.
+_PROCESS_CLOCK = 2
 # Another thread that waits may take what this one waits for out of the socket, so it looks again after so long.
 _TURN_S = 0.05
 # gridjit.cuda adds to numba-cuda, which is looked at as a whole each time something was added: so it comes first.
@@ -40,13 +42,17 @@ serve(int(sys.argv[1]), sys.argv[2])
 
 
 class Task:
-    """What was handed over. begun: whether a worker has it; result: what came of it; lost: why nothing did."""
+    """What was handed over.
 
-    __slots__ = ("begun", "lost", "number", "result")
+    begun: whether a process has it, the worker; result: what came of it; lost: why nothing did.
+    """
+
+    __slots__ = ("begun", "lost", "number", "result", "worker")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.begun = False
+        self.worker: int | None = None
         self.result: Any = None
         self.lost = ""
 
@@ -76,10 +82,11 @@ class ProcessPool:
         self._socket: socket.socket | None = None
         self._identity: tuple[int, int] | None = None
         self._server: int | None = None
+        self._door: int | None = None
         self._surroundings: ProcessEnvironment | None = None
         self._outbox = Outbox()
         self._open: dict[int, Task] = {}
-        self._heard = 0.0
+        self._heard = self._ran = 0.0
         self._speaks = False
         self._ends = False
         _pools.add(self)
@@ -138,9 +145,20 @@ class ProcessPool:
                 return
             if news or not self._is_ours(server):
                 self._take_in(server)
-            elif time.monotonic() - self._heard > self._patience:
-                self.no_use = "the processes that compile no longer respond"
+            elif self._silence() > (patience := self._patience):
+                self.no_use = (
+                    f"the processes that compile have neither run nor answered for {patience:g} s; "
+                    "GRIDJIT_COMPILE_PATIENCE=SECONDS sets how long that may last; 0 sets no limit"
+                )
                 self._give_up(self.no_use)
+
+    def _silence(self) -> float:
+        """Return for how many seconds the processes have neither said anything nor run."""
+        processes = (self._server, self._door, *(task.worker for task in self._open.values()))
+        ran, now = sum(_seconds_run(pid) for pid in processes if pid is not None), time.monotonic()
+        if ran != self._ran:
+            self._ran, self._heard = ran, now
+        return now - self._heard
 
     def end(self) -> None:
         """End the processes, whatever they do; tasks that are not over are lost."""
@@ -188,6 +206,7 @@ class ProcessPool:
             return False
         self._outbox.add(*packets.packets(packets.HELLO, 0, packets.sized(self._processes, b"")))
         self._talk_through(there)
+        self._door = process_of(there)
         return True
 
     def _talk_through(self, new: socket.socket) -> None:
@@ -201,7 +220,8 @@ class ProcessPool:
 
     @property
     def _patience(self) -> float:
-        return PATIENCE_S if self._speaks or self._server is not None else _PATIENCE_AT_FIRST_S
+        patience = self._settings.compile_patience or _NO_LIMIT
+        return patience if self._speaks or self._server is not None else patience * _AT_FIRST
 
     def _send(self, kind: bytes, number: int, data: bytes = b"") -> None:
         if self._socket is None:
@@ -242,11 +262,11 @@ class ProcessPool:
             self.no_use = f"the processes that compile cannot start: {packet.data.decode()}"
             self._give_up(self.no_use)
             return
-        self._speaks = True
+        self._speaks, self._door = True, None  # what answers is a child of the process at the door
         if (task := self._open.get(packet.number)) is None:
             return
         if packet.kind == packets.BEGUN:
-            task.begun = True
+            task.begun, task.worker = True, int(packet.data)
             return
         if packet.kind == packets.DONE:
             task.result = pickle.loads(packet.data)
@@ -258,7 +278,7 @@ class ProcessPool:
     def _give_up(self, why: str) -> None:
         """End the server, if there is one, and lose what is open."""
         server, pid, lost = self._socket, self._server, self._open
-        self._socket = self._server = self._surroundings = None
+        self._socket = self._server = self._door = self._surroundings = None
         self._outbox, self._open = Outbox(), {}
         for task in lost.values():
             task.lost = why
@@ -304,6 +324,21 @@ def _identity(known: socket.socket) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _seconds_run(pid: int) -> float:
+    """Return how long a process and its children have run on processors; 0 if it is gone, or nothing tells."""
+    try:
+        return time.clock_gettime(~pid << 3 | _PROCESS_CLOCK) + sum(map(_seconds_run, _children(pid)))
+    except OSError:
+        return 0.0
+
+
+def _children(pid: int) -> Iterator[int]:
+    """Yield the processes that a process has started, where the system lists them."""
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/task/{thread}/children") as listed:
+            yield from map(int, listed.read().split())
 
 
 def _spawned(control: socket.socket, processes: int, target: str) -> int:

@@ -78,7 +78,8 @@ class Outcome:
     """What came of a request. job: the key that it was compiled under; origin: "compiled" or "disk".
 
     why: why the cache does not have it; needs_launch: it depends on its launch; unkept: the cache keeps nothing;
-    differs: the other process has another function, or cannot import it; is_lost: nothing came of it at all.
+    private: it stays in each process's memory; differs: the other process has another function, or cannot import it;
+    is_lost: nothing came of it at all.
     warned: of what its compile warned.
     """
 
@@ -88,6 +89,7 @@ class Outcome:
     why: str = ""
     needs_launch: bool = False
     unkept: bool = False
+    private: bool = False
     differs: bool = False
     is_lost: bool = False
     warned: tuple[Warned, ...] = ()

@@ -274,7 +274,7 @@ class ProgramServer:
         while self._waiting and (worker := self._free()) is not None:
             number = self._next()
             waiting = self._waiting.pop(number)
-            self._tell(*packets.packets(packets.BEGUN, number))
+            self._tell(packets.short(packets.BEGUN, number, str(worker.pid)))
             worker.begin(number, waiting.surroundings, waiting.task)
 
     def _next(self) -> int:

@@ -17,7 +17,7 @@ from gridjit.cache.manifest import note_use
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compiled import Compiled
-from gridjit.compiler.errors import CompileDisabledError, CompileError
+from gridjit.compiler.errors import CompileDisabledError, CompileError, LaunchNeededError
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.phases import phase, phases_text, phases_until_now
 from gridjit.compiler.signature import Signature
@@ -73,15 +73,42 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
         return add(found, cold)
     if cold.here.settings.compile_server and (found := _served(look, cold)) is not None:
         return add(found, cold)
-    with phase("wait for others") as waiting, cold.locks.single_flight(look.key, _patience(cold)):
+    locks, key = _lock_for(look, cold)
+    with phase("wait for others") as waiting, locks.single_flight(key, _patience(cold)):
         waiting.end()
         if (made := in_memory(job.signature, job.target, launch, cold)) is not None:
             return made
         look = look.again()
         if (found := look_up(look, cold)) is not None:
             return add(found, cold)
-        reason = _why(look, cold)
-        return add(specialization(look, _kept(look, *compile_now(look, reason, cold), cold), "compiled", reason), cold)
+        return add(_made(look, cold, lambda: locks.end_in_vain(key)), cold)
+
+
+def _lock_for(look: Look, cold: Cold) -> tuple[Locks, str]:
+    """Return the locks and the key under which to wait: for whoever may store what this launch then looks up.
+
+    Where nothing is looked up, or stored, that is nobody but this kernel in this process.
+    """
+    if _looks_up(look, cold) and look.key not in cold.here.private_jobs:
+        return cold.locks, look.key
+    return cold.here.locks(cache=False), f"{look.key}{id(cold.code):x}"
+
+
+def _made(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specialization:
+    """Return what is compiled now, and stored. in_vain: is called if nothing is, as nobody has to wait for that."""
+    reason, is_stored = _why(look, cold), False
+    _check_may_compile(look.job, reason, cold)
+    try:
+        made, is_stored = _kept(look, *compile_now(look, reason, cold), cold)
+    except LaunchNeededError as needed:
+        if needed.answer is not None:
+            answer = _with_reason(Compiled(artifact=needed.answer), reason, look.key)
+            _, is_stored = _kept(look, answer, None, cold)
+        raise
+    finally:
+        if not is_stored:
+            in_vain()
+    return specialization(look, made, "compiled", _with_lines(reason))
 
 
 def in_memory(signature: Signature, target: Target, launch: Launch, cold: Cold) -> Specialization | None:
@@ -91,16 +118,26 @@ def in_memory(signature: Signature, target: Target, launch: Launch, cold: Cold) 
 
 
 def look_up(look: Look, cold: Cold) -> Specialization | None:
-    """Return the stored specialization whose facts all hold for the launch, or None."""
-    if look.job.private or cold.anew or cold.apart:
+    """Return the stored specialization whose facts all hold for the launch, or None.
+
+    Raises LaunchNeededError if it is stored that there is none without a launch.
+    """
+    if not _looks_up(look, cold):
         return None
     with phase("look-up"):
         for shape, name in look.candidates():
             if (found := _read(look, name)) is not None:
                 note_use(look.store, look.key, shape, name, look.manifest, cold.locks)
+                if found.artifact.needs_launch:
+                    raise _needed(found.artifact)
                 disk.note_use(look.store, name, hit=True)
                 return specialization(look, found, "disk", "in the cache")
     return None
+
+
+def _looks_up(look: Look, cold: Cold) -> bool:
+    """Return whether a launch may use what is stored."""
+    return not (look.job.private or cold.anew or cold.apart)
 
 
 def _served(look: Look, cold: Cold) -> Specialization | None:
@@ -116,40 +153,39 @@ def _served(look: Look, cold: Cold) -> Specialization | None:
         cold.here.call_server(look.job.target)  # it makes ready while this process imports what it is asked with
         from gridjit.runtime.specialize.served import served
 
-    return served(look, cold, lambda: look_up(look.again(), cold), lambda: _why(look, cold))
+    return served(look, cold, lambda: look_up(look.again(), cold), lambda: _with_lines(_why(look, cold)))
 
 
 def compile_now(look: Look, reason: str, cold: Cold) -> tuple[Compiled, UnitShelf | None]:
     """Return what the job compiles to for the launch, for a reason; it says that, and its job's key, to all processes.
 
     With it comes the shelf on which the compile left what it made of callees, if it had one.
-    Raises CompileDisabledError if nothing may be compiled, or what compiling raises.
     """
     from gridjit.runtime.specialize.capture import note_compile
     from gridjit.runtime.specialize.unit_shelf import shelf_for
 
-    job, kernel = look.job, cold.kernel
-    if cold.here.settings.assert_no_compile:
-        raise CompileDisabledError(
-            f"{job.kernel}{job.signature} for {job.target} is not in the cache ({reason}), "
-            "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
-        )
-    if not kernel.may_compile:
-        raise CompileDisabledError(
-            f"{job.kernel}{job.signature} for {job.target} is not compiled ({reason}), and disable_compile() was called"
-        )
-    _check_stack(job)
-    shelf = None if cold.apart or cold.anew else shelf_for(cold.store, job)
+    shelf = None if cold.apart or cold.anew else shelf_for(cold.store, look.job)
     try:
         view, made = _compiled(look, cold, shelf)
     finally:
-        note_compile(kernel, look.launch.config)  # not before: a capture that is open could be read while compiling
-    kernel.stats.count("compiles")
+        # Not before: a capture that is open could be read while compiling.
+        note_compile(cold.kernel, look.launch.config)
+    cold.kernel.stats.count("compiles")
     return _followed(view, _with_reason(made, reason, look.key)), shelf
 
 
-def _check_stack(job: CompileJob) -> None:
-    """Raise CompileError where the compiler would overflow the thread's stack, and end the process."""
+def _check_may_compile(job: CompileJob, reason: str, cold: Cold) -> None:
+    """Raise CompileDisabledError if nothing may be compiled, CompileError if the compiler would overflow the stack."""
+    if cold.here.settings.assert_no_compile:
+        raise CompileDisabledError(
+            f"{job.kernel}{job.signature} for {job.target} is not in the cache ({_with_lines(reason)}), "
+            "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
+        )
+    if not cold.kernel.may_compile:
+        raise CompileDisabledError(
+            f"{job.kernel}{job.signature} for {job.target} is not compiled ({_with_lines(reason)}), "
+            "and disable_compile() was called"
+        )
     size = stack_bytes()
     if size is not None and size < _LEAST_STACK:
         raise CompileError(
@@ -239,6 +275,26 @@ def _read(look: Look, name: str) -> Compiled | None:
     return Compiled(artifact=artifact, hooks=list(callbacks), module=module)
 
 
+def _needed(answer: Artifact) -> LaunchNeededError:
+    """Return the error that a compile ended with which an answer in the cache tells of."""
+    error = LaunchNeededError(str(answer.metadata.get("error")))
+    error.answer, error.is_stored = answer, True
+    return error
+
+
+def note_needed(error: LaunchNeededError, signature: Signature, target: Target, cold: Cold) -> None:
+    """Note, and say, that a kernel has no code for a signature without a launch."""
+    kernel, found = cold.kernel, "in the cache" if error.is_stored else "found out by compiling it"
+    kernel.stats.count("launches_needed")
+    facts = () if error.answer is None else error.answer.footprint.facts
+    where = next((f", read at {fact.where}" for fact in facts if fact.where), "")
+    cold.code.needs_launch[signature, target] = f"{signature} for {target} needs a launch{where}: {found}"
+    cold.here.report(
+        lambda: f"needs a launch {kernel.name}{signature} for {target}{where}: {found}",
+        level=DEBUG if error.is_stored else INFO,
+    )
+
+
 def _is_for(artifact: Artifact, job: CompileJob) -> bool:
     """Return whether an artifact says that it is job's: its name says so already, and costs nothing to compare."""
     mine = (job.kernel, str(job.signature), job.target, job.signature.codes)
@@ -254,24 +310,38 @@ def _patience(cold: Cold) -> float:
 
 
 def _why(look: Look, cold: Cold) -> str:
+    """Return why the launch's code is compiled, with places as they are stored."""
     from gridjit.runtime.specialize import explain
 
     return explain.reason(cold.code.table, look)
 
 
-def _kept(look: Look, made: Compiled, shelf: UnitShelf | None, cold: Cold) -> Compiled:
-    """Store what was compiled, and what was left on its shelf; return it, with the reason if it could not be stored."""
+def _with_lines(reason: str) -> str:
+    """Return the reason with each place as it is today."""
+    from gridjit.compiler.recorded.code_place import shown
+
+    return shown(reason)
+
+
+def _kept(look: Look, made: Compiled, shelf: UnitShelf | None, cold: Cold) -> tuple[Compiled, bool]:
+    """Store what was compiled, and what was left on its shelf; return it, and whether others find it.
+
+    It comes back with the reason if it could not be stored.
+    """
     from gridjit.runtime.specialize.keep import keep
 
-    def store() -> Compiled:
+    def store() -> tuple[Artifact, str]:
         if shelf is not None:
             shelf.end()
-        return dataclasses.replace(made, artifact=keep(look, made.artifact, cold.locks))
+        return keep(look, made.artifact, cold.locks)
 
     if cold.apart:
-        return made
+        return made, False
     with phase("store"):
-        return look.store.together(store)
+        artifact, name = look.store.together(store)
+    if artifact.private:
+        cold.here.private_jobs.add(look.key)
+    return dataclasses.replace(made, artifact=artifact), name != "" and look.store.find(name) is not None
 
 
 def _with_reason(made: Compiled, reason: str, key: str) -> Compiled:

@@ -19,7 +19,7 @@ from gridjit.compiler.target import Target
 from gridjit.interrupts import let_through
 from gridjit.runtime.session import Session, session
 from gridjit.runtime.settings import settings
-from gridjit.runtime.specialize.cold import Cold, add, in_memory, look_up, shown, specialize
+from gridjit.runtime.specialize.cold import Cold, add, in_memory, look_up, note_needed, shown, specialize
 from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.look import Launch, Look
 from gridjit.runtime.specialize.table import Displaced, Specialization
@@ -221,6 +221,15 @@ class Compilation:
     ) -> Specialization:
         """Return the specialization for a launch. anew: what is stored does not load, so it is compiled."""
         cold = self._cold(here, anew=anew)
+        try:
+            return self._found_or_made(here, signature, target, launch, cold)
+        except LaunchNeededError as error:
+            note_needed(error, signature, target, cold)
+            raise
+
+    def _found_or_made(
+        self, here: Session, signature: Signature, target: Target, launch: Launch, cold: Cold
+    ) -> Specialization:
         if (found := in_memory(signature, target, launch, cold)) is not None:
             return found
         self._check_launchable()
@@ -248,7 +257,7 @@ class Compilation:
         self._check_launchable()
         ahead = hand_over(cast("Kernel", self), here, signature, launch)
         self._ahead.append(ahead)
-        return not ahead.why
+        return not ahead.why or ahead.is_settled
 
     def _made_ahead(
         self, here: Session, signature: Signature, target: Target, launch: Launch, cold: Cold

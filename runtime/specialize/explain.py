@@ -41,7 +41,10 @@ _SHORTEST_DIGEST = 32
 
 
 def reason(known: Specializations, look: Look) -> str:
-    """Return why nothing in memory, or of what was looked at, serves the launch: what differs first, both values."""
+    """Return why nothing in memory, or of what was looked at, serves the launch: what differs first, both values.
+
+    Places in it are as they are stored.
+    """
     return printable(
         _fact_reason(look)
         or _known_reason(known, look)
@@ -53,7 +56,7 @@ def reason(known: Specializations, look: Look) -> str:
 
 def story(name: str, stats: Statistics, specializations: Iterable[Specialization], declared: Iterable[str] = ()) -> str:
     """Return the story of a kernel: its counts, a paragraph for each specialization, lines about what it declares."""
-    lines = [f"{name}: {stats.compiles} compiled, {stats.disk_hits} from the cache"]
+    lines = [f"{name}: {stats.told}"]
     for number, found in enumerate(specializations, 1):
         lines += _paragraph(number, found)
     lines += declared
@@ -124,6 +127,8 @@ def _fact_reason(look: Look) -> str | None:
 def _difference(artifact: Artifact, job: CompileJob, launch: Launch) -> tuple[int, str]:
     """Return how many facts of an artifact a launch does not share, and the first thing that speaks against it."""
     broken = [fact for fact in artifact.footprint.facts if not fact.holds(launch.config, launch.args)]
+    if broken and artifact.needs_launch:
+        return len(broken), "first launch of what needs one to be compiled"
     if broken:
         return len(broken), _fact_text(broken[0], launch.config, launch.args)
     if (used := broken_dependency(artifact, job)) is not None:
@@ -153,7 +158,7 @@ def _signature_reason(known: Specializations, job: CompileJob) -> str | None:
 
 
 def _fact_text(fact: Fact, config: LaunchConfig | None, args: Sequence[Any] | None) -> str:
-    place = f", read at {fact.where}" if fact.where else ""
+    place = f", read at {fact.place}" if fact.place else ""
     if fact.field in CIRCUMSTANCES:
         what = "a launch" if fact.field == PRESENCE else "a launch's arguments"
         before, now = (f"with {what}", "without") if fact.value else ("without", f"with {what}")
@@ -183,7 +188,7 @@ def _paragraph(number: int, found: Specialization) -> list[str]:
         f"   why: {found.reason}",
         f"   took: {phases_text(found.phases) or 'no time'}",
     ]
-    if found.origin == "disk" and (why := found.metadata.get("why")):
+    if found.origin == "disk" and (why := found.artifact.why):
         lines.append(f"   compiled because: {why}")
     if found.tier:
         lines.append(f"   form: {found.tier}")

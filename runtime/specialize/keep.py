@@ -14,22 +14,24 @@ from gridjit.runtime.launch import hooks
 from gridjit.runtime.specialize.look import Look, name_of, shape_of
 
 
-def keep(look: Look, artifact: Artifact, locks: Locks) -> Artifact:
-    """Store an artifact, then its shape, then a new job's fields; not what has to stay in this process.
+def keep(look: Look, artifact: Artifact, locks: Locks) -> tuple[Artifact, str]:
+    """Store an artifact, then its shape, then a new job's fields; return it, and its name in the store.
 
-    What nobody could read back has to, too: the artifact that comes back says why.
+    The name is "" for what has to stay in this process. What nobody could read back has to, too: the artifact that
+    comes back says why.
     """
     if artifact.private:
-        return artifact
+        return artifact, ""
     try:
         name, data = name_of(look.key, artifact.footprint.facts, artifact.dependencies), readable(artifact)
     except (CacheError, ValueError, TypeError) as error:
-        return dataclasses.replace(artifact, private=(f"it could not be read back from a file: {error}",))
+        return dataclasses.replace(artifact, private=(f"it could not be read back from a file: {error}",)), ""
     look.store.put(name, data, suffix=artifact.suffix)
-    note_use(look.store, name, hit=False)
+    if not artifact.needs_launch:
+        note_use(look.store, name, hit=False)
     if not add_compile(look.store, look.key, shape_of(artifact), name, locks).shapes:
         add_job(look.store, look.job.kernel, PastJob.of(look.key, look.job.fields))
-    return artifact
+    return artifact, name
 
 
 def readable(artifact: Artifact) -> bytes:

@@ -9,6 +9,8 @@ from gridjit.messages import warn_or_log
 from gridjit.runtime.specialize.table import Displaced, Specialization, Specializations, SpecializationWarning
 
 if TYPE_CHECKING:
+    from gridjit.compiler.signature import Signature
+    from gridjit.compiler.target import Target
     from gridjit.runtime.devices.base import Device, LoadedKernel
 
 
@@ -16,12 +18,13 @@ class KernelCode:
     """The code of one kernel in this process. Any thread may load, unload and forget.
 
     table: the specializations. generation: raised when all is forgotten, as a launch that began before must not bring
-    it back.
+    it back. needs_launch: what is said of signatures that have no code without a launch.
     """
 
     def __init__(self, limit: int) -> None:
         self.table = Specializations(limit)
         self.generation = 0
+        self.needs_launch: dict[tuple[Signature, Target], str] = {}
         self._loaded: dict[tuple[Specialization, Device], LoadedKernel] = {}
         self._loading = lock()
         self._crowded = False
@@ -43,6 +46,7 @@ class KernelCode:
     def forget(self) -> tuple[Specialization, ...]:
         """Forget and return all specializations."""
         self.generation += 1
+        self.needs_launch.clear()
         forgotten = self.table.clear()
         with section(), self._loading:
             self._loaded.clear()

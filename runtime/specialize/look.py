@@ -14,7 +14,7 @@ from gridjit.cache.manifest import Identity, Manifest, Shape, artifact_key, read
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.dependency import Dependency, Parts
-from gridjit.compiler.footprint import Fact, current_value, is_field
+from gridjit.compiler.footprint import PRESENCE, Fact, current_value, is_field
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.values import dataclass
@@ -76,6 +76,15 @@ class Look:
         if self.job.private:
             return None
         return next((name for _, name in self.candidates() if self.store.find(name) is not None), None)
+
+    @property
+    def needs_launch(self) -> bool:
+        """Whether it is stored that the job compiles for a launch only, and the look is for none."""
+        if self.job.private or self.launch.config is not None:
+            return False
+        shapes = (name for shape, name in self.candidates() if PRESENCE in shape.facts)
+        found = (Artifact.from_bytes(self.store.get(name) or b"") for name in shapes)
+        return any(one is not None and one.needs_launch and self.agrees(one) for one in found)
 
     def agrees(self, artifact: Artifact) -> bool:
         """Return whether all that an artifact says it was made for is so."""

@@ -49,13 +49,15 @@ def _made(
     """
     for _ in range(2):
         outcome, needed = _asked(look, cold, reason)
-        if not outcome.why and (found := find()) is not None:
+        if (not outcome.why or outcome.needs_launch) and (found := find()) is not None:
             cold.here.in_vain = 0
             outcome.warn_again()
             return dataclasses.replace(found, origin="served", reason=needed)
         if outcome.why and not outcome.differs:
             break
         cold.here.renew_server()
+    if outcome.private:
+        cold.here.private_jobs.add(look.key)
     return _noted(outcome, cold)
 
 

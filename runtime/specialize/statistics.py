@@ -15,12 +15,13 @@ class Statistics:
     compiles: how often code was made. cache_hits, cache_misses: how often the cache had it, or not, by signature.
     generic_launches: how many launches of a kernel made with jit(tiered=True) used generic code, while specialized code
     was compiled. swaps: how often specialized code replaced generic code.
+    launches_needed: how often there was no code without a launch, by the cache or by a compile that ended so.
     """
 
-    __slots__ = ("_lock", "cache_hits", "cache_misses", "compiles", "generic_launches", "swaps")
+    __slots__ = ("_lock", "cache_hits", "cache_misses", "compiles", "generic_launches", "launches_needed", "swaps")
 
     def __init__(self) -> None:
-        self.compiles = self.generic_launches = self.swaps = 0
+        self.compiles = self.generic_launches = self.swaps = self.launches_needed = 0
         self.cache_hits: BySignature[int] = BySignature()
         self.cache_misses: BySignature[int] = BySignature()
         self._lock = lock()
@@ -34,6 +35,12 @@ class Statistics:
     def disk_misses(self) -> int:
         """How often the cache did not have the code."""
         return sum(list(self.cache_misses.values()))
+
+    @property
+    def told(self) -> str:
+        """How much was compiled, and found on disk, as people are told."""
+        needed = f", {self.launches_needed} without code as a launch is needed" if self.launches_needed else ""
+        return f"{self.compiles} compiled, {self.disk_hits} from the cache{needed}"
 
     def count(self, name: str) -> None:
         """Add one to a count; safe from any thread."""

@@ -25,6 +25,7 @@ class UnitShelf:
         surrounding = (*_installed(), *job.extensions, *job.toolchain, *job.environment, *job.target.fields)
         self.around = digest_fields(utf8(text) for field in surrounding for text in field)
         self.was_used = False
+        self._leaves = True
         self._store = store
         self._left: dict[str, bytes] = {}
         self._to_do: list[Callable[[], None]] = []
@@ -37,6 +38,10 @@ class UnitShelf:
         """Keep data under key, for compilations that begin later."""
         self._left[key] = data
 
+    def leave_nothing(self) -> None:
+        """Put nothing into the store at the end."""
+        self._leaves = False
+
     def when_it_went_well(self, do: Callable[[], None]) -> None:
         """Have something done once the compilation's code is made."""
         self._to_do.append(do)
@@ -46,7 +51,7 @@ class UnitShelf:
         while self._to_do:
             self._to_do.pop()()
         left, self._left = self._left, {}
-        if left:
+        if left and self._leaves:
             self._store.put_all(left, suffix=SUFFIX)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gridjit.compiler.errors import WITHOUT_LAUNCH, LaunchNeededError
 from gridjit.compiler.phases import OTHER, Phases, current_phases
 from gridjit.printable import printable
 from gridjit.runtime.specialize.table import Specialization
@@ -23,6 +24,9 @@ from gridjit.runtime.traced.file import TraceEvent, TraceFile
 Segment = tuple[str, float, float]
 # Seconds: between two passes of numba's, some time goes to none of them.
 _SHORTEST = 1e-4
+# What a kernel does of which there is no code without a launch.
+NEEDS_LAUNCH = "needs a launch"
+_NEEDED = LaunchNeededError.__name__
 # The phases as people group them; those of the host's code generation begin with "host: ".
 GROUPS = {
     "key": "cache",
@@ -127,13 +131,16 @@ class _TracedPhases(Phases):
         self._tracer.tell([whole, *parts])
 
     def _label(self, error: str | None) -> tuple[str, str]:
+        if error == _NEEDED:
+            return f"{self._kernel} {NEEDS_LAUNCH}", NEEDS_LAUNCH
         done = (error and "failed") or (self.found.origin if self.found else "not found")
         verb = {"compiled": "compile", "disk": "find", "failed": "fail"}.get(done, "look up")
         return f"{verb} {self._kernel}", verb
 
     def _known(self, error: str | None) -> dict[str, Any]:
         if (found := self.found) is None:
-            return {"kernel": self._kernel} | ({"error": error} if error else {})
+            said = {"why": WITHOUT_LAUNCH} if error == _NEEDED else {"error": error} if error else {}
+            return {"kernel": self._kernel} | said
         return {
             "kernel": self._kernel,
             "signature": str(found.signature),

@@ -24,6 +24,8 @@ from typing import Any, Generic, TypeVar, overload
 Value = TypeVar("Value")
 Member = TypeVar("Member")
 _MISSING = object()
+# When this process, or the one that it was forked from, imported gridjit.
+IMPORTED_NS = time.time_ns()
 
 __all__ = [
     "Lock",

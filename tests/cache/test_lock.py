@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -239,5 +240,175 @@ def test_a_child_forked_while_a_thread_waits_or_holds_can_lock(key_of):
             os._exit(0 if got else 1)
     _, status = os.waitpid(child, 0)
     done.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+WAIT = """
+import sys, time
+from types import SimpleNamespace
+from gridjit.cache import lock
+
+said = []
+
+def sleep(seconds):
+    if not said:
+        said.append(print("waiting", flush=True))
+    time.sleep(seconds)
+
+lock.time = SimpleNamespace(monotonic=time.monotonic, sleep=sleep)
+with lock.Locks(sys.argv[1]).single_flight(sys.argv[2], 20.0) as got:
+    print(got, flush=True)
+    sys.stdin.read()
+"""
+
+
+def waiting(folder: object, job: str) -> subprocess.Popen[str]:
+    """A process that waits for job's lock, and has it, or does without it, until its standard input is closed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAIT, str(folder), job], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "waiting\n"
+    return process
+
+
+def answers(processes: list[subprocess.Popen[str]]) -> list[str]:
+    """Whether each process that waited has the lock now, in alphabetical order."""
+    found = sorted(process.stdout.readline().strip() for process in processes if process.stdout is not None)
+    for process in processes:
+        end(process)
+    return found
+
+
+def test_all_processes_that_wait_for_a_holder_that_ends_in_vain_do_without_the_lock(tmp_path, job):
+    locks = Locks(tmp_path)
+    with locks.single_flight(job, timeout=0) as got:
+        assert got
+        processes = [waiting(tmp_path, job) for _ in range(3)]
+        locks.end_in_vain(job)
+        with Locks(tmp_path).single_flight(job, timeout=0) as early:
+            assert not early
+    start = time.monotonic()
+    assert answers(processes) == ["False"] * 3
+    assert time.monotonic() - start < 15
+    assert os.listdir(tmp_path / "locks") == []
+    with Locks(tmp_path).single_flight(job, timeout=0) as late:
+        assert late
+
+
+def test_a_holder_that_ends_otherwise_leaves_the_lock_to_one_process_that_waits(tmp_path, job):
+    with Locks(tmp_path).single_flight(job, timeout=0):
+        processes = [waiting(tmp_path, job) for _ in range(2)]
+    outputs = [process.stdout for process in processes if process.stdout is not None]
+    (one,), _, _ = select.select(outputs, [], [], 15)
+    has, waits = processes if one is outputs[0] else reversed(processes)
+    assert [answers([has]), answers([waits])] == [["True"], ["True"]]
+
+
+def test_a_holder_that_is_killed_when_it_has_said_that_it_ends_in_vain_leaves_nothing(tmp_path, job):
+    killed = subprocess.Popen(
+        [sys.executable, "-c", HOLD.replace("print(got", "held.end_in_vain(sys.argv[2]); print(got")
+         .replace("with Locks(sys.argv[1])", "held = Locks(sys.argv[1])\nwith held"), str(tmp_path), job],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert killed.stdout is not None
+    assert killed.stdout.readline() == "True\n"
+    killed.send_signal(signal.SIGKILL)
+    end(killed)
+    locks = Locks(tmp_path)
+    with locks.single_flight(job, timeout=0) as first:
+        assert not first
+    with locks.single_flight(job, timeout=0) as second:
+        assert second
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_all_threads_that_wait_for_a_holder_that_ends_in_vain_do_without_the_lock(tmp_path, job, on_disk):
+    locks, inside, had = Locks(tmp_path if on_disk else None), threading.Barrier(4, timeout=15), []
+
+    def wait() -> None:
+        with locks.single_flight(job) as got:
+            inside.wait()  # all are in their blocks together
+            had.append(got)
+
+    threads = [threading.Thread(target=wait) for _ in range(3)]
+    with locks.single_flight(job):
+        for thread in threads:
+            thread.start()
+        while locks._table[job].wanted < 4:
+            time.sleep(0.001)
+        locks.end_in_vain(job)
+    inside.wait()
+    for thread in threads:
+        thread.join()
+    assert had == [False] * 3
+    assert locks._table == {}
+
+
+def test_threads_do_not_wait_for_one_of_them_that_waited_for_a_process_in_vain(tmp_path, job):
+    elsewhere, locks, inside, had = Locks(tmp_path), Locks(tmp_path), threading.Barrier(3, timeout=15), []
+
+    def wait() -> None:
+        with locks.single_flight(job) as got:
+            inside.wait()
+            had.append(got)
+
+    threads = [threading.Thread(target=wait) for _ in range(2)]
+    with elsewhere.single_flight(job):
+        for thread in threads:
+            thread.start()
+        while job not in locks._table or locks._table[job].wanted < 2 or locks._table[job].waiting is None:
+            time.sleep(0.001)
+        elsewhere.end_in_vain(job)
+    inside.wait()
+    for thread in threads:
+        thread.join()
+    assert had == [False, False]
+
+
+def test_who_does_not_hold_a_lock_cannot_end_it(tmp_path, job):
+    locks, held, done, had = Locks(tmp_path), threading.Event(), threading.Event(), []
+
+    def hold() -> None:
+        with locks.single_flight(job):
+            held.set()
+            done.wait()
+
+    def wait() -> None:
+        with locks.single_flight(job) as got:
+            had.append(got)
+
+    threads = [threading.Thread(target=hold), threading.Thread(target=wait)]
+    threads[0].start()
+    held.wait()
+    threads[1].start()
+    while locks._table[job].wanted < 2:
+        time.sleep(0.001)
+    locks.end_in_vain(job)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert had == [True]
+
+
+@FORKS_WITH_THREADS
+def test_a_child_forked_while_a_thread_waits_for_a_process_keeps_no_file_of_the_lock(tmp_path, job):
+    process, locks = holder(tmp_path, job), Locks(tmp_path)
+
+    def wait() -> None:
+        with locks.single_flight(job, timeout=15):
+            pass
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while job not in locks._table or locks._table[job].waiting is None:
+        time.sleep(0.001)
+    child = os.fork()
+    if child == 0:
+        links = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
+        os._exit(any(link.startswith(str(tmp_path)) for link in links))
+    _, status = os.waitpid(child, 0)
+    end(process)
     thread.join()
     assert os.waitstatus_to_exitcode(status) == 0

@@ -43,8 +43,8 @@ def test_a_whole_dimension_makes_its_parts_superfluous() -> None:
 
 
 def test_order_and_place_of_reading_do_not_matter() -> None:
-    one = [Fact(field="blockdim.x", value=64, where="a.py:1"), Fact(field="sharedmem", value=0)]
-    two = [Fact(field="sharedmem", value=0, where="b.py:9"), Fact(field="blockdim.x", value=64)]
+    one = [Fact(field="blockdim.x", value=64, place="a.py:1"), Fact(field="sharedmem", value=0)]
+    two = [Fact(field="sharedmem", value=0, place="b.py:9"), Fact(field="blockdim.x", value=64)]
     assert Footprint.of(one) == Footprint.of(two)
 
 
@@ -68,7 +68,7 @@ def test_an_argument_fact_compares_the_launchs_own_argument() -> None:
 
 def test_the_first_difference_names_the_fact() -> None:
     footprint = Footprint.of(
-        [Fact(field="blockdim.x", value=64, where="stats.py:14"), Fact(field="sharedmem", value=0)]
+        [Fact(field="blockdim.x", value=64, place="stats.py:14"), Fact(field="sharedmem", value=0)]
     )
     difference = footprint.first_difference(LaunchConfig.of(1, 32))
     assert str(difference) == "blockdim.x 64, read at stats.py:14"

@@ -190,10 +190,10 @@ def altered(payload: bytes, what: str) -> bytes:
         case "questions of another shape":
             events = tuple((*event, 1) for event in events)
         case "exceptions of anything":
-            events = (*events, ("raised", "os", "system", [["str", "exit"]], None))
+            events = (*events, ("raised", "os", "system", [["str", "exit"]], ""))
         case "nesting":
             return payload[: len(unit.text)] + b"[" * 5000 + payload[-16:]
-    return to_bytes((type(unit)(descriptor=unit.descriptor, events=events, lines=unit.lines, text=text),))
+    return to_bytes((type(unit)(descriptor=unit.descriptor, events=events, text=text),))
 
 
 ALTERED = (

@@ -47,6 +47,7 @@ class Program:
 
 
 SETTINGS = {"settings.py": "TILE = 3\nOTHER = 1\n"}
+PICKED = ("PICKED = first", "PICKED = second")
 TILE = ("settings.py", "TILE = 3", "TILE = 4")
 OTHER = ("settings.py", "OTHER = 1", "OTHER = 2")
 
@@ -112,6 +113,37 @@ inner = space["inner"]
 @gridjit.jit
 def kernel(out):
     out[0] = inner()
+"""
+
+# Two namespaces that go by one name, or by a library's.
+SPACES = """
+import types
+def space(name, factor):
+    made = types.ModuleType(name)
+    made.gridjit, made.FACTOR = gridjit, factor
+    exec('''
+@gridjit.jit(device=True)
+def scaled():
+    return FACTOR
+@gridjit.jit(device=True)
+def negated():
+    return -FACTOR
+''', vars(made))
+    return made
+first, second = space("plugin", 3), space("plugin", 4)
+PICKED = first
+"""
+STUBS = """
+overload = cuda.extending.overload
+def make(value):
+    def stub():
+        raise NotImplementedError
+    @overload(stub)
+    def implement():
+        return lambda: value
+    return stub
+first, second = make(3), make(4)
+PICKED = first
 """
 
 # numba-cuda asks for a device when it compiles a declared function, which it does at once.
@@ -229,6 +261,63 @@ PROGRAMS = {
         "import math\nmath.floor = math.floor\n@gridjit.jit\ndef kernel(out):\n    out[0] = math.floor(3.5)\n",
         "= math.floor\n",
         "= math.ceil\n",
+    ),
+    "the namespace of a function, of two of one name": of_main(
+        SPACES
+        + "one, other, picked = first.scaled, second.scaled, PICKED.negated\n"
+        + "@gridjit.jit\ndef kernel(out):\n    out[0] = one() + other() - picked()\n",
+        *PICKED,
+        result=10,
+        then=11,
+    ),
+    "which of two functions a name stands for": of_main(
+        SPACES
+        + "one, other, picked = first.scaled, second.scaled, PICKED.scaled\n"
+        + "@gridjit.jit\ndef kernel(out):\n    out[0] = one() + other() + picked()\n",
+        *PICKED,
+        result=10,
+        then=11,
+    ),
+    "a module of two of one name, passed on": of_main(
+        SPACES
+        + "PICK = PICKED\n@gridjit.jit(device=True)\ndef pick(module):\n    return module.FACTOR\n"
+        + "@gridjit.jit\ndef kernel(out):\n    out[0] = pick(first) + pick(second) + pick(PICK)\n",
+        *PICKED,
+        result=10,
+        then=11,
+    ),
+    "a function of two namespaces of one name, in a module passed on": of_main(
+        SPACES
+        + "held = types.ModuleType('held')\nheld.one, held.other, held.picked = "
+        + "first.scaled, second.scaled, PICKED.negated\n"
+        + "@gridjit.jit(device=True)\ndef pick(m):\n    return m.one() + m.other() - m.picked()\n"
+        + "@gridjit.jit\ndef kernel(out):\n    out[0] = pick(held)\n",
+        *PICKED,
+        result=10,
+        then=11,
+    ),
+    "a namespace that goes by a library's name": of_main(
+        SPACES + "inner = space('numpy', 3).scaled\n@gridjit.jit\ndef kernel(out):\n    out[0] = inner()\n",
+        "'numpy', 3",
+        "'numpy', 4",
+    ),
+    "which of two functions of one name is implemented": of_main(
+        STUBS + "@gridjit.jit\ndef kernel(out):\n    out[0] = PICKED()\n", *PICKED
+    ),
+    "which of two functions of one name is implemented, in a module passed on": of_main(
+        STUBS
+        + "import types\nheld = types.ModuleType('held')\nheld.picked = PICKED\n"
+        + "@gridjit.jit(device=True)\ndef pick(m):\n    return m.picked()\n"
+        + "@gridjit.jit\ndef kernel(out):\n    out[0] = pick(held)\n",
+        *PICKED,
+    ),
+    "the name of a function that an overload asks for": of_main(
+        "overload = cuda.extending.overload\ndef stub():\n    raise NotImplementedError\n"
+        + "stub.__name__ = 'three'\n@overload(stub)\ndef implement():\n"
+        + "    return (lambda: 3) if stub.__name__ == 'three' else (lambda: 4)\n"
+        + "@gridjit.jit\ndef kernel(out):\n    out[0] = stub()\n",
+        "__name__ = 'three'",
+        "__name__ = 'four'",
     ),
     "an enum made by a call": of_main(
         "import enum\nMode = enum.Enum('Mode', {'TILE': 3})\n"

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -48,21 +48,65 @@ doubles[2, 32](x)
 right = bool((x.copy_to_host() == 2 * np.arange(64)).all())
 print(json.dumps({"right": right, "compiles": doubles.stats.compiles}), flush=True)
 """
-# The same; and while it compiles, it says so and waits to be told to go on.
+# The same; and while it compiles, it says so and waits to be told to go on: once, as what fails is tried again.
 STOPS = (
     """
 import sys
 from gridjit.compiler.frontend import lower
 
+stops = []
+
 def stopping(*args, **kwargs):
-    print("compiling", flush=True)
-    sys.stdin.readline()
+    if not stops:
+        stops.append(print("compiling", flush=True))
+        sys.stdin.readline()
     return run_pipeline(*args, **kwargs)
 
 run_pipeline, lower._run_pipeline = lower._run_pipeline, stopping
 """
     + MEETS
 )
+# And it says when it begins to wait for the lock.
+WAITS = (
+    """
+import time
+from types import SimpleNamespace
+from gridjit.cache import lock
+
+said = []
+
+def sleep(seconds):
+    if not said:
+        said.append(print("waiting", flush=True))
+    time.sleep(seconds)
+
+lock.time = SimpleNamespace(monotonic=time.monotonic, sleep=sleep)
+"""
+    + STOPS
+)
+# What a rewrite does that matches nothing: its own object cannot be seen, which the key says; or it asks for a line,
+# which is seen when it does so; or it fails.
+REWRITE = """
+from numba.cuda.core.rewrites import Rewrite, register_rewrite
+
+class Unseen:
+    line = None
+
+unseen = Unseen()
+
+@register_rewrite("before-inference")
+class Reads(Rewrite):
+    def match(self, func_ir, block, typemap, calltypes):
+        {does}
+        return False
+"""
+KNOWN, FOUND_OUT = "unseen.line", "block.body[0].loc.col"
+# A cache that keeps nothing, as on a disk that is full.
+KEEPS_NOTHING = """
+from gridjit.cache.disk import DiskStore
+
+DiskStore.put_all = lambda self, entries, suffix: None
+"""
 
 Process = subprocess.Popen[str] | PipedProgram
 
@@ -110,11 +154,38 @@ def compiles(process: Process) -> int:
     """Return how often a process compiled, which must have been right and said nothing."""
     assert process.stdout is not None
     line = process.stdout.readline()
+    if line == "compiling\n":
+        line = process.stdout.readline()
     _, errors = process.communicate(timeout=SOON_S)
     assert (process.returncode, errors) == (0, "")
     report = json.loads(line)
     assert report["right"]
     return int(report["compiles"])
+
+
+def together(processes: Sequence[Process], word: str) -> None:
+    """Let processes go on until each says a word, at which it stays."""
+    for process in processes:
+        tell(process)
+    for process in processes:
+        expect(process, word)
+
+
+def meet(start: Callable[..., Process], program: str) -> list[Process]:
+    """Start four processes: the first compiles, and when it has, all others compile while none of them has."""
+    first, *others = (start(program) for _ in range(4))
+    for process in (first, *others):
+        expect(process, "ready")
+    together([first], "compiling")
+    together(others, "waiting")
+    began = time.monotonic()
+    tell(first)
+    for process in others:
+        expect(process, "compiling")
+    assert time.monotonic() - began < SOON_S
+    for process in others:
+        tell(process)
+    return [first, *others]
 
 
 def locks(cache: Path) -> list[str]:
@@ -225,3 +296,40 @@ def test_where_locks_cannot_be_had_all_compile_and_all_are_right(
     expect(late, "ready")
     tell(late)
     assert compiles(late) == 0
+
+
+def test_nobody_waits_for_a_kernel_that_is_known_to_be_private(start: Callable[..., Process], cache_dir: Path) -> None:
+    processes = [start(REWRITE.format(does=KNOWN) + WAITS) for _ in range(3)]
+    for process in processes:
+        expect(process, "ready")
+    together(processes, "compiling")
+    assert not (cache_dir / LOCK_FOLDER).exists()
+    for process in processes:
+        tell(process)
+    assert [compiles(process) for process in processes] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("program", [REWRITE.format(does=FOUND_OUT), KEEPS_NOTHING], ids=["private", "not kept"])
+def test_all_who_waited_for_a_compile_of_which_nothing_is_stored_compile_at_once(
+    start: Callable[..., Process], cache_dir: Path, program: str
+) -> None:
+    assert [compiles(process) for process in meet(start, program + WAITS)] == [1, 1, 1, 1]
+    assert locks(cache_dir) == []
+
+
+def test_all_who_waited_for_a_compile_that_fails_compile_at_once(start: Callable[..., Process]) -> None:
+    for process in meet(start, WAITS.replace("x[i] *= 2", "x[i] *= nothing")):
+        assert "does not compile" in process.communicate(timeout=SOON_S)[1]
+
+
+def test_of_those_who_waited_for_a_process_that_is_killed_one_compiles(start: Callable[..., Process]) -> None:
+    killed, *others = (start(WAITS) for _ in range(4))
+    for process in (killed, *others):
+        expect(process, "ready")
+    together([killed], "compiling")
+    together(others, "waiting")
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    for process in others:
+        tell(process)  # whichever compiles
+    assert sorted(map(compiles, others)) == [0, 0, 1]

@@ -16,6 +16,17 @@ ODD = {
     "a module without a name": "del settings.__name__",
     "a module whose name is a number": "settings.__name__ = 7",
     "import paths that are not texts": "sys.path += [None, 5, b'x', '']",
+    "import paths with characters that no file's name has": "sys.path[:0] = ['a\\0b', chr(0xD800), 'x' * 5000]",
+    "an import path that leads to itself": "os.symlink('own', at := tempfile.mkdtemp() + '/own'); sys.path[:0] = [at]",
+    "an import path that is a pipe": "os.mkfifo(place := tempfile.mkdtemp() + '/pipe'); sys.path[:0] = [place]",
+    "modules whose names are not texts": "sys.modules.update({7: settings, None: settings, ('a',): settings})",
+    "modules whose names are odd": "sys.modules.update({'': settings, 'a..b': settings, '\\0': os, chr(0xD800): os})",
+    "modules that are none": "sys.modules.update(a=None, b=3, c=object(), d=type('D', (), {})())",
+    "modules of which no attribute can be read": "sys.modules.update(lazy=Lazy('lazy'), mute=Mute(), silent=Silent())",
+    "a lazy module that ends the program": "sys.modules['ends'] = Ends('ends')",
+    "a module whose file is odd": "settings.__file__ = 3; settings.__path__ = None",
+    "a module whose file has a zero": "settings.__file__ = 'a\\0.py'; sys.modules['settings'] = settings",
+    "a module that is equal to nothing": "sys.modules['unequal'] = Unequal('unequal')",
     "a current folder that is gone": "place = tempfile.mkdtemp(); os.chdir(place); os.rmdir(place)",
 }
 SCRIPT = """
@@ -33,6 +44,27 @@ def implemented():
 
 settings = types.ModuleType("settings")
 settings.TILE = 3
+
+class Lazy(types.ModuleType):
+    def __getattribute__(self, name):
+        raise RuntimeError(name)
+
+class Mute:
+    def __getattr__(self, name):
+        raise ImportError(name)
+
+class Silent:
+    def __getattribute__(self, name):
+        raise RuntimeError(name)
+
+class Ends(types.ModuleType):
+    def __getattr__(self, name):
+        raise SystemExit(name)
+
+class Unequal(types.ModuleType):
+    __hash__ = None
+    def __eq__(self, other):
+        raise RuntimeError("compared")
 
 @gridjit.jit
 def kernel(x):
@@ -53,7 +85,7 @@ def run(tmp_path: Path, script: str, *arguments: str, **settings: str) -> str:
     return done.stdout
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("odd", ODD)
 def test_a_program_launches_whatever_it_made_of_its_process(tmp_path: Path, odd: str) -> None:
     assert run(tmp_path, SCRIPT, ODD[odd]) == "[3.0]\n"

@@ -25,6 +25,7 @@ WRONG = {
     "GRIDJIT_CACHE_SIZE": ("much", "0", "-1", "nan", "inf", "5KM", "1e400", "12 parsecs", "9" * 5000),
     "GRIDJIT_CACHE_ENTRIES": ("0", "-1", "1.5", "many", "²", "9" * 5000),
     "GRIDJIT_COMPILE_PROCESSES": ("-1", "all", "²", "65537"),
+    "GRIDJIT_COMPILE_PATIENCE": ("-1", "nan", "inf", "long"),
     "GRIDJIT_HOST_THREADS": ("0", "²", "1_0", "65537", "9" * 5000),
     "GRIDJIT_HOST_DEVICES": ("0", "two"),
     "GRIDJIT_HOST_DEVICE": ("RTX", "h", "h1000", "sm_90", "\x1b[2J", "nowhere/none.json", "nowhere.json"),

@@ -6,6 +6,8 @@ import linecache
 import os
 import sys
 
+from gridjit.compiler.key.source.libraries import file_of
+
 
 def lines_of(path: str) -> list[str]:
     """Return the lines of a file; none if it is nowhere."""
@@ -23,6 +25,6 @@ def line_of(path: str, number: int) -> str:
 def _ask_loader(path: str) -> None:
     """Have the loader of the module that was loaded from there be asked for its lines."""
     for module in list(sys.modules.values()):
-        if getattr(module, "__file__", None) == path:
+        if file_of(module) == path:
             linecache.lazycache(path, vars(module))
             return

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gridjit.compiler.frontend.isolated.recursion import Waiting
+from gridjit.compiler.frontend.kept.asked import Raised
 from gridjit.compiler.frontend.kept.drafts import Drafts
 from gridjit.compiler.frontend.kept.keeping import Keeping
 from gridjit.compiler.frontend.narrow.telling import ShownWarnings
@@ -17,7 +18,7 @@ class Isolation:
     """One compile's record of what it used.
 
     discovered: functions of @overload and @intrinsic, in the order of their use.
-    exceptions: (type, arguments, location) by return code. Codes are digests: callees' never collide with a kernel's,
+    exceptions: what raises them by return code. Codes are digests: callees' never collide with a kernel's,
         and they agree between processes.
     waiting: functions that were called before their compile had ended.
     without_narrow_floats: whether it began without numba-cuda's floats of 16 and 8 bits. told: what it told the user
@@ -28,7 +29,7 @@ class Isolation:
 
     view: ConfigView
     discovered: dict[Any, None] = field(default_factory=dict)
-    exceptions: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
+    exceptions: dict[int, Raised] = field(default_factory=dict)
     emptied: set[int] = field(default_factory=set)
     drafts: Drafts = field(default_factory=Drafts)
     keeping: Keeping | None = None

@@ -14,21 +14,23 @@ from gridjit.compiler.frontend.kept.asked import Raised, offers_what_it_is_calle
 from gridjit.compiler.frontend.kept.callees import Callees
 from gridjit.compiler.frontend.kept.places import taken_out_at_the_end
 from gridjit.compiler.frontend.kept.plain import is_numbas
+from gridjit.compiler.recorded.code_place import CodePlace
 
 _FIRST_USER_CODE, _LAST_CODE = 1024, 2**31 - 1
 # What templates of @overload and of @intrinsic remember from one compile to the next.
 _TEMPLATE_TABLES = ("_impl_cache", "_compiled_overloads", "_inline_overloads", "_overload_cache")
 
 
-def number(record: Isolation, exception: Any, arguments: Any, location: Any) -> int:
+def number(record: Isolation, exception: Any, arguments: Any, place: CodePlace | None) -> int:
     """Return the code of an exception, by what it is."""
-    text = repr((exception.__module__, exception.__qualname__, arguments, location))
+    raised = Raised(exception, arguments, place)
+    text = repr((exception.__module__, exception.__qualname__, arguments, raised.stays))
     digest = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
     code = _FIRST_USER_CODE + digest % (_LAST_CODE - _FIRST_USER_CODE)
-    found = record.exceptions.setdefault(code, (exception, arguments, location))
-    if found != (exception, arguments, location):
+    found = record.exceptions.setdefault(code, raised)
+    if found.identity != raised.identity:
         raise CompileError(f"two exceptions of the kernel have the code {code}: {found} and {text}; reword one")
-    record.drafts.note(Raised(exception, arguments, location))
+    record.drafts.note(raised)
     return code
 
 
@@ -50,27 +52,25 @@ def number_exceptions(record: Isolation) -> None:
             lowered.pop()
 
     def add(helper: Any, exception: Any, arguments: Any, location: Any) -> int:
-        place = _users_place(lowered[-1], location) if lowered else location
+        place = _users_place(lowered[-1], location) if lowered else None
         code = number(record, exception, arguments, place)
-        helper.exceptions[code] = record.exceptions[code]
+        helper.exceptions[code] = exception, arguments, location
         return code
 
     lower_original = replace(lowering.BaseLower, "lower_block", lower_block)
     replace(callconv._MinimalCallHelper, "_add_exception", add)
 
 
-def _users_place(lower: Any, location: Any) -> tuple[str, str, int] | None:
-    """Return an exception's place, as numba writes it; None in numba's own functions, whose places tell users nothing.
+def _users_place(lower: Any, location: tuple[str, str, int] | None) -> CodePlace | None:
+    """Return the place of numba's location; None in numba's own functions, whose places tell users nothing.
 
-    Without a place, it is the line being lowered, in debug code only: other code's keys do not hold lines.
+    Without a location, it is the line being lowered, in debug code only: other code's checks have no place.
     """
     identity = lower.func_ir.func_id
-    if is_numbas(identity.func):
+    if is_numbas(identity.func) or (location is None and lower.flags.error_model != "python"):
         return None
-    if location is None and lower.flags.error_model == "python":
-        return identity.func_name, lower.loc.filename, lower.loc.line
-    place: tuple[str, str, int] | None = location
-    return place
+    _, path, line = location or ("", lower.loc.filename, lower.loc.line)
+    return CodePlace.at_line(path, line, identity.func_qualname, identity.code)
 
 
 def empty(record: Isolation, dispatcher: Any) -> None:

@@ -16,6 +16,7 @@ from gridjit.compiler.footprint import ELSEWHERE, IN_FULL, FactValue, current_va
 from gridjit.compiler.frontend.kept.plain import ValueMark, mark_of
 from gridjit.compiler.key.source.foreign import array_digest
 from gridjit.compiler.key.source.objects import MISSING, cell_value
+from gridjit.compiler.recorded.code_place import CodePlace
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.recorded.value_path import global_of
 from gridjit.compiler.view.recording import Recording
@@ -25,7 +26,7 @@ from gridjit.compiler.view.recording import Recording
 class Asking:
     """The compile of a kernel that asks: where answers are recorded, and its launch.
 
-    number: numbers an exception that code may raise, by (type, arguments, location).
+    number: numbers an exception that code may raise, by (type, arguments, place).
     """
 
     reads: Reads
@@ -223,17 +224,27 @@ class Raised:
 
     exception: Any
     arguments: Any
-    location: Any
+    place: CodePlace | None
+
+    @property
+    def place_text(self) -> str:
+        """The place as it is stored; empty if there is none."""
+        return "" if self.place is None else str(self.place)
+
+    @property
+    def stays(self) -> CodePlace | None:
+        """The place, less what an edit of the lines around it changes."""
+        return None if self.place is None else self.place.identity
 
     @property
     def identity(self) -> tuple[object, ...]:
-        return (Raised, id(self.exception), repr(self.arguments), repr(self.location))
+        return (Raised, id(self.exception), repr(self.arguments), self.stays)
 
     def today(self, asking: Asking) -> Raised | None:
         return self
 
     def record(self, asking: Asking) -> None:
-        asking.number(self.exception, self.arguments, self.location)
+        asking.number(self.exception, self.arguments, self.place)
 
 
 def value_taken(event: object) -> object:

@@ -114,7 +114,7 @@ class Drafts:
 
     def hear_read(self, fact: Fact) -> None:
         """Note that a field of the launch was read."""
-        self.note(Launched(fact.field, fact.value, fact.where))
+        self.note(Launched(fact.field, fact.value, fact.place))
 
     def hear_effect(self, what: str) -> None:
         """Note what was done with the launch besides reading it."""

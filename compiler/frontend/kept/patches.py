@@ -180,7 +180,7 @@ def note_first_modules() -> bool:
     """
     if _first_modules:
         return False
-    names = (name for name in [*sys.modules] if name.startswith(FRONT_END))
+    names = (name for name in [*sys.modules] if isinstance(name, str) and name.startswith(FRONT_END))
     _first_modules.update(name for name in names if not name.startswith(LEFT_OUT))
     _first_modules.update(imported_by_programs())
     return True

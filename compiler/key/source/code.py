@@ -211,7 +211,7 @@ def _digest(code: CodeType, loaded: dict[int, dict[int, int]], strange: dict[str
         code.co_nlocals,
         code.co_flags & _FLAGS,
     )
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    names = (code.co_name, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     order = loaded.get(id(code), {index: index for index in range(len(code.co_consts))})
     constants = (_constant_text(code.co_consts[index], loaded, strange) for index in order)
     fields: list[bytes] = [_renumbered(code, order), getattr(code, "co_exceptiontable", b"")]
@@ -268,8 +268,17 @@ class CodeTable(Generic[Value]):
         entries[identity] = (weakref.ref(code, forget), value)
         return value
 
+    def codes(self) -> list[CodeType]:
+        """Return the code that something is remembered of."""
+        return [code for held, _ in [*self._entries.values()] if (code := held()) is not None]
+
 
 _plans: CodeTable[CodePlan] = CodeTable()
+
+
+def planned() -> list[CodeType]:
+    """Return the code that lives of which this process made plans."""
+    return _plans.codes()
 
 
 def lines_digest(code: CodeType) -> str:

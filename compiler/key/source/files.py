@@ -9,7 +9,7 @@ import sys
 import time
 
 from gridjit.digests import blake2b
-from gridjit.interrupts import let_through
+from gridjit.interrupts import let_through, tolerated
 
 # A file written twice within one tick of the clock keeps its time stamp, so files younger than this are read again.
 _SETTLED_NS = 2_000_000_000
@@ -49,8 +49,22 @@ def absolute(path: str) -> str:
 
 
 def import_path() -> tuple[str, ...]:
-    """Return the folders and archives that modules are imported from: the texts on sys.path, as Python takes them."""
-    return tuple([path for path in sys.path if isinstance(path, str)])
+    """Return the folders and archives that modules are imported from: the texts on sys.path, as Python takes them.
+
+    Any import that comes to a text that no file can have as its name ends with a ValueError: Python passes over it now.
+    """
+    texts = [path for path in sys.path if isinstance(path, str)]
+    if not all(map(is_a_name, texts)):
+        sys.path_importer_cache.update((path, None) for path in texts if not is_a_name(path))
+    return tuple(filter(is_a_name, texts))
+
+
+def is_a_name(path: str) -> bool:
+    """Return whether a file can have the name."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def read_regular(path: str) -> bytes:
@@ -74,4 +88,5 @@ def read_regular(path: str) -> bytes:
             parts.append(part)
         return b"".join(parts)
     finally:
-        os.close(descriptor)
+        with tolerated(OSError):  # what was read is right, whatever a lost mount says now
+            os.close(descriptor)

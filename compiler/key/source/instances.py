@@ -55,7 +55,14 @@ def _is_whole(cls: type) -> bool:
 
 
 def _registered_for(value: object) -> list[Registration]:
-    return [one for one in registrations() if one.key is value]
+    return [one for one in registrations() if any(mention is value for mention in one.mentions)]
+
+
+def registered_texts(cls: type, visit: Visit) -> list[str]:
+    """Return the texts of what is registered for a class or for objects of it; raises OpaqueValue."""
+    state = _State(visit)
+    found = [one for one in registrations() if any(mention is cls or type(mention) is cls for mention in one.mentions)]
+    return sorted(map(state.registered, found))
 
 
 class _State:

@@ -8,9 +8,10 @@ import re
 import sys
 from functools import cache
 from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 from gridjit.compiler.key.source.opaque import of_kind
+from gridjit.interrupts import let_through
 
 # Every one of these has its version in gridjit.compiler.key.toolchain. "cuda" as a whole is missing: it is a namespace
 # that others put packages into.
@@ -38,7 +39,7 @@ def is_library(module: object) -> bool:
     top = module.partition(".")[0]
     if top not in sys.stdlib_module_names:
         return False
-    return _is_stdlib(top, top in sys.modules, getattr(sys.modules.get(top), "__file__", None))
+    return _is_stdlib(top, top in sys.modules, file_of(sys.modules.get(top)))
 
 
 def is_numbas(module: str) -> bool:
@@ -54,15 +55,36 @@ def is_library_module(module: ModuleType) -> bool:
 
 def name_of_module(module: ModuleType) -> str:
     """Return a module's name; "" if it has none, or one that is not a text."""
-    name = vars(module).get("__name__")
+    name = namespace_of(module).get("__name__")
     return name if isinstance(name, str) else ""
+
+
+def is_module(value: object) -> TypeGuard[ModuleType]:
+    """Return whether something on sys.modules is a module; what is none may end the program where it is asked."""
+    return issubclass(type(value), ModuleType)
+
+
+def namespace_of(module: ModuleType) -> dict[str, Any]:
+    """Return what a module has, without asking its class: one that is loaded when it is needed would be loaded now."""
+    return ModuleType.__getattribute__(module, "__dict__")  # type: ignore[no-any-return]
+
+
+def file_of(module: object) -> str | None:
+    """Return the file that something on sys.modules says it is of; None if it does not, or cannot be asked."""
+    if is_module(module):
+        file = namespace_of(module).get("__file__")
+    else:
+        try:
+            file = getattr(module, "__file__", None)
+        except Exception as error:  # of the program's own code
+            let_through(error)
+            return None
+    return file if isinstance(file, str) else None
 
 
 def is_namespace_of(module: str, namespace: object) -> bool:
     """Return whether namespace is that of a library's module of that name; programs can give theirs any name."""
-    top = module.partition(".")[0]
-    loaded = sys.modules.get(module)
-    return top not in sys.stdlib_module_names or loaded is None or loaded.__dict__ is namespace
+    return getattr(sys.modules.get(module), "__dict__", None) is namespace
 
 
 def in_loaded(module: str, path: str) -> Any:
@@ -101,9 +123,18 @@ def is_librarys(value: FunctionType | type) -> bool:
         return False
     # A class made in a namespace without a name claims to be of builtins, and one made by a library's function claims
     # to be of that library. Only classes of Python code get their module that way.
-    if not value.__flags__ & _HEAP_TYPE or module.partition(".")[0] not in sys.stdlib_module_names:
+    if not value.__flags__ & _HEAP_TYPE or _is_found(value):
         return True
-    return "<locals>" in value.__qualname__ or _is_found(value) or not _has_code(value)
+    if not (methods := methods_of(value)):
+        return not _has_code(value)
+    is_local = "<locals>" in value.__qualname__ or module.partition(".")[0] not in sys.stdlib_module_names
+    return is_local and all(map(is_librarys, methods))
+
+
+def methods_of(cls: type) -> list[FunctionType]:
+    """Return the Python functions that a class has for methods, static and class methods too."""
+    found = (getattr(item, "__func__", item) for item in vars(cls).values())
+    return [one for one in found if isinstance(one, FunctionType)]
 
 
 def _is_found(value: type) -> bool:

@@ -18,7 +18,7 @@ from gridjit.compiler.key.installed import Distribution, owner_of
 from gridjit.compiler.key.process_settings import process_settings
 from gridjit.compiler.key.source.code import CodePlan, Reference, names_in_text, plan_of
 from gridjit.compiler.key.source.dynamic import TAKES_NAMES, Import, dynamic_plan, line_of
-from gridjit.compiler.key.source.libraries import home_of, is_library, is_library_module, is_librarys
+from gridjit.compiler.key.source.libraries import home_of, is_library, is_library_module, is_librarys, name_of_module
 from gridjit.compiler.key.source.objects import MISSING, closure_of
 from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind, type_name
 from gridjit.compiler.key.source.order import has_secret_order, ordered_names
@@ -92,7 +92,7 @@ class RunningWalk(Walk):
         if of_kind(value, ModuleType):
             if not is_library_module(value):
                 # Its user may be another function, which this one gives it to.
-                self._holders.append((f"module {value.__name__}", vars(value)))
+                self._holders.append((f"module {self.module(value)}", vars(value), ()))
             if value is not self._named_value:
                 self._handed_on[id(value)] = value
             return
@@ -217,7 +217,7 @@ class RunningWalk(Walk):
         if of_kind(value, FunctionType):
             value = sys.modules.get(home_of(value))
         if (of_kind(value, ModuleType) and is_library_module(value)) or (of_kind(value, type) and is_librarys(value)):
-            home = value.__name__ if isinstance(value, ModuleType) else value.__module__
+            home = name_of_module(value) if isinstance(value, ModuleType) else value.__module__
             if home.partition(".")[0] not in _COMPILERS:
                 self._libraries.setdefault(id(value), value)
 
@@ -226,12 +226,12 @@ class RunningWalk(Walk):
         for value in [one for key, one in self._libraries.items() if key not in self._looked_at]:
             self._looked_at.add(id(value))
             self._code = None
-            name = value.__name__ if isinstance(value, ModuleType) else type_name(value)
+            name = name_of_module(value) if isinstance(value, ModuleType) else type_name(value)
             held = code_in_module(value) if isinstance(value, ModuleType) else code_in_class(value)
             for what, item in held:
                 self._value(f"{what}, in {name}", what, "what a program may set,", name, item)
             if isinstance(value, type) and "_abc_impl" in vars(value):
-                given = tuple(one for one in registered(value) if not is_librarys(one) and owner_of(one) is None)
+                given = frozenset(one for one in registered(value) if not is_librarys(one) and owner_of(one) is None)
                 if given:
                     self._value(f"registered with class {name}", "", "what is registered with class", name, given)
 
@@ -282,7 +282,8 @@ class RunningWalk(Walk):
             found = module_attribute(value, name) if made else vars(value).get(name, MISSING)
             put = library and (is_put_there(found) or of_kind(found, ModuleType) or goes_by_another_name(found, name))
             if found is not MISSING and (made or put):
-                self._value(f"attribute {name} of module {value.__name__}", name, "attribute", value.__name__, found)
+                owner = self.module(value)
+                self._value(f"attribute {name} of module {owner}", name, "attribute", owner, found)
 
     def _import(self, function: FunctionType, label: str, plan: CodePlan, found: Import) -> None:
         package = package_of(function.__globals__).split(".")
@@ -307,6 +308,8 @@ class RunningWalk(Walk):
             self.opaque[f"{label} imports {name}, which is not a module"] = None
         else:
             self.imported.append(name)
+            if (known := self.module(loaded)) != name:
+                self._add(f"module {name} that {label} imports", known)
             self._imported(loaded, names, function, label, plan)
 
     def _imported(
@@ -314,7 +317,7 @@ class RunningWalk(Walk):
     ) -> None:
         chains: list[tuple[str, ...]] = [(name,) for name in names] or [()]
         for chain in chains:
-            reference = Reference(name=module.__name__.rpartition(".")[2], attributes=chain)
+            reference = Reference(name=name_of_module(module).rpartition(".")[2], attributes=chain)
             self._used(function, label, plan, reference, module)
             value = vars(module).get(chain[0]) if chain else None
             if value is not None:
@@ -322,7 +325,7 @@ class RunningWalk(Walk):
                 self._used(function, label, plan, Reference(name=chain[0]), value)
         if not is_library_module(module):
             # Its user may be another function, which this one gives it to.
-            self._holders.append((f"module {module.__name__}", vars(module)))
+            self._holders.append((f"module {self.module(module)}", vars(module), ()))
             self.reached += [module] if owner_of(module) is not None else []
 
     def _cannot_follow(self, label: str, what: str, code: CodeType, line: int) -> None:

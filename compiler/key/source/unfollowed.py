@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Iterator, Mapping
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 
-from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source.libraries import is_library, name_of_module
 from gridjit.compiler.key.source.opaque import of_kind
 
 _BUILTINS = ("eval", "exec", "compile", "globals", "locals", "vars", "dir", "open", "input", "id", "hash", "breakpoint")
@@ -20,7 +20,7 @@ _PURE = frozenset(
     (
         *("abc", "array", "ast", "base64", "binascii", "bisect", "builtins", "cmath", "collections"),
         *("collections_abc", "colorsys", "contextlib", "copy", "copyreg", "dataclasses", "datetime", "decimal"),
-        *("difflib", "dis", "enum", "errno", "fractions", "functools", "graphlib", "hashlib", "heapq", "hmac", "html"),
+        *("difflib", "enum", "errno", "fractions", "functools", "graphlib", "hashlib", "heapq", "hmac", "html"),
         *("inspect", "itertools", "json", "keyword", "logging", "math", "numbers", "opcode", "operator", "pprint"),
         *("queue", "re", "reprlib", "sha1", "sha2", "sha256", "sha512", "sre", "stat", "statistics", "string"),
         *("struct", "textwrap", "token", "types", "typing", "unicodedata", "warnings", "weakref", "weakrefset", "zlib"),
@@ -71,7 +71,7 @@ _NOT: Mapping[str, frozenset[str]] = {
     for name, refused in {
         "inspect": "stack currentframe trace getframeinfo getouterframes getinnerframes getsource getsourcelines"
         " getsourcefile getfile getmembers getmembers_static getmodule getabsfile findsource getcomments"
-        " getclosurevars getattr_static getlineno",
+        " getclosurevars getattr_static getlineno classify_class_attrs",
         "datetime.datetime": "now today utcnow fromtimestamp astimezone timestamp",
         "datetime.date": "today fromtimestamp",
         "decimal": "getcontext localcontext setcontext Context DefaultContext",
@@ -105,9 +105,21 @@ _LEADS_ANYWHERE = frozenset(
     (
         *("__globals__", "__subclasses__", "__self__", "__getattribute__", "co_filename", "co_firstlineno"),
         *("ctypes", "__array_interface__", "__array_struct__"),
-        *("f_back", "f_globals", "f_locals", "f_lineno", "tb_frame", "tb_lineno", "gi_frame", "cr_frame"),
+        *("f_back", "f_builtins", "f_globals", "f_locals", "f_lineno", "tb_frame", "tb_lineno", "gi_frame", "cr_frame"),
     )
 )
+# What Python itself gives functions, classes, code and objects: what the texts of these tell, and the rest of it.
+_TOLD_NAMES = (
+    "__abstractmethods__ __annotations__ __base__ __bases__ __call__ __class__ __closure__ __code__ __defaults__"
+    " __delattr__ __dict__ __doc__ __eq__ __format__ __func__ __ge__ __get__ __gt__ __init__ __init_subclass__"
+    " __instancecheck__ __kwdefaults__ __le__ __lt__ __module__ __mro__ __name__ __ne__ __new__ __or__ __prepare__"
+    " __qualname__ __replace__ __repr__ __ror__ __setattr__ __str__ __subclasscheck__ __subclasshook__"
+    " co_argcount co_cellvars co_freevars co_kwonlyargcount co_name co_names co_nlocals co_posonlyargcount co_varnames"
+    " mro replace"
+)
+_UNTOLD = {name for kind in (object, FunctionType, MethodType, type, CodeType) for name in dir(kind)} - {
+    *_TOLD_NAMES.split()
+}
 # What shows the state of a logger or a lock, on which nothing depends unless code asks.
 _STATES = {
     "logging": frozenset({"level", "getEffectiveLevel", "isEnabledFor", "hasHandlers", "handlers", "filters"}),
@@ -150,8 +162,8 @@ def unfollowed(value: object, attributes: Iterable[str]) -> str | None:
         return None
     if (refused := refused_of(value, chain[0])) is not None:
         return refused
-    if value.__name__ == "sys" and chain[0] in ("stdout", "stderr") and {*chain[1:2]} - _STREAMS:
-        return ".".join((value.__name__, *chain[:2]))
+    if name_of_module(value) == "sys" and chain[0] in ("stdout", "stderr") and {*chain[1:2]} - _STREAMS:
+        return ".".join(("sys", *chain[:2]))
     inner = vars(value).get(chain[0])
     return None if inner is None else unfollowed(inner, chain[1:])
 
@@ -160,10 +172,10 @@ def refused_of(module: ModuleType, name: str) -> str | None:
     """Return why an attribute of a module cannot be followed, or None if it can be."""
     found = vars(module).get(name)
     if name == "__dict__":
-        return f"{module.__name__}.{name}"
-    if not _is_refused(module.__name__, name) or (of_kind(found, type) and issubclass(found, BaseException)):
+        return f"{name_of_module(module)}.{name}"
+    if not _is_refused(name_of_module(module), name) or (of_kind(found, type) and issubclass(found, BaseException)):
         return None
-    return f"{module.__name__}.{name}"
+    return f"{name_of_module(module)}.{name}"
 
 
 def refused_methods(value: type) -> frozenset[str]:
@@ -175,13 +187,13 @@ def states_of(value: object) -> frozenset[str]:
     """Return the attributes that show the state of a logger or a lock, or of what makes them, or an array's memory."""
     if any((cls.__module__, cls.__name__) == ("numpy", "ndarray") for cls in type(value).__mro__):
         return _OF_AN_ARRAY
-    module = value.__name__ if of_kind(value, ModuleType) else type(value).__module__
+    module = name_of_module(value) if of_kind(value, ModuleType) else type(value).__module__
     return _STATES.get({"threading": "thread", "_thread": "thread"}.get(module, module), frozenset())
 
 
 def leads_anywhere(attributes: Iterable[str]) -> Iterator[str]:
     """Yield those of these attributes that can only mean reading a file, or that lead to what cannot be followed."""
-    return (name for name in attributes if name in _READS or name in _LEADS_ANYWHERE)
+    return (name for name in attributes if name in _READS or name in _LEADS_ANYWHERE or name in _UNTOLD)
 
 
 def _names_of(value: object, attributes: tuple[str, ...]) -> Iterator[str]:

@@ -15,7 +15,14 @@ from typing import Any, Generic, TypeAlias
 
 from gridjit.compiler.key.source.code import plan_of
 from gridjit.compiler.key.source.files import file_digest
-from gridjit.compiler.key.source.libraries import home_of, is_library, is_library_module, is_librarys, name_of_module
+from gridjit.compiler.key.source.libraries import (
+    file_of,
+    home_of,
+    is_library,
+    is_library_module,
+    is_librarys,
+    name_of_module,
+)
 from gridjit.compiler.key.source.objects import closure_of, options_of, state_of, wrapped_in
 from gridjit.compiler.key.source.opaque import OpaqueValue, article, type_name, unseen
 from gridjit.compiler.key.source.scalars import scalar_text
@@ -42,6 +49,10 @@ class Visit:
     def __call__(self, found: types.FunctionType | type) -> str:
         """Return the label that a user's function or class, found in a value, has in this fingerprint."""
         return found.__qualname__
+
+    def module(self, found: types.ModuleType) -> str:
+        """Return the name that a module has in this fingerprint."""
+        return name_of_module(found)
 
     def installed(self, value: object) -> str | None:
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
@@ -118,7 +129,7 @@ def _class_text(value: type, visit: Visit) -> str:
 
 def _module_text(value: types.ModuleType, visit: Visit) -> str:
     visit.note(value)
-    return f"{'library ' if is_library_module(value) else ''}module {name_of_module(value)}"
+    return f"{'library ' if is_library_module(value) else ''}module {visit.module(value)}"
 
 
 def _enum_text(value: Any, visit: Visit) -> str:
@@ -171,7 +182,7 @@ def _native_text(value: Any, _: Visit) -> str:
 def _module_version(module: str) -> str:
     """Return what distinguishes builds of an extension module: the digest of its bytes."""
     loaded = sys.modules.get(module)
-    digest = file_digest(getattr(loaded, "__file__", None) or "")
+    digest = file_digest(file_of(loaded) or "")
     if digest is None:
         raise OpaqueValue(f"comes from module {module!r}, which does not have a file that tells its builds apart")
     return f"file {digest}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING
@@ -30,6 +31,15 @@ if TYPE_CHECKING:
 _LONGEST = 160
 
 
+def registered_alike() -> Mapping[int, str]:
+    """Return by identity which registrations each function or class has, if others of its name have any."""
+    if "numba.cuda" not in sys.modules:
+        return {}
+    from gridjit.compiler.key.registrations import places_of_alike  # a process that finds its kernels does not need it
+
+    return places_of_alike()
+
+
 class Walk(Visit):
     """One visit of all that a function reaches, in an order that depends on the code alone."""
 
@@ -46,6 +56,10 @@ class Walk(Visit):
         self._made: dict[int, str] = {}
         self._lines = lines
         self._labels: dict[int, str] = {}
+        # By identity: the namespaces of functions and modules.
+        self._spaces: dict[int, str] = {}
+        # By identity: what is registered for functions and classes that share a name; None before the first look.
+        self._places: Mapping[int, str] | None = None
         self._taken: set[str] = set()
         # (id of a namespace or of a cell, name) -> the value that was found there, and its text.
         self.taken: dict[tuple[int, str], tuple[object, str]] = {}
@@ -56,7 +70,8 @@ class Walk(Visit):
         self._pending: deque[FunctionType | type] = deque()
         # Names that any code here takes as attributes, and the objects whose attributes count if code takes them.
         self._taken_attributes: set[str] = set()
-        self._holders: list[tuple[str, Mapping[str, object]]] = []
+        # With each, all that it holds, in whose order code may go through it.
+        self._holders: list[tuple[str, Mapping[str, object], Iterable[str]]] = []
         self._functions: list[tuple[str, FunctionType]] = []
         self._read: set[tuple[str, str]] = set()
         # Keeps everything visited alive, so that ids stay unique during the walk.
@@ -112,8 +127,18 @@ class Walk(Visit):
         if is_made(found) and id(found) not in self._made:
             self._made[id(found)] = "itself"  # where it holds itself
             texts = [f"{name}={self._held_text(value)}" for name, value in held_by(found)]
+            texts += self._registered_texts(found)
             self._made[id(found)] = f" made with {digest_fields(map(utf8, texts))}" if texts else ""
         return self._made.get(id(found), "")
+
+    def _registered_texts(self, found: FunctionType | type) -> list[str]:
+        """Return what is registered for a class that a call made: nothing but the text of that class says it."""
+        if isinstance(found, FunctionType) or "numba.cuda" not in sys.modules:
+            return []
+        from gridjit.compiler.key.made_with import is_made
+        from gridjit.compiler.key.source.instances import registered_texts
+
+        return registered_texts(found, self) if is_made(found) else []
 
     def _held_text(self, value: object) -> str:
         from gridjit.compiler.key.made_with import is_a_librarys_object, settled_text
@@ -157,12 +182,27 @@ class Walk(Visit):
             if not self._pending:
                 return
 
+    def module(self, found: ModuleType) -> str:
+        """Return a module's name, with a number if another module or namespace of that name was met before."""
+        return self._space(vars(found), name_of_module(found))
+
+    def _space(self, scope: Mapping[str, object], name: str) -> str:
+        if id(scope) not in self._spaces:
+            self._spaces[id(scope)] = _numbered(_module_label(name), self._spaces.values())
+            self._alive.append(scope)
+        return self._spaces[id(scope)]
+
     def _label(self, found: FunctionType | type) -> str:
-        name = f"{_module_label(found.__module__)}{found.__qualname__}"
-        label, count = name, 1
-        while label in self._taken:
-            count += 1
-            label = f"{name} ({count})"
+        name, module, of = found.__qualname__, _module_label(found.__module__), ""
+        if isinstance(found, FunctionType) and (space := self._space(found.__globals__, home_of(found))) != module:
+            of += f" in {space}"
+        if found.__name__ != name and found.__name__ != name.rpartition(".")[2]:
+            of += f" named {found.__name__}"
+        if self._places is None:
+            self._places = registered_alike()
+        if id(found) in self._places:
+            of += f" registered {self._places[id(found)]}"
+        label = _numbered(f"{_dotted(module, name)}{of}", self._taken)
         self._taken.add(label)
         self._labels[id(found)] = label
         self._alive.append(found)
@@ -185,7 +225,7 @@ class Walk(Visit):
             if not reference.free:
                 self._global(function, label, plan, reference)
         if function.__dict__:
-            self._holders.append((label, function.__dict__))
+            self._holders.append((label, function.__dict__, function.__dict__))
             if "__wrapped__" in function.__dict__:
                 self._value(
                     f"wrapped by {label}", "", "the function wrapped by", label, function.__dict__["__wrapped__"]
@@ -220,7 +260,7 @@ class Walk(Visit):
         if (id(scope), name) not in self.taken:
             if _is_only_written(value, (r for r in plan.references if not r.free and r.name == name), plan):
                 return
-            self._named(scope, home_of(function), name, label, value)
+            self._named(scope, self._space(scope, home_of(function)), name, label, value)
         self._used(function, label, plan, reference, value)
 
     def _used(self, function: FunctionType, label: str, plan: CodePlan, reference: Reference, value: object) -> None:
@@ -248,7 +288,7 @@ class Walk(Visit):
             # A library's module may import others when asked for what it does not hold.
             value = vars(module).get(chain[0], MISSING) if library else module_attribute(module, chain[0])
             if not library or is_put_there(value) or goes_by_another_name(value, chain[0]):
-                self._named(vars(module), name_of_module(module), chain[0], label, value)
+                self._named(vars(module), self.module(module), chain[0], label, value)
             if of_kind(value, ModuleType):
                 self._attributes(value, chain[1:], label, plan, entered)
         elif id(module) not in entered:
@@ -257,10 +297,10 @@ class Walk(Visit):
                 if library or module_attribute(module, name) is not MISSING:
                     self._attributes(module, (name,), label, plan, entered | {id(module)})
 
-    def _named(self, scope: Mapping[str, object], module: str, name: str, label: str, value: object) -> None:
+    def _named(self, scope: Mapping[str, object], space: str, name: str, label: str, value: object) -> None:
         key = (id(scope), name)
         if key not in self.taken:
-            text = self._value(f"global {_module_label(module)}{name}", name, "global", label, value)
+            text = self._value(f"global {_dotted(space, name)}", name, "global", label, value)
             self.taken[key] = (value, text)
 
     def _class(self, cls: type) -> None:
@@ -268,6 +308,11 @@ class Walk(Visit):
         self.modules.add(cls.__module__)
         if not is_librarys(type(cls)):
             self._value(f"class of class {label}", "", "the class of class", label, type(cls))
+        try:
+            for number, text in enumerate(self._registered_texts(cls)):
+                self._add(f"registered {number} for class {label}", text)
+        except OpaqueValue as error:
+            self.opaque[f"what is registered for class {label} {error}"] = None
         if issubclass(cls, Enum):
             self._enum(cls, label)
             return
@@ -284,7 +329,7 @@ class Walk(Visit):
                 self._value(f"attribute {name} of class {label}", name, "attribute", f"class {label}", value)
             else:
                 rest[name] = value
-        self._holders.append((f"class {label}", rest))
+        self._holders.append((f"class {label}", rest, vars(cls)))
 
     def _enum(self, cls: type[Enum], label: str) -> None:
         members: dict[str, object] = {name: member._value_ for name, member in cls.__members__.items()}
@@ -297,19 +342,22 @@ class Walk(Visit):
                 self._value(f"attribute {name} of class {label}", name, "attribute", f"class {label}", value)
         for name, member in cls.__members__.items():
             state = {key: value for key, value in vars(member).items() if key not in _MEMBER_NOISE}
-            self._holders.append((f"{label}.{name}", state))
+            self._holders.append((f"{label}.{name}", state, state))
 
     def _read_holders(self) -> None:
         """Add the attributes of functions, classes and members that the code takes of anything."""
         if self._taken_attributes & _SPECIAL:
             self._holders += [
-                (label, {n: getattr(function, n) for n in _SPECIAL}) for label, function in self._functions
+                (label, {n: getattr(function, n) for n in _SPECIAL}, ()) for label, function in self._functions
             ]
             self._functions.clear()
         whole = "__dict__" in self._taken_attributes
-        for label, holder in tuple(self._holders):
+        for label, holder, order in tuple(self._holders):
             # Whoever takes a module's own __dict__ deals with it.
             every = whole and not label.startswith("module ")
+            if every and order and (label, "") not in self._read:
+                self._read.add((label, ""))
+                self._add(f"order of {label}", ", ".join(order))
             for name in sorted(holder if every else holder.keys() & self._taken_attributes):
                 if name != "__wrapped__" and (label, name) not in self._read:
                     self._read.add((label, name))
@@ -342,11 +390,7 @@ class Walk(Visit):
     def _add(self, label: str, text: str) -> None:
         if len(text) > _LONGEST:
             text = f"{text[: _LONGEST // 2]}... {digest_fields([utf8(text)])}"
-        name, count = label, 1
-        while label in self.parts:
-            count += 1
-            label = f"{name} ({count})"
-        self.parts[label] = text
+        self.parts[_numbered(label, self.parts)] = text
 
 
 _CLASS_NOISE = frozenset({"_abc_impl", "__annotate__", "__annotate_func__", "__dict__", "__weakref__"})
@@ -370,15 +414,12 @@ def _is_only_written(value: object, uses: Iterable[Reference], plan: CodePlan) -
     return bool(attributes) and all(first and first[0] in _WRITES for first in attributes)
 
 
-def registered(cls: type) -> tuple[type, ...]:
+def registered(cls: type) -> frozenset[type]:
     """Return the classes that were registered as subclasses of an abstract class, or of subclasses of it."""
     from _abc import _get_dump  # type: ignore[import-not-found]  # the registry itself is hidden
 
-    found: dict[str, type] = {}
-    for base in _below(cls):
-        classes: list[type | None] = [reference() for reference in _get_dump(base)[0]]
-        found.update({type_name(one): one for one in classes if one is not None})
-    return tuple(found[name] for name in sorted(found))
+    found: list[type | None] = [reference() for base in _below(cls) for reference in _get_dump(base)[0]]
+    return frozenset(one for one in found if one is not None)
 
 
 def _below(cls: type) -> Iterator[type]:
@@ -419,9 +460,21 @@ def goes_by_another_name(value: object, name: str) -> bool:
     return callable(value) and not is_librarys(type(value))
 
 
-def _module_label(module: str) -> str:
+def _module_label(module: str | None) -> str:
     # A child process that multiprocessing started runs the same script under another name.
-    return f"{'__main__' if module == '__mp_main__' else module}." if module else ""
+    return "__main__" if module == "__mp_main__" else module or ""
+
+
+def _dotted(space: str, name: str) -> str:
+    return f"{space}.{name}" if space else name
+
+
+def _numbered(name: str, taken: Collection[str]) -> str:
+    label, count = name, 1
+    while label in taken:
+        count += 1
+        label = f"{name} ({count})"
+    return label
 
 
 def module_attribute(module: ModuleType, name: str) -> object:

@@ -24,6 +24,7 @@ from gridjit.compiler.targets.host.flow.uniform_chains import may_never_end, nev
 from gridjit.compiler.targets.host.gathered.arrays import Gathering, gathered
 from gridjit.compiler.targets.host.gathered.operations import written_out
 from gridjit.compiler.targets.host.library import provided
+from gridjit.compiler.targets.host.library.halves import half_calls
 from gridjit.compiler.targets.host.library.ptx.conversions import as_converted_on_gpus
 from gridjit.compiler.targets.host.lines import bare, with_lines
 from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
@@ -194,9 +195,11 @@ def _final(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Modu
     """Return the optimized module of a text, with the functions that are run seldom as they are."""
     parts = parted(text)
     module = _optimum(parts.often, target, level, abreast=abreast)
-    if not parts.seldom:
-        return module
-    return llvm.with_seldom(module, llvm.parse(llvm.header(target) + parts.seldom), parts.shared, target)
+    if parts.seldom:
+        module = llvm.with_seldom(module, llvm.parse(llvm.header(target) + parts.seldom), parts.shared, target)
+    if half_calls.may_be_called(text, target):
+        module = llvm.link([module, llvm.parse(llvm.header(target) + half_calls.DEFINITIONS)])
+    return module
 
 
 def _optimum(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Module:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
+from gridjit.compiler.recorded.code_place import CodePlace
 from gridjit.compiler.target import Lowered
 from gridjit.regexes import regex
 from gridjit.values import dataclass
@@ -93,23 +94,21 @@ def without_spot(line: str) -> str:
 
 
 def place_of(spot: Spot | None, lowered: Lowered) -> str:
-    """Return "file:line" of what waits in a spot, or what is known of it."""
+    """Return the place of what waits in a spot, as `CodePlace` writes it, or what is known of it."""
     if spot is None:
         return ""
     path = path_of(spot.function)
     code = lowered.code if spot.function == lowered.entry else _found(path)
     if code is None:
         return f"in {'.'.join(path)}"
-    return f"{code.co_filename}:{_line(code, spot)}"
+    return str(CodePlace.of(code, _offset(code, spot)))
 
 
-def _line(code: CodeType, spot: Spot) -> int:
-    """Return the line of the last call in a spot, as atomic operations are calls, or of the last item that is read."""
+def _offset(code: CodeType, spot: Spot) -> int:
+    """Return where the last call in a spot is, as atomic operations are calls, or the last item that is read."""
     here = [one for one in dis.get_instructions(code) if spot.start <= one.offset < (spot.end or sys.maxsize)]
     calls = [one.offset for one in here if (_reads_item(one) if spot.item else one.opname.startswith("CALL"))]
-    at = calls[-1] if calls else here[-1].offset if here else 0
-    lines = (line for start, end, line in code.co_lines() if line and start <= at < end)
-    return next(lines, code.co_firstlineno)
+    return calls[-1] if calls else here[-1].offset if here else 0
 
 
 def _reads_item(one: dis.Instruction) -> bool:

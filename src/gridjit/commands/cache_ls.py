@@ -10,7 +10,16 @@ from typing import Any
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.uses import Use, UseTotals
 from gridjit.commands import printing, tables
-from gridjit.commands.inventory import CODE, KEY_DIGITS, ListedEntry, is_named, open_cache, read_items, select_some
+from gridjit.commands.inventory import (
+    CODE,
+    KEY_DIGITS,
+    NEEDS_LAUNCH,
+    ListedEntry,
+    is_named,
+    open_cache,
+    read_items,
+    select_some,
+)
 from gridjit.runtime.session import session
 
 
@@ -19,7 +28,8 @@ def run_ls(given: argparse.Namespace) -> int:
     store = open_cache(given.dir)
     items = select_some(read_items(store, given), given.kernel, store.folder)
     used = uses_by_key(store)
-    shown = sorted((item for item in items if given.all or item.kind == CODE), key=_order(given.sort, used))
+    shown = [item for item in items if given.all or item.kind in (CODE, NEEDS_LAUNCH)]
+    shown.sort(key=_order(given.sort, used))
     if given.json:
         printing.print_json([item.as_dict() | _used(used.get(item.info.key[:16], UseTotals())) for item in shown])
         return 0
@@ -150,7 +160,8 @@ def run_du(given: argparse.Namespace) -> int:
 def _what(item: ListedEntry) -> tuple[str, str, str]:
     if (artifact := item.artifact) is None:
         return f"({item.kind})", "", ""
-    return artifact.signature, str(artifact.target), str(artifact.footprint)
+    depends = item.kind if artifact.needs_launch else str(artifact.footprint)
+    return artifact.signature, str(artifact.target), depends
 
 
 def _size_and_age(item: ListedEntry) -> tuple[str, str]:

@@ -65,7 +65,7 @@ def _plain_artifact(artifact: Artifact) -> dict[str, Any]:
         "job": artifact.metadata.get("job"),
         "compile_ms": artifact.metadata.get("compile_ms"),
         "phases_ms": artifact.metadata.get("phases") or {},
-        "reason": artifact.metadata.get("why"),
+        "reason": artifact.why or None,
     }
 
 
@@ -121,7 +121,7 @@ def _artifact(artifact: Artifact) -> Iterator[tuple[str, Any]]:
     yield "compiled in ms", artifact.metadata.get("compile_ms", "unknown")
     phases = artifact.metadata.get("phases")
     yield "phases in ms", [f"{name} {spent}" for name, spent in phases.items()] if isinstance(phases, dict) else []
-    yield "compiled because", artifact.metadata.get("why", "unknown")
+    yield "compiled because", artifact.why or "unknown"
 
 
 def _manifest(manifest: Manifest, store: Store) -> Iterator[tuple[str, Any]]:

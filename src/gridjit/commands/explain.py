@@ -11,12 +11,13 @@ from gridjit.cache.history import PastJob, read_history
 from gridjit.cache.manifest import read_manifest
 from gridjit.cache.store import Store
 from gridjit.commands import printing
-from gridjit.commands.inventory import KEY_DIGITS, plain_fact
+from gridjit.commands.inventory import KEY_DIGITS, NEEDS_LAUNCH, plain_fact
 from gridjit.commands.kernels import find_kernel
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.footprint import CIRCUMSTANCES, Fact
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.recorded.code_place import shown as with_lines
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.runtime.kernel import Kernel
@@ -57,7 +58,8 @@ def stored_results(kernel: Kernel, store: Store) -> Iterator[dict[str, Any]]:
                 "target": {"kind": job.field("target.kind"), "arch": job.field("target.arch")},
                 "facts": [plain_fact(fact) for fact in _facts(artifact) if fact.field not in CIRCUMSTANCES],
                 "changed": _changed(kernel, job, artifact),
-                "reason": artifact and artifact.metadata.get("why"),
+                "reason": artifact and (artifact.why or None),
+                "needs_launch": artifact is not None and artifact.needs_launch,
             }
 
 
@@ -69,14 +71,16 @@ def predict(
 
     job = kernel.job_for(parse_signature(signature), kernel.target_for(target))
     look = Look.at(store, job, Launch(config=config))
-    found = look.stored
-    why = "" if found else explain.reason(Specializations(), look)
+    needed = look.needs_launch
+    found = None if needed else look.stored
+    why = "" if found or needed else with_lines(explain.reason(Specializations(), look))
     return {
         "signature": str(job.signature),
         "target": {"kind": job.target.kind, "arch": job.target.arch},
         "config": None if config is None else dataclasses.asdict(config),
         "artifact": found,
         "reason": why or None,
+        "needs_launch": needed,
         "private": list(job.private),
     }
 
@@ -84,9 +88,10 @@ def predict(
 def _print(name: str, stored: list[dict[str, Any]], answer: dict[str, Any] | None) -> None:
     printing.say(f"{name}: {len(stored)} stored")
     for result in stored:
-        facts = "; ".join(str(Fact.read(**fact | {"where": fact["where"] or ""})) for fact in result["facts"])
+        facts = "; ".join(str(Fact.read(fact["field"], fact["value"], fact["where"] or "")) for fact in result["facts"])
         printing.say(f"{result['artifact'][:KEY_DIGITS]}  {result['signature']} for {_target_text(**result['target'])}")
-        printing.say(f"  depends on: {facts or 'nothing of the launch configuration'}")
+        nothing = NEEDS_LAUNCH if result["needs_launch"] else "nothing of the launch configuration"
+        printing.say(f"  depends on: {facts or nothing}")
         printing.say(f"  compiled because: {result['reason'] or 'unknown'}")
         printing.say(f"  state: {result['changed'] or CURRENT}")
     if answer is None:
@@ -94,12 +99,12 @@ def _print(name: str, stored: list[dict[str, Any]], answer: dict[str, Any] | Non
     launch = f", {LaunchConfig(**answer['config'])}" if answer["config"] else ""
     kind = answer["target"]["kind"] if answer["target"]["kind"] == "host" else answer["target"]["arch"]
     printing.say(f"now {answer['signature']} for {kind}{launch}:")
-    printing.say(
-        f"  in the cache: {answer['artifact'][:KEY_DIGITS]}"
-        if answer["artifact"]
-        else f"  compiles: {answer['reason']}"
-    )
-    if not answer["artifact"] and answer["config"] is None and any(result["facts"] for result in stored):
+    if answer["artifact"]:
+        printing.say(f"  in the cache: {answer['artifact'][:KEY_DIGITS]}")
+    elif not answer["needs_launch"]:
+        printing.say(f"  compiles: {answer['reason']}")
+    depends = answer["needs_launch"] or any(result["facts"] for result in stored)
+    if not answer["artifact"] and answer["config"] is None and depends:
         printing.say("  it depends on the launch: give one with --config")
     for reason in answer["private"]:
         printing.say(f"  not stored on disk: {reason}")

@@ -26,7 +26,7 @@ from gridjit.runtime.misspelt import near_names
 from gridjit.runtime.session import session
 
 CODE, MANIFEST, HISTORY, LAUNCHER, DAMAGED, UNKNOWN = "code", "manifest", "history", "launcher", "damaged", "unknown"
-FUNCTION, EXTENSIONS = "function", "extensions"
+FUNCTION, NEEDS_LAUNCH, EXTENSIONS = "function", "needs a launch", "extensions"
 # Of a key, as people see it.
 KEY_DIGITS = 12
 _ELF = b"\x7fELF"
@@ -174,9 +174,8 @@ def _item(store: DiskStore, info: EntryInfo) -> ListedEntry:
     if payload is None:
         return ListedEntry(info=info, kind=DAMAGED)
     if (artifact := Artifact.from_bytes(payload)) is not None:
-        return ListedEntry(
-            info=info, kind=CODE, kernel=artifact.kernel, content=dataclasses.replace(artifact, image=b"")
-        )
+        kind, content = NEEDS_LAUNCH if artifact.needs_launch else CODE, dataclasses.replace(artifact, image=b"")
+        return ListedEntry(info=info, kind=kind, kernel=artifact.kernel, content=content)
     if payload.startswith(_ELF):
         return ListedEntry(info=info, kind=LAUNCHER)
     if units := units_of(payload):

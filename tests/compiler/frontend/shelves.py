@@ -35,6 +35,9 @@ class DictShelf:
     def put(self, key: str, data: bytes) -> None:
         self.held[key] = data
 
+    def leave_nothing(self) -> None:
+        self.held.clear()
+
     def when_it_went_well(self, do: Callable[[], None]) -> None:
         do()
 

@@ -12,7 +12,6 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
-from gridjit.compiler.targets.host.processor import host_target
 from gridjit.compiler.targets.host.regions.body import Block, Body
 from gridjit.compiler.targets.host.rows.crossings import crossed
 
@@ -43,14 +42,14 @@ def borders(x, out):
 
 
 @pytest.fixture
-def optimized(lowered, monkeypatch):
+def optimized(lowered, monkeypatch, wide):
     """Return optimized(kernel, *types): the text of the module that machine code is made of."""
     texts = []
     emit = llvm.emit
     monkeypatch.setattr(llvm, "emit", lambda module, target: texts.append(str(module)) or emit(module, target))
 
     def of(kernel, *types):
-        generate(lowered(kernel, *types), host_target(), Options())
+        generate(lowered(kernel, *types), wide, Options())
         return texts.pop()
 
     return of

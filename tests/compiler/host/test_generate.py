@@ -18,7 +18,7 @@ from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.library import maths
-from gridjit.compiler.targets.host.processor import host_target, libmvec_level, llvm_features
+from gridjit.compiler.targets.host.processor import host_target, llvm_features
 
 cuda = numba_cuda()
 PLAIN = Options()
@@ -86,22 +86,19 @@ def vector_lines(lowered_kernel, target, options=PLAIN):
     return [line for line in texts[0].splitlines() if " x float>" in line]
 
 
-@pytest.mark.skipif(not any(f in host_target().features for f in ("+avx2", "+sse2")), reason="needs vector registers")
-def test_a_guarded_kernel_becomes_plain_vector_loads_and_stores(lowered):
-    lines = vector_lines(lowered(saxpy, "int64", "float32", "float32[1]", "float32[1]"), host_target())
+def test_a_guarded_kernel_becomes_plain_vector_loads_and_stores(lowered, wide):
+    lines = vector_lines(lowered(saxpy, "int64", "float32", "float32[1]", "float32[1]"), wide)
     assert any("= load <" in line for line in lines)
     assert any("store <" in line for line in lines)
 
 
-@pytest.mark.skipif(not libmvec_level(host_target()), reason="needs glibc's libmvec")
-def test_mathematical_functions_become_vector_functions(lowered):
-    lines = vector_lines(lowered(exponentials, "float32[1]", "float32[1]"), host_target())
+def test_mathematical_functions_become_vector_functions(lowered, wide):
+    lines = vector_lines(lowered(exponentials, "float32[1]", "float32[1]"), wide)
     assert any("call" in line and "_ZGV" in line for line in lines)
 
 
-def test_without_libmvec_the_target_calls_plain_functions(lowered):
-    host = host_target()
-    target = Target(kind="host", arch=host.arch, features=llvm_features(host))
+def test_without_libmvec_the_target_calls_plain_functions(lowered, wide):
+    target = Target(kind="host", arch=wide.arch, features=llvm_features(wide))
     image = generate(lowered(exponentials, "float32[1]", "float32[1]"), target, Options()).image
     assert b"_ZGV" not in image
     assert b"expf" in image
@@ -116,17 +113,16 @@ def test_every_mathematical_function_is_valid_llvm(exactly):
     assert inexact([text]) == "" or not exactly
 
 
-def test_tiered_code_calls_the_functions_of_the_c_library_one_by_one(lowered):
-    code = generate(lowered(exponentials, "float32[1]", "float32[1]"), host_target(), Options(tiered=True))
+def test_tiered_code_calls_the_functions_of_the_c_library_one_by_one(lowered, wide):
+    code = generate(lowered(exponentials, "float32[1]", "float32[1]"), wide, Options(tiered=True))
     assert b"_ZGV" not in code.image
     assert b"expf" in code.image
     assert code.inexact == ""
 
 
-@pytest.mark.skipif("+fma" not in host_target().features.split(","), reason="needs fused operations")
-def test_tiered_code_is_vector_code_too_and_fused_before_it_is_optimized(lowered):
+def test_tiered_code_is_vector_code_too_and_fused_before_it_is_optimized(lowered, wide):
     base = lowered(saxpy, "int64", "float32", "float32[1]", "float32[1]")
-    lines = vector_lines(base, host_target(), Options(tiered=True))
+    lines = vector_lines(base, wide, Options(tiered=True))
     assert any("@llvm.fma.v" in line for line in lines)
     assert not any(" contract " in line for line in lines)
 

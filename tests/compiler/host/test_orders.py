@@ -17,14 +17,13 @@ from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.linked.code import LinkedCode
 from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.orders import thread_order
-from gridjit.compiler.targets.host.processor import has_feature, host_target, runs_widest_vectors_well
+from gridjit.compiler.targets.host.processor import host_target, runs_widest_vectors_well
 from gridjit.compiler.targets.host.whole import read_whole
 from tests.kernels import again_by_thread, again_by_warp
 from tests.known_objects import FOLDER
 
 cuda = numba_cuda()
 module = importlib.import_module("gridjit.compiler.targets.host.generate")
-needs_vectors = pytest.mark.skipif(not has_feature(host_target(), "avx2"), reason="needs wide vectors")
 
 
 def row_is_x(x, out):
@@ -70,6 +69,18 @@ def planned(monkeypatch, lowered):
     def of(kernel, ndim):
         generate(lowered(kernel, f"float32[{ndim}]", f"float32[{ndim}]"), host_target(), Options())
         return plans.pop()
+
+    return of
+
+
+@pytest.fixture
+def optimized(monkeypatch, wide):
+    """Return optimized(lowered): the LLVM IR of a kernel's code."""
+    monkeypatch.delenv(FOLDER, raising=False)
+
+    def of(kernel):
+        text = module._written(read_whole(kernel, wide, Options(), LinkedCode()), kernel, wide, Options())[0]
+        return llvm.text_of(module._final(text, wide, 3, abreast=True))
 
     return of
 
@@ -174,13 +185,12 @@ def test_threads_that_end_at_the_first_conditions_are_left_out_of_the_loops_behi
     assert not planned(in_front_of_a_count, 1).narrowed
 
 
-@needs_vectors
 @pytest.mark.parametrize("kernel", [strides, strides_by_hand])
-def test_neighbours_are_loaded_and_stored_at_once(lowered, monkeypatch, kernel):
+def test_neighbours_are_loaded_and_stored_at_once(lowered, monkeypatch, wide, kernel):
     texts = []
     emit = llvm.emit
     monkeypatch.setattr(llvm, "emit", lambda module, target: texts.append(str(module)) or emit(module, target))
-    generate(lowered(kernel, "float32[1]", "float32[1]"), host_target(), Options())
+    generate(lowered(kernel, "float32[1]", "float32[1]"), wide, Options())
     assert re.search(r"= load <(?:8|16) x float>", texts[0])
     assert re.search(r"store <(?:8|16) x float>", texts[0])
     assert "gather" not in texts[0]
@@ -348,9 +358,7 @@ def by_index(x, out):
         out[i] = x[int(x[i])]
 
 
-@needs_vectors
-def test_arrays_of_any_strides_are_loaded_by_whole_vectors_where_the_launch_has_them_side_by_side(lowered, monkeypatch):
-    monkeypatch.delenv(FOLDER, raising=False)
+def test_arrays_of_any_strides_are_loaded_by_whole_vectors_where_the_launch_has_them_side_by_side(lowered, optimized):
     text = optimized(lowered(behind_others, "float32[1]A", "float32[1]A"))
     assert re.search(r"load <\d+ x float>, ptr", text)
     assert "llvm.masked.gather" in text  # for those that are not
@@ -389,8 +397,7 @@ def test_loops_whose_items_are_far_apart_are_not_worth_vectors_unless_much_is_co
     assert any(plans[0].scattered) is scattered
 
 
-def test_where_vectors_are_not_worth_it_nothing_is_gathered(lowered, monkeypatch):
-    monkeypatch.delenv(FOLDER, raising=False)
+def test_where_vectors_are_not_worth_it_nothing_is_gathered(lowered, optimized):
     text = optimized(lowered(planes_are_x, "float32[3]", "float32[3]"))
     assert "gather" not in text
     assert "scatter" not in text
@@ -402,9 +409,7 @@ def test_axes_that_no_thread_asks_for_are_looped_over_outside(planned):
     assert planned(planes_are_x, 3).outside == ""
 
 
-@needs_vectors
-def test_indices_that_might_count_from_the_end_are_loaded_by_whole_vectors_where_none_does(lowered, monkeypatch):
-    monkeypatch.delenv(FOLDER, raising=False)
+def test_indices_that_might_count_from_the_end_are_loaded_by_whole_vectors_where_none_does(lowered, optimized):
     assert re.search(r"load <\d+ x float>, ptr", optimized(lowered(behind_others, "float32[1]", "float32[1]")))
 
 
@@ -417,11 +422,3 @@ def test_code_is_not_doubled_where_neighbours_are_not_known_to_be_side_by_side(p
 def test_what_the_threads_behind_a_return_share_is_not_kept_for_each(planned):
     assert planned(staged_rows, 1).slab == 0
     assert planned(staged_by_hand, 1).slab <= 16  # each thread's sum
-
-
-def optimized(kernel):
-    """Return the LLVM IR of a kernel's code."""
-    read = read_whole(kernel, host_target(), Options(), LinkedCode())
-    return llvm.text_of(
-        module._final(module._written(read, kernel, host_target(), Options())[0], host_target(), 3, abreast=True)
-    )

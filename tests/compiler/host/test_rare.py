@@ -64,11 +64,11 @@ def test_a_row_whose_first_and_last_threads_fill_a_tiles_border_is_run_as_a_whol
 
 
 @pytest.mark.parametrize("kernel", [first, last])
-def test_what_one_thread_stores_is_not_masked(lowered, monkeypatch, kernel):
+def test_what_one_thread_stores_is_not_masked(lowered, monkeypatch, wide, kernel):
     texts = []
     emit = llvm.emit
     monkeypatch.setattr(llvm, "emit", lambda module, target: texts.append(str(module)) or emit(module, target))
-    generate(lowered(kernel, "float32[1]", "float32[1]"), host_target(), Options())
+    generate(lowered(kernel, "float32[1]", "float32[1]"), wide, Options())
     assert "call void @llvm.masked" not in texts[0]
 
 

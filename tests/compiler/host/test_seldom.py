@@ -9,7 +9,6 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host import generate, llvm
 from gridjit.compiler.targets.host.loops.seldom import SELDOM, parted
-from gridjit.compiler.targets.host.processor import host_target
 
 cuda = numba_cuda()
 
@@ -27,7 +26,7 @@ def counted(x, bins):
 
 
 @pytest.fixture
-def made(lowered, monkeypatch):
+def made(lowered, monkeypatch, wide):
     """Returns what LLVM is to optimize of a kernel, and the module that its machine code is made of."""
 
     def modules(kernel, *types, options=None):
@@ -39,7 +38,7 @@ def made(lowered, monkeypatch):
 
         monkeypatch.setattr(llvm, "optimize", optimizing)
         monkeypatch.setattr(llvm, "emit", lambda module, target: seen.append(str(module)) or emit(module, target))
-        generate.generate(lowered(kernel, *types), host_target(), options or Options())
+        generate.generate(lowered(kernel, *types), wide, options or Options())
         return seen
 
     return modules

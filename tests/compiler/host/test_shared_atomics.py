@@ -10,7 +10,6 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
-from gridjit.compiler.targets.host.processor import host_target
 
 cuda = numba_cuda()
 
@@ -43,14 +42,14 @@ def either(x, out):
 
 
 @pytest.fixture
-def emitted(monkeypatch):
+def emitted(monkeypatch, wide):
     """Return emitted(lowered): the optimized LLVM IR of a kernel."""
     texts = []
     emit = llvm.emit
     monkeypatch.setattr(llvm, "emit", lambda module, target: texts.append(str(module)) or emit(module, target))
 
     def of(lowered):
-        generate(lowered, host_target(), Options())
+        generate(lowered, wide, Options())
         return texts.pop()
 
     return of

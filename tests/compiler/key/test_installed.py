@@ -130,6 +130,17 @@ LIBRARY = {
         def lower_doubled(context, builder, sig, args):
             return builder.fadd(args[0], args[0])
 
+        def structure(tile):
+            class Structure:
+                pass
+            @type_callable(Structure)
+            def type_structure(context):
+                return lambda: types.int64
+            @lower_builtin(Structure)
+            def lower_structure(context, builder, sig, args):
+                return context.get_constant(types.int64, tile)
+            return Structure
+
         def many():
             for number in range(150):
                 def operation(x):
@@ -558,6 +569,21 @@ def doubled(x):
 def test_a_class_of_installed_code_is_not_looked_into(run: Run) -> None:
     assert run("doubled", DOUBLED)["doubled"] == [8, 1, []]
     assert run("doubled", DOUBLED)["doubled"] == [8, 0, []]
+
+
+MADE = """
+from tilelib.registered import structure
+others, Tile = [structure(number) for number in {}], structure({})
+@gridjit.jit
+def made(x):
+    x[0] = Tile()
+"""
+
+
+def test_what_is_registered_for_a_class_that_a_call_made_counts_for_who_holds_it(run: Run) -> None:
+    assert run("made, plain", MADE.format([], 3)) == {"made": [3, 1, []], "plain": [1, 1, []]}
+    assert run("made, plain", MADE.format([5, 6], 3)) == {"made": [3, 0, []], "plain": [1, 0, []]}
+    assert run("made, plain", MADE.format([], 4)) == {"made": [4, 1, []], "plain": [1, 0, []]}
 
 
 WORKED_ON = "[numba_extensions]\ninit = tilelib.registered:shape\n"

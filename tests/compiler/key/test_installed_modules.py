@@ -72,3 +72,16 @@ def test_within_one_look_all_is_found_in_what_was_loaded_when_it_began(monkeypat
             assert installed_modules() == found
         assert installed_modules() == found
     assert found[-1] not in installed_modules()
+
+
+def test_a_module_that_is_loaded_when_it_is_needed_is_not_loaded_by_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Later(ModuleType):
+        def __getattribute__(self, name: str) -> object:
+            asked.append(name)
+            raise ImportError(name)
+
+    monkeypatch.setitem(sys.modules, "later", Later("later"))
+    assert pytest in installed_modules()
+    assert not asked

@@ -96,7 +96,7 @@ LIBRARY = """
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """A loaded module of a distribution that was installed before this process began."""
-    monkeypatch.setattr("gridjit.compiler.key.installed._began", lambda: 1 << 63)
+    monkeypatch.setattr("gridjit.compiler.key.installed.began", lambda: 1 << 63)
     info = tmp_path / "makes-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: makes\nVersion: 1.0\n")

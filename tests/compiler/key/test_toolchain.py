@@ -18,13 +18,17 @@ from typing import Any
 import pytest
 
 from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.key import installed
 from gridjit.compiler.key import numba_settings as toolchain_environment
+from gridjit.compiler.key import toolchain as toolchain_module
 from gridjit.compiler.key.site_folders import descriptions
 from gridjit.compiler.key.toolchain import (
     ARTIFACT_SCHEMA,
     component_versions,
     debug_versions,
     environment,
+    header_versions,
+    overtaken,
     own_sources,
     toolchain,
     toolkit_text,
@@ -336,3 +340,76 @@ def test_gridjit_inside_an_archive_counts_by_its_bytes(tmp_path: Path) -> None:
     before = own_sources("host", folder)
     (tmp_path / "all.zip").write_bytes(b"other")
     assert own_sources("host", folder) != before
+
+
+@pytest.fixture
+def first_look() -> Iterator[None]:
+    """A process that has looked at its toolchain; the next test's looks anew."""
+    looks = (toolchain, debug_versions, header_versions)
+    for kind in ("host", "ptx"):
+        toolchain(kind)
+    debug_versions()
+    header_versions()
+    yield
+    for look in looks:
+        look.cache_clear()
+
+
+@pytest.mark.parametrize("kind", ["host", "ptx"])
+def test_what_is_loaded_is_what_the_first_look_said(first_look: None, kind: str) -> None:
+    assert overtaken(kind, lines=True, headers=True) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "labels"),
+    [
+        ("numba-99.9", "host", ("numba",)),
+        ("numba_cuda-99.9", "ptx", ("numba-cuda",)),
+        ("llvmlite-99.9", "host", ("llvmlite",)),
+        ("nvidia_nvvm-99.9", "ptx", ("nvvm",)),
+        ("nvidia_nvjitlink-99.9", "ptx", ("nvjitlink",)),
+        ("nvidia_cuda_runtime-99.9", "ptx", ("cuda-runtime", "headers of nvidia-cuda-runtime")),
+        ("nvidia_cuda_cccl-99.9", "ptx", ("headers of nvidia-cuda-cccl",)),
+    ],
+)
+def test_a_part_that_is_installed_after_the_first_look_is_named(
+    first_look: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: str, labels: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(distribution(tmp_path, f"{name}.dist-info")), *sys.path])
+    assert overtaken(kind, lines=True, headers=True) == labels
+
+
+def test_gridjits_own_files_that_changed_after_the_first_look_are_named(
+    first_look: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolchain_module, "own_sources", lambda kind: "edited")
+    toolchain_module._own_sources.cache_clear()
+    assert overtaken("host", lines=False, headers=False) == ("gridjit sources",)
+    toolchain_module._own_sources.cache_clear()
+
+
+def test_a_part_that_was_installed_after_the_process_began_is_named_though_the_first_look_came_later(
+    first_look: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installed, "began", lambda: 0)
+    assert {"numba", "llvmlite", "numpy"} <= {*overtaken("host", lines=False, headers=False)}
+
+
+def test_a_part_that_is_loaded_from_another_folder_than_the_first_look_found_is_named(
+    first_look: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import llvmlite
+
+    assert str(tmp_path) not in llvmlite.__file__
+    monkeypatch.setattr(sys, "path", [str(distribution(tmp_path, "llvmlite-99.9.dist-info")), *sys.path])
+    toolchain.cache_clear()
+    assert dict(toolchain("host"))["llvmlite"] == "99.9"
+    assert overtaken("host", lines=False, headers=False) == ("llvmlite",)
+
+
+def test_own_files_that_cannot_be_looked_at_are_not_those_of_another_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> Any:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "scandir", fails)
+    assert own_sources("host") != own_sources("host")

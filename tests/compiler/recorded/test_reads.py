@@ -86,7 +86,37 @@ def test_a_value_in_place_of_a_librarys_is_recorded_and_the_librarys_own_is_not(
     reads.take_attribute(math, "cosh")
     monkeypatch.setattr(math, "TILE", 3, raising=False)
     reads.take_attribute(math, "TILE")
-    assert taken(reads) == {"math.cosh": taken_text(kernel), "math.TILE": "3"}
+    was_taken = {"math.cosh": taken_text(kernel), "math.cosh is the kernel": "True", "math.TILE": "3"}
+    assert taken(reads) == was_taken
+
+
+def test_it_is_recorded_that_two_paths_lead_to_one_module_unless_the_key_says_so() -> None:
+    plugin = module("plugin", TILE=3)
+    held = module("held", one=plugin, other=plugin)
+    reads = Reads(kernel, {(id(globals()), "held"): (held, "module held")})
+    reads.take_global(kernel, "held", held)  # type: ignore[arg-type]
+    reads.take_attribute(held, "one")
+    reads.take_attribute(held, "other")
+    modules = {"held.one": "module plugin", "held.other": "module plugin"}
+    assert taken(reads) == {**modules, "held.other is held.one": "True"}
+    (same,) = (path for path, text in reads.taken() if text == "True")
+    kernel.__globals__["held"] = held
+    assert follow(same, kernel) is True
+    vars(held)["other"] = module("plugin", TILE=3)
+    assert follow(same, kernel) is False
+    del kernel.__globals__["held"]
+
+
+def test_what_the_key_says_of_a_namespace_is_recorded_for_a_path_that_it_does_not_know() -> None:
+    plugin = module("plugin", TILE=3)
+    exec("def scaled(x): return TILE", vars(plugin))
+    held = module("held", scaled=plugin.scaled)
+    known = {(id(globals()), "held"): (held, "module held"), (id(vars(plugin)), "TILE"): (3, "3")}
+    reads = Reads(kernel, known)
+    reads.take_global(kernel, "held", held)  # type: ignore[arg-type]
+    reads.take_attribute(held, "scaled")
+    reads.take_global(plugin.scaled, "TILE", 3)
+    assert taken(reads)["TILE in held.scaled"] == "3"
 
 
 def test_what_a_container_held_that_changed_meanwhile_keeps_the_artifact_private() -> None:

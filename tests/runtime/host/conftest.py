@@ -13,7 +13,7 @@ from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
-from gridjit.compiler.target import Lowered, ObjectCode
+from gridjit.compiler.target import Lowered, ObjectCode, Target
 from gridjit.compiler.targets.host.generate import assembly, generate
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.compiler.view.config import ConfigView
@@ -59,11 +59,11 @@ def compiled() -> Callable[..., ObjectCode]:
 
 
 @pytest.fixture
-def shown() -> Callable[..., str]:
+def shown(wide: Target) -> Callable[..., str]:
     """Return a function that returns the assembly text of a kernel for the types of example arguments."""
 
     def of(function: Callable[..., Any], values: tuple[Any, ...]) -> str:
-        return assembly(lower_for(function, values, Options())[0], host_target(), Options())
+        return assembly(lower_for(function, values, Options())[0], wide, Options())
 
     return of
 

@@ -236,6 +236,24 @@ def test_declared_kernels_are_compiled_by_the_server() -> None:
     assert pool is not None and pool._server is None  # none was started
 
 
+def test_that_a_declared_kernel_needs_a_launch_is_found_out_by_the_server(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("""
+import sys
+import gridjit
+from gridjit import cuda
+
+@gridjit.jit("void(float32[::1])")
+def sized(x):
+    x[cuda.grid(1)] = gridjit.static.blockDim.x
+
+print("numba" in sys.modules, sized.stats.compiles, sized.stats.launches_needed)
+""")
+    said = "gridjit: needs a launch sized(float32[1d C]) for host, read at script.py:8: in the cache\n"
+    for _ in range(2):
+        done = run_new_python(tmp_path / "script.py", env=environment(server, GRIDJIT_LOG="compiles"))
+        assert (done.stdout, done.stderr) == ("False 0 1\n", said)
+
+
 @pytest.mark.usefixtures("served")
 def test_it_is_said_what_was_served() -> None:
     @gridjit.jit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from gridjit.runtime.pool import pool as pool_module
+from gridjit.runtime.pool.address import address
 from gridjit.runtime.pool.pool import ProcessPool
 from gridjit.runtime.session import session
 
@@ -260,15 +262,120 @@ def test_an_interrupt_while_news_is_taken_in_loses_none(new_pool: NewPool, monke
     assert pool.wait(task).result == pool.wait(pool.submit("pooltasks:who")).result
 
 
-def test_a_server_that_says_nothing_is_given_up(
-    new_pool: NewPool, monkeypatch: pytest.MonkeyPatch, ends: Callable[..., None]
+class Watch:
+    """The clocks that a pool reads. An hour passes between two looks, in which the processes run, unless they may not.
+
+    asked: the processes that it looked at.
+    """
+
+    def __init__(self) -> None:
+        self.asked: set[int] = set()
+        self.runs = True
+        self._looks = itertools.count()
+
+    def monotonic(self) -> float:
+        return next(self._looks) * 3600.0
+
+    def seconds_run(self, pid: int) -> float:
+        self.asked.add(pid)
+        return float(next(self._looks)) if self.runs else 0.0
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    """The clocks of this test's pools."""
+    made = Watch()
+    monkeypatch.setattr(pool_module, "time", made)
+    monkeypatch.setattr(pool_module, "_seconds_run", made.seconds_run)
+    return made
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]) -> Callable[[str], None]:
+    """What sets for how long processes may neither run nor answer."""
+
+    def be(seconds: str) -> None:
+        monkeypatch.setenv("GRIDJIT_COMPILE_PATIENCE", seconds)
+        restart()
+
+    return be
+
+
+def test_processes_that_neither_run_nor_answer_are_given_up_and_the_limit_is_named(
+    new_pool: NewPool, watch: Watch, patience: Callable[[str], None], ends: Callable[..., None]
 ) -> None:
+    patience("600")
     pool = new_pool(1)
     worker, server = pool.wait(pool.submit("pooltasks:who")).result
     os.kill(server, signal.SIGSTOP)
-    monkeypatch.setattr(pool_module, "PATIENCE_S", 0.0)
-    assert pool.wait(pool.submit("pooltasks:who")).lost == "the processes that compile no longer respond"
+    watch.runs = False
+    lost = pool.wait(pool.submit("pooltasks:who")).lost
+    assert lost.startswith("the processes that compile have neither run nor answered for 600 s; GRIDJIT_COMPILE_PATIEN")
+    assert pool.no_use == lost
     ends(worker, server)
+
+
+def test_a_server_and_a_worker_that_run_are_not_given_up_however_long_they_say_nothing(
+    new_pool: NewPool, watch: Watch, tasks: Path
+) -> None:
+    pool = new_pool(1)
+    processes = pool.wait(pool.submit("pooltasks:who")).result
+    blocked = pool.submit("pooltasks:block", str(tasks / "pipe"))
+    while not blocked.begun or not watch.asked.issuperset(processes):
+        pool.turn()
+    with open(tasks / "pipe", "w"):
+        assert pool.wait(blocked).result == "done"
+
+
+def test_without_a_limit_processes_that_do_not_run_are_not_given_up(
+    new_pool: NewPool, watch: Watch, patience: Callable[[str], None]
+) -> None:
+    patience("0")
+    pool = new_pool(1)
+    _, server = pool.wait(pool.submit("pooltasks:who")).result
+    os.kill(server, signal.SIGSTOP)
+    watch.runs = False
+    task = pool.submit("pooltasks:who")
+    for _ in range(3):
+        pool.turn()
+    assert not task.is_over
+    os.kill(server, signal.SIGCONT)
+    assert pool.wait(task).result
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_compile_server_is_waited_for_while_it_runs_and_for_a_sixth_of_the_limit_if_it_does_not(
+    tasks: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None], runs: bool
+) -> None:
+    monkeypatch.setenv("GRIDJIT_COMPILE_SERVER", "1")
+    restart()
+    watch.runs = runs
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+        door.bind(address(session().settings.cache_dir))
+        door.listen()
+        pool = ProcessPool(session().settings, 1, starts=False)
+        task = pool.submit("pooltasks:who")
+        pool.turn()
+        pool.turn()
+        assert watch.asked == {os.getpid()}  # which listens
+        pool.end()
+    why = "were ended" if runs else "have neither run nor answered for 20 s"
+    assert task.lost.startswith(f"the processes that compile {why}")
+
+
+COMPUTES = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()"
+HAS_COMPUTED = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {COMPUTES!r}])"
+
+
+@pytest.mark.parametrize("code", [COMPUTES, HAS_COMPUTED], ids=["itself", "by a child"])
+def test_a_process_has_run_while_it_or_a_child_used_a_processor_and_not_at_all_once_it_is_gone(code: str) -> None:
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        running.stdout.readline()
+        assert pool_module._seconds_run(running.pid) >= 0.3
+        running.communicate(b"\n")
+    assert pool_module._seconds_run(running.pid) == 0
 
 
 def test_a_server_that_is_killed_loses_its_tasks_and_takes_its_workers_along(

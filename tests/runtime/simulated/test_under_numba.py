@@ -87,7 +87,7 @@ def test_its_streams_and_events_measure(numba_driver: Any) -> None:
 
 
 def test_what_no_driver_has_is_missing_so_that_libraries_may_ask(numba_driver: Any) -> None:
-    assert not hasattr(numba_driver, "target_context")
+    assert not hasattr(numba_driver.driver, "target_context")
 
 
 def test_what_only_a_real_driver_can_do_is_refused_by_name(numba_driver: Any) -> None:

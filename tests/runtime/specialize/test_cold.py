@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,15 +15,23 @@ import pytest
 import gridjit
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.key import Key
+from gridjit.cache.lock import Locks
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compile import compile_job
 from gridjit.compiler.footprint import Fact
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ScalarType, Signature
 from gridjit.compiler.view.config import ConfigView, while_current
+from gridjit.runtime.pool.declared import Ahead
+from gridjit.runtime.pool.pool import Task
+from gridjit.runtime.pool.request import Outcome
 from gridjit.runtime.session import session
+from gridjit.runtime.specialize import served
+from gridjit.runtime.specialize.look import Launch, Look
 from gridjit.runtime.specialize.needs import Need
 
+# Far below the time for which a lock is waited for.
+SOON_S = 60.0
 SIGNATURE = Signature(arguments=(ScalarType(dtype="int64"),))
 
 
@@ -102,3 +114,71 @@ def test_what_was_begun_before_a_mark_does_not_serve_launches_after_it(monkeypat
     kernel[1, 32](1)
     kernel[1, 64](1)
     assert [found.launch_config_sensitive for found in kernel.specializations] == [True]
+
+
+@pytest.fixture
+def private(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each compile find out that its result has to stay in this process."""
+    compile_it = gridjit.Kernel._compile_for_args
+
+    def compiled(self: gridjit.Kernel, job: Any, view: ConfigView) -> Any:
+        view.read("blockdim.x")
+        view.keep_private("the test says so")
+        return compile_it(self, job, view)
+
+    monkeypatch.setattr(gridjit.Kernel, "_compile_for_args", compiled)
+
+
+def launch_while_another_has_the_lock(kernel: gridjit.Kernel, cache_dir: Path) -> None:
+    """Launch a kernel that is not in the cache, while its lock is held elsewhere; it must not wait for that."""
+    with Locks(cache_dir).single_flight(manifest_of(kernel)) as got:
+        assert got
+        began = time.monotonic()
+        kernel[1, 64](1)
+        assert time.monotonic() - began < SOON_S
+
+
+@pytest.mark.usefixtures("private")
+def test_what_was_found_to_be_private_waits_for_no_other_process_from_then_on(cache_dir: Path) -> None:
+    kernel = gridjit.jit(does_nothing, target="host")
+    kernel[1, 32](1)
+    launch_while_another_has_the_lock(kernel, cache_dir)
+    assert [found.artifact.private for found in kernel.specializations] == [("the test says so",)] * 2
+
+
+@pytest.mark.usefixtures("private")
+def test_what_the_compile_server_found_to_be_private_waits_for_no_other_process(
+    cache_dir: Path, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]
+) -> None:
+    monkeypatch.setenv("GRIDJIT_COMPILE_SERVER", "1")
+    restart()
+    outcome = Outcome(why="its code stays in each process's memory", private=True)
+    monkeypatch.setattr(served, "_asked", lambda *_: (outcome, ""))
+    launch_while_another_has_the_lock(gridjit.jit(does_nothing, target="host"), cache_dir)
+
+
+@pytest.mark.usefixtures("private")
+def test_what_a_process_of_the_pool_found_to_be_private_waits_for_no_other_process(cache_dir: Path) -> None:
+    kernel = gridjit.jit(does_nothing, target="host")
+    ahead, task = Ahead(kernel, SIGNATURE, session().target("host"), Launch(config=None)), Task(1)
+    ahead.look = Look.at(session().store(), kernel.job_for(SIGNATURE, ahead.target), ahead.launch)
+    task.result = Outcome(why="its code stays in each process's memory", private=True)
+    ahead._note(task, session())
+    launch_while_another_has_the_lock(kernel, cache_dir)
+
+
+def test_threads_compile_a_kernel_that_is_known_to_be_private_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, together = gridjit.jit(does_nothing, target="host"), threading.Barrier(4)
+    make = kernel.job_for
+    monkeypatch.setattr(kernel, "job_for", lambda *given: dataclasses.replace(make(*given), private=("it is",)))
+
+    def launch() -> None:
+        together.wait()
+        kernel[1, 32](1)
+
+    threads = [threading.Thread(target=launch) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert kernel.stats.compiles == 1

@@ -54,7 +54,7 @@ _RETURNED = "Only accept returning of array"
 _ARRAYS = "Use cuda.local.array(shape, dtype) or cuda.shared.array(shape, dtype), or write a loop."
 # Functions of NumPy that make arrays even of numbers, with what to write for numbers.
 _OF_NUMBERS: Final = {"where": "a if condition else b", "clip": "min(max(x, low), high)"}
-_DTYPE: Final = re.compile(r"invalid NumPy dtype specified: '(?P<name>.*)'$")
+_DTYPE: Final = re.compile(r"Invalid NumPy dtype specified: '(?P<name>.*)'$")
 _DTYPES: Final = tuple(dict.fromkeys(np.dtype(code).name for code in "?bhilqBHILQefdFD"))
 _IS_NONE = "One of them is None: a function without a return statement, or a global that is not assigned yet."
 _TYPES = "Look at the types of its arguments: each must be one that the function takes."
@@ -348,8 +348,7 @@ def _reason(failure: Failure) -> str:
     """Return why it is refused, if that is said in words for users, and candidates do not contradict each other."""
     if any(_OF_NUMBA.search(one) or shows_insides(one, failure) for one in failure.reasons):
         return ""
-    reason = next(iter(failure.reasons), "")
-    return reason[:1].lower() + reason[1:] if reason[:2].istitle() else reason
+    return next(iter(failure.reasons), "")  # as it was written: programs may match it
 
 
 def _instead(name: str, operation: FailedOperation, failure: Failure) -> str:

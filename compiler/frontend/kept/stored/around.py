@@ -20,7 +20,7 @@ from typing import Any
 import numpy
 
 from gridjit.compiler.frontend.kept.within import Within
-from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source.libraries import file_of, is_library
 from gridjit.compiler.process.stamps import addresses
 from gridjit.digests import blake2b, utf8
 from gridjit.interrupts import let_through
@@ -138,7 +138,7 @@ def _is_a_programs(value: Any) -> bool:
 @functools.cache
 def _is_installed(module: str) -> bool:
     """Return whether a module is of an installed package: numba's modules import some that are optional."""
-    file = getattr(sys.modules.get(module), "__file__", None)
+    file = file_of(sys.modules.get(module))
     return file is not None and bool(_PACKAGES & {*file.split(os.sep)})
 
 
@@ -205,5 +205,5 @@ def _is_at_home(file: str) -> bool:
 def _homes() -> tuple[str, ...]:
     # If colorama is installed, numba colours its errors by it; it takes names from no other such library.
     names = ("numba", "numba.cuda", "llvmlite", "numpy", "cuda.bindings", "gridjit.compiler", _BESIDE, "colorama")
-    files = [getattr(sys.modules.get(name), "__file__", None) for name in names]
+    files = [file_of(sys.modules.get(name)) for name in names]
     return tuple(os.path.dirname(file) + os.sep for file in files if file)

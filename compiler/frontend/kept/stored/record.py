@@ -49,11 +49,10 @@ class Descriptor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredUnit:
-    """One unit. lines: the digest of the lines that its function was at; "" where nothing depends on them."""
+    """One unit."""
 
     descriptor: Descriptor
     events: tuple[StoredEvent, ...]
-    lines: str
     text: str
 
 
@@ -75,7 +74,7 @@ def from_bytes(data: bytes | None) -> tuple[StoredUnit, ...]:
 
 def _described(unit: StoredUnit, size: int) -> dict[str, Any]:
     parts = {name: getattr(unit.descriptor, name) for name in Descriptor.__slots__}
-    return {"descriptor": parts, "events": unit.events, "lines": unit.lines, "size": size}
+    return {"descriptor": parts, "events": unit.events, "size": size}
 
 
 def _units(data: bytes) -> list[StoredUnit]:
@@ -95,14 +94,13 @@ def _units(data: bytes) -> list[StoredUnit]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    return reading.fields(value, ("descriptor", "events", "lines", "size"))
+    return reading.fields(value, ("descriptor", "events", "size"))
 
 
 def _unit(given: dict[str, Any], text: str) -> StoredUnit:
     return StoredUnit(
         descriptor=_descriptor(reading.fields(given["descriptor"], Descriptor.__slots__)),
         events=reading.items(given["events"], _event, most=_MOST_EVENTS),
-        lines=reading.text(given["lines"]),
         text=text,
     )
 

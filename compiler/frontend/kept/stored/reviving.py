@@ -33,13 +33,13 @@ from gridjit.compiler.frontend.kept.places import SharedPlace
 from gridjit.compiler.frontend.kept.plain import mark_of
 from gridjit.compiler.frontend.kept.stored.code import revived as result_of
 from gridjit.compiler.frontend.kept.stored.record import StoredEvent, StoredUnit
-from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, told
+from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, told_among
 from gridjit.compiler.frontend.kept.stored.type_rows import row_of, type_of, value_of
 from gridjit.compiler.frontend.kept.stored.writing import called_row
 from gridjit.compiler.frontend.kept.unit import Unit
-from gridjit.compiler.key.source.code import lines_digest
 from gridjit.compiler.key.source.libraries import is_library
 from gridjit.compiler.key.source.objects import MISSING, cell_value
+from gridjit.compiler.recorded.code_place import CodePlace
 from gridjit.compiler.recorded.value_path import follow, global_of
 from gridjit.interrupts import let_through
 
@@ -81,8 +81,6 @@ def revived(
     """
     asked = _Asked(function, asking, demands)
     try:
-        if unit.lines and unit.lines != lines_digest(_function(asked).__code__):
-            return None
         for event in unit.events:
             _ask(asked, event)
         libraries = [event.result.library for event in asked.events if isinstance(event, Unit)]
@@ -107,14 +105,14 @@ def _code(asked: _Asked) -> Question:
 
 def _global(asked: _Asked, name: str, text: str) -> Question:
     value = global_of(_function(asked), reading.text(name))
-    return Global(_function(asked), name, value, _same(value, text))
+    return Global(_function(asked), name, value, _same(asked, value, text))
 
 
 def _free(asked: _Asked, name: str, text: str) -> Question:
     function = _function(asked)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     value = cell_value(cells[name])
-    return Free(function, name, cells[name], value, _same(value, text))
+    return Free(function, name, cells[name], value, _same(asked, value, text))
 
 
 def _attribute(asked: _Asked, owner: Any, name: str, text: str) -> Question:
@@ -122,7 +120,7 @@ def _attribute(asked: _Asked, owner: Any, name: str, text: str) -> Question:
     value = asked.asking.reads.attribute_now(of, reading.text(name))
     if value is MISSING or not is_plain_owner(of, name):
         raise _Other
-    return ModuleAttribute(of, name, value, _same(value, text))
+    return ModuleAttribute(of, name, value, _same(asked, value, text))
 
 
 def _library(name: str) -> Any:
@@ -144,7 +142,7 @@ def _content(asked: _Asked, place: Any, digest: str) -> Question:
 
 def _launched(asked: _Asked, name: str, value: Any, where: str) -> Question:
     fact = Fact.read(name, value, where)
-    return _todays(Launched(fact.field, fact.value, fact.where), asked.asking)
+    return _todays(Launched(fact.field, fact.value, fact.place), asked.asking)
 
 
 def _raised(_: _Asked, module: str, name: str, given: Any, place: Any) -> Question:
@@ -152,7 +150,7 @@ def _raised(_: _Asked, module: str, name: str, given: Any, place: Any) -> Questi
     if not is_library(module) or not issubclass(kind, BaseException):
         raise reading.Unreadable("a library's exception is expected")
     arguments = None if given is None else reading.items(given, value_of)
-    return Raised(kind, arguments, None if place is None else reading.items(place, value_of))
+    return Raised(kind, arguments, CodePlace.read(reading.text(place)))
 
 
 def _calls(asked: _Asked, place: Any, arguments: Any, *seen: Any) -> Unit:
@@ -191,10 +189,10 @@ def _value(asked: _Asked, place: Any) -> Any:
     return asked.values[reading.whole(place, most=len(asked.values) - 1)]
 
 
-def _same(value: object, text: str) -> Any:
+def _same(asked: _Asked, value: object, text: str) -> Any:
     """Return the mark of a value that has not changed; raises _Other for any other."""
     mark = mark_of(value)
-    if mark is None or told(value, mark) != text:
+    if mark is None or told_among(value, mark, asked.values) != text:
         raise _Other
     return mark
 

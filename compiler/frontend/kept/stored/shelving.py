@@ -20,7 +20,7 @@ from gridjit.compiler.frontend.kept.unit import Unit
 from gridjit.compiler.view.recording import Shelf
 
 # Raise it whenever what is stored of a unit means something else.
-_SCHEMA = "3"
+_SCHEMA = "4"
 # Bytes of an entry.
 _LARGEST = 4 << 20
 

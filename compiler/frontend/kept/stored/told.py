@@ -43,6 +43,18 @@ def told(value: object, mark: ValueMark | None) -> str | None:
     return None
 
 
+def told_among(value: object, mark: ValueMark | None, before: Sequence[object]) -> str | None:
+    """Return the text of a value; of one that a question tells more of, with its place among those taken before it.
+
+    The question is asked once of an object, whatever names it has.
+    """
+    text = told(value, mark)
+    if text is None or tells_all(text):
+        return text
+    itself = dispatcher_of(value) or value
+    return f"{text} {next((place for place, one in enumerate(before) if (dispatcher_of(one) or one) is itself), '')}"
+
+
 def told_now(value: object) -> str | None:
     """Return the text of a value as it is now."""
     return told(value, mark_of(value))
@@ -56,13 +68,14 @@ def told_function(function: FunctionType, *, whole: bool) -> str | None:
     names = (str(function.__module__), function.__qualname__, function.__name__)
     cells = [told_now(cell_value(cell)) for cell in function.__closure__ or ()]
     defaults = [(name, told_now(value)) for name, value in defaults_of(function).items()] if whole else []
-    if whole and not all(map(_tells_all, (*cells, *(text for _, text in defaults)))):
+    if whole and not all(map(tells_all, (*cells, *(text for _, text in defaults)))):
         return None
     closure = [text if text is not None and (whole or text.startswith(("scalar", "tuple"))) else "" for text in cells]
     return digest_texts((*names, plan_of(function.__code__).digest, repr(closure), repr(defaults)))
 
 
-def _tells_all(text: str | None) -> bool:
+def tells_all(text: str | None) -> bool:
+    """Return whether a text says what its value is, with nothing to be asked further."""
     return text is not None and not text.startswith(_ASKED_FURTHER)
 
 

@@ -22,10 +22,9 @@ from gridjit.compiler.frontend.kept.places import InDispatcher, SharedPlace
 from gridjit.compiler.frontend.kept.plain import is_numbas
 from gridjit.compiler.frontend.kept.stored.code import described, printed
 from gridjit.compiler.frontend.kept.stored.record import StoredEvent, StoredUnit
-from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, told, told_now
+from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, tells_all, told, told_among, told_now
 from gridjit.compiler.frontend.kept.stored.type_rows import row_of, rows_of, value_row
 from gridjit.compiler.frontend.kept.unit import Unit
-from gridjit.compiler.key.source.code import lines_digest
 from gridjit.compiler.key.source.libraries import is_library_module, name_of_module
 
 
@@ -43,9 +42,7 @@ def stored(unit: Unit, function: FunctionType) -> StoredUnit | None:
         events = _events(unit, function)
     except (_Untold, TypeError, ValueError):
         return None
-    placed = not is_numbas(function) and any(event[0] in ("launched", "raised") for event in events)
-    lines = lines_digest(function.__code__) if placed else ""
-    return StoredUnit(descriptor=descriptor, events=events, lines=lines, text=text)
+    return StoredUnit(descriptor=descriptor, events=events, text=text)
 
 
 def called_row(called: Called) -> list[Any] | None:
@@ -60,7 +57,8 @@ def called_row(called: Called) -> list[Any] | None:
 def _default_text(called: Called, name: str, mark: Any) -> str | None:
     from gridjit.compiler.key.source.objects import defaults_of
 
-    return "" if mark == () else told(defaults_of(called.function).get(name), mark)
+    text = "" if mark == () else told(defaults_of(called.function).get(name), mark)
+    return text if tells_all(text) else None
 
 
 def _events(unit: Unit, function: FunctionType) -> tuple[StoredEvent, ...]:
@@ -85,11 +83,11 @@ def _question_row(question: Question, function: FunctionType, values: Sequence[o
         case FunctionCode():
             return ["code"]
         case Global():
-            return ["global", question.name, _text(question)]
+            return ["global", question.name, _text(question, values)]
         case Free():
-            return ["free", question.name, _text(question)]
+            return ["free", question.name, _text(question, values)]
         case ModuleAttribute():
-            return ["attribute", _owner(question.owner, values), question.name, _text(question)]
+            return ["attribute", _owner(question.owner, values), question.name, _text(question, values)]
         case Called():
             return _called(question, values)
         case Content():
@@ -104,8 +102,8 @@ def _question_row(question: Question, function: FunctionType, values: Sequence[o
     raise _Untold
 
 
-def _text(question: Any) -> str:
-    if (text := told(question.value, question.mark)) is None:
+def _text(question: Any, before: Sequence[object]) -> str:
+    if (text := told_among(question.value, question.mark, before)) is None:
         raise _Untold
     return text
 
@@ -139,12 +137,11 @@ def _dispatcher_place(dispatcher: Any, values: Sequence[object]) -> int:
 
 
 def _raised(raised: Raised) -> list[Any]:
-    kind, arguments, location = raised.exception, raised.arguments, raised.location
+    kind, arguments = raised.exception, raised.arguments
     if told_now(kind) is None or not issubclass(kind, BaseException):
         raise _Untold
     given = None if arguments is None else [value_row(one) for one in arguments]
-    place = None if location is None else [value_row(one) for one in location]
-    return ["raised", kind.__module__, kind.__qualname__, given, place]
+    return ["raised", kind.__module__, kind.__qualname__, given, raised.place_text]
 
 
 def _unit_row(unit: Unit, values: Sequence[object]) -> list[Any]:

@@ -143,14 +143,17 @@ def _report(builds: Iterable[Built], seconds: float, *, as_json: bool) -> int:
     done = list(builds)
     failures = [built for built in done if built.error]
     counts = Counter(built.origin for built in done if not built.error)
+    needed = sum(built.needs_launch for built in done)
     if as_json:
         failed = [built.as_dict() for built in failures]
         printing.print_json(
-            {"compiled": counts["compiled"], "cached": counts["disk"], "failed": failed, "seconds": round(seconds, 2)}
+            {"compiled": counts["compiled"], "cached": counts["disk"], "failed": failed, "needs_launch": needed}
+            | {"seconds": round(seconds, 2)}
         )
     else:
         printing.say(
-            f"{counts['compiled']} compiled, {counts['disk']} in the cache already, {len(failures)} failed, "
+            f"{counts['compiled']} compiled, {counts['disk']} in the cache already, {len(failures)} failed"
+            f"{f' ({needed} for want of a launch)' if needed else ''}, "
             f"in {seconds:.1f} s"
         )
         for built in failures:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gridjit.commands.kernels import find_kernel
-from gridjit.compiler.errors import GridjitError
+from gridjit.compiler.errors import GridjitError, LaunchNeededError
 from gridjit.compiler.footprint import Fact
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
@@ -37,12 +37,13 @@ class WarmTask:
 class Built:
     """What became of a work: where its code came from ("compiled", "disk"), or why there is none in the cache.
 
-    work: what it was, None for a line that could not be read.
+    needs_launch: whether it compiles for a launch only. work: what it was, None for a line that could not be read.
     """
 
     label: str
     origin: str = ""
     error: str = ""
+    needs_launch: bool = False
     work: WarmTask | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -74,7 +75,7 @@ def _built(work: WarmTask) -> Built:
         if not _is_stored(kernel, work):
             return Built(label=label, error=f"the cache folder {session().settings.cache_dir} did not keep it")
     except GridjitError as error:
-        return Built(label=label, error=str(error))
+        return Built(label=label, error=str(error), needs_launch=isinstance(error, LaunchNeededError))
     except Exception as error:  # whatever a user's module or a compiler raises: the others are built all the same
         return Built(label=label, error=f"{type(error).__name__}: {error}")
     return Built(label=label, origin="compiled" if kernel.stats.compiles > before else "disk")

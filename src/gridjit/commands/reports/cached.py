@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.uses import Use, UseTotals
-from gridjit.commands.inventory import CODE, ListedEntry
+from gridjit.commands.inventory import CODE, NEEDS_LAUNCH, ListedEntry
 from gridjit.commands.reports.facts import Form, Report, SeenFact, SeenUse
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.footprint import Fact, fact_text
@@ -29,6 +29,7 @@ def report_of(store: DiskStore, items: Iterable[ListedEntry]) -> Report:
         forms=tuple(forms),
         uses=tuple(SeenUse(time=use.time, hit=use.hit, kernel=code[use.key].kernel) for use in uses),
         other_bytes=sum(item.info.size for item in known if item.kind != CODE),
+        launches_needed=sum(item.kind == NEEDS_LAUNCH for item in known),
     )
 
 
@@ -43,7 +44,7 @@ def _form(item: ListedEntry, artifact: Artifact, uses: list[Use]) -> Form:
         compile_ms=float(spent) if isinstance(spent, int | float) else None,
         phases=_numbers(artifact.metadata.get("phases")),
         resources=artifact.resources,
-        why=str(artifact.metadata.get("why", "")),
+        why=artifact.why,
         hits=totals.hits,
         compiles=totals.compiles,
         last=totals.last,

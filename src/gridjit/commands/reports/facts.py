@@ -79,6 +79,7 @@ class Report:
     """What a report shows. source: the folder or file. is_trace: whether times count from a run's start, not from 1970.
 
     other_bytes: of the folder's other entries: manifests, histories, functions. slices: of a trace, in time's order.
+    launches_needed: how many answers it has, or tells of, that a kernel has no code without a launch.
     """
 
     source: str
@@ -87,6 +88,7 @@ class Report:
     uses: tuple[SeenUse, ...] = ()
     slices: tuple[Slice, ...] = ()
     other_bytes: int = 0
+    launches_needed: int = 0
 
     @property
     def kernels(self) -> dict[str, list[Form]]:

@@ -60,6 +60,8 @@ def _tiles(report: Report) -> Markup:
     ]
     if report.other_bytes:
         told.append((size_text(report.other_bytes), "of manifests, histories, functions"))
+    if report.launches_needed:
+        told.append((str(report.launches_needed), "without code, as a launch is needed"))
     if report.is_trace:
         told.append((str(sum(n for n, _ in report.launches.values())), "launches from Python"))
     return element(

@@ -15,6 +15,7 @@ def show(report: Report) -> None:
     printing.say(report.source)
     rate = "" if report.hit_rate is None else f", {share_text(report.hit_rate)} of look-ups found their code"
     counted = f"{count('kernel', len(kernels))}, {count('specialization', len(report.forms))}"
+    counted += f", {report.launches_needed} needing a launch" if report.launches_needed else ""
     printing.say(f"{counted}, {printing.size_text(size)}, {milliseconds(report.compile_ms)} of compiles{rate}")
     if report.groups:
         _phases(report)

@@ -9,6 +9,7 @@ from pathlib import Path
 from gridjit.commands.inventory import is_named, no_entry
 from gridjit.commands.reports.events import TraceSlice, read_events
 from gridjit.commands.reports.facts import GROUPS, Form, Report, SeenFact, SeenUse, Slice
+from gridjit.runtime.traced.tracer import NEEDS_LAUNCH
 
 MADE, FOUND = "compile", "find"
 
@@ -29,6 +30,7 @@ def report_of(path: Path, kernel: str | None = None, step: Callable[[str], None]
         forms=tuple(_forms(uses, events)),
         uses=tuple(SeenUse(time=one.ends, hit=one.group == FOUND, kernel=one.kernel) for one in uses),
         slices=tuple(map(_slice, events)),
+        launches_needed=sum(event.group == NEEDS_LAUNCH for event in events),
     )
 
 

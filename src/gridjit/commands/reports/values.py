@@ -31,6 +31,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "groups_ms": report.groups,
         "hits": sum(use.hit for use in report.uses),
         "compiles": sum(not use.hit for use in report.uses),
+        "launches_needed": report.launches_needed,
         "launches_from_python": [
             {"kernel": kernel, "why": why, "count": count, "seconds": round(spent, 6)}
             for (kernel, why), (count, spent) in report.launches.items()

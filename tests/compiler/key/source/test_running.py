@@ -142,6 +142,11 @@ UNFOLLOWED = {
     "a logger's level": ("logging.getLogger('a').level", "level of logging"),
     "a lock's state": ("LOCK.locked()", "locked of LOCK"),
     "subclasses": ("x.__subclasses__()", "__subclasses__"),
+    "lines of code": ("[*x.__code__.co_lines()]", "co_lines"),
+    "constants of code": ("x.__code__.co_consts", "co_consts"),
+    "hash of code": ("x.__code__.__hash__()", "__hash__"),
+    "size of a class's objects": ("x.__basicsize__", "__basicsize__"),
+    "a name for code in a text": ("getattr(x, 'co_lines')", "co_lines"),
     "standard output": ("sys.stdout.isatty()", "sys.stdout.isatty"),
     "warnings' filters": ("warnings.filters", "warnings.filters"),
     "attrgetter": ("operator.attrgetter(x)(x)", "attrgetter with a computed name"),
@@ -249,7 +254,76 @@ def test_a_modules_value_counts_however_code_came_to_it(load: Callable[..., Modu
     assert fingerprint_values([("run", run)], running=True) != before
 
 
+SPACES = """
+def space(tile):
+    held = {'__name__': 'plugin', 'TILE': tile}
+    exec('def f(): return TILE\\ndef g(): return -TILE\\nclass C:\\n    def m(self): return TILE', held)
+    return types.SimpleNamespace(**held)
+one, other = space(3), space(4)
+f, g, picked = one.f, other.f, one.g
+K, L = one.C, other.C
+sys.modules['running_one'], sys.modules['running_two'] = (types.ModuleType('running_alike') for _ in 'ab')
+import running_one, running_two
+running_one.TILE, running_two.TILE = 3, 4
+held = [running_one, running_two, running_one]
+sys.modules['running_three'] = running_one
+"""
 CHANGES = {
+    "name of a function": (
+        "def f(): pass\nf.__name__ = 'three'\ndef name(of): return of.__name__\ndef run(x): return name(f)",
+        "three",
+        "four",
+    ),
+    "name of a class": ("class C: pass\nC.__name__ = 'three'\ndef run(x): return type(C()).__name__", "three", "four"),
+    "name in a function's code": (
+        "def f(): pass\nf.__code__ = f.__code__.replace(co_name='three')\ndef run(x): return f.__code__.co_name",
+        "three",
+        "four",
+    ),
+    "class of an enum's member": (
+        "E = enum.Enum('Three', {'A': 1}, qualname='E')\ndef run(x): return str(E.A)",
+        "Three",
+        "Four",
+    ),
+    "order of a class's attributes": (
+        "class C: pass\nfor name in 'ab': setattr(C, name, 1)\ndef run(x): return [*C.__dict__]",
+        "'ab'",
+        "'ba'",
+    ),
+    "order of a function's attributes": (
+        "def f(): pass\nfor name in 'ab': setattr(f, name, 1)\ndef run(x): return [*f.__dict__]",
+        "'ab'",
+        "'ba'",
+    ),
+    "namespace of a function": (
+        SPACES + "def run(x): return f() + 2 * g() + 3 * picked()",
+        "picked = one.f, other.f, one.g",
+        "picked = one.f, other.f, other.g",
+    ),
+    "namespace of a function of another __module__": (
+        SPACES + "picked.__module__ = 'elsewhere'\ndef run(x): return f() + 2 * g() + 3 * picked()",
+        "picked = one.f, other.f, one.g",
+        "picked = one.f, other.f, other.g",
+    ),
+    "which of two modules of one name": (
+        SPACES + "def run(x): return held[0].TILE + 2 * held[1].TILE + 3 * held[2].TILE",
+        "running_two, running_one]",
+        "running_two, running_two]",
+    ),
+    "which of two modules of one name is imported": (
+        SPACES
+        + "def run(x):\n    import running_one, running_two, running_three as three\n"
+        + "    return running_one.TILE, running_two.TILE, three.TILE",
+        "['running_three'] = running_one",
+        "['running_three'] = running_two",
+    ),
+    "which of two classes of one name is registered": (
+        SPACES
+        + "import abc\nclass A(metaclass=abc.ABCMeta): pass\n[*map(A.register, (K, L))]\n"
+        + "def run(x): return issubclass(K, A), issubclass(L, A)",
+        "(K, L)",
+        "(L,)",
+    ),
     "attribute of a function": ("def f(): pass\nf.TILE = 3\ndef run(x): return f.TILE", "3", "4"),
     "annotation": ("def f(a: 3): pass\ndef run(x): return f.__annotations__['a']", "a: 3", "a: 4"),
     "docstring": ("def f():\n    'three'\ndef run(x): return f.__doc__", "three", "four"),
