@@ -101,7 +101,7 @@ def forget_in_keys(found: Iterable[Registration], known: Container[str] = ()) ->
     may have told what to make it with, as it imported them before.
     """
     for one in found:
-        _made_by_compiles.add(one.sources[0])
+        _made_by_compiles[one.identity] = one.sources[0]
         if name_of(code_behind(one.sources[0])).partition(".")[0] not in known:
             made_with = (value for _, value in _given_to(one))
             _as_made.update({id(value): (value, text) for value in made_with if (text := _plain_text(value))})
@@ -109,7 +109,7 @@ def forget_in_keys(found: Iterable[Registration], known: Container[str] = ()) ->
 
 def made_by_a_compile(found: Registration) -> bool:
     """Return whether installed code registered it while a kernel was compiled, or before the first compile."""
-    return found.sources[0] in _made_by_compiles
+    return found.identity in _made_by_compiles
 
 
 def all_registrations() -> tuple[Registration, ...]:
@@ -117,7 +117,8 @@ def all_registrations() -> tuple[Registration, ...]:
     return (*_rewrites(), *registrations())
 
 
-_made_by_compiles: set[object] = set()
+# By the identity of the registration, whose source is kept alive.
+_made_by_compiles: dict[object, object] = {}
 # What installed code was given while it was loaded or compiled, by identity, with its text then.
 _as_made: dict[int, tuple[object, str | None]] = {}
 _NEW = (None, "new")

@@ -138,7 +138,8 @@ class _Holdings:
         elif kind is functools.partial:
             self._value(f"{name}.func", value.func, depth)  # type: ignore[attr-defined]
             self._value(f"{name} arguments", value.args, depth)  # type: ignore[attr-defined]
-            self._value(f"{name} keywords", value.keywords, depth)  # type: ignore[attr-defined]
+            for keyword, item in value.keywords.items():  # type: ignore[attr-defined]
+                self._value(f"{name} {keyword}", item, depth)
         elif type(value) is tuple:
             for number, item in enumerate(value):
                 self._value(f"{name}[{number}]", item, depth)

@@ -42,6 +42,12 @@ class Registration:
         return name_of(code_behind(self.sources[0]))
 
     @property
+    def identity(self) -> object:
+        """The same for the same registration, however often it is read: its source may have no hash."""
+        source = self.sources[0]
+        return source if isinstance(source, str) else id(source)
+
+    @property
     def is_for_its_own(self) -> bool:
         """Whether it is for a function or a type of the very distribution that registered it."""
         return self.owner is not None and any(_is_of(one, self.owner) for one in self.mentions)

@@ -64,10 +64,10 @@ class LibraryWatch:
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         # If another thread ran, nobody can tell which thread registered what, so all of it counts.
         if nobody_else_ran(self._others):
-            before = {(one.kind, one.sources[0]) for one in self._registered}
+            before = {(one.kind, one.identity) for one in self._registered}
             with phase("dependencies"):
                 now = [one for one in all_registrations() if one.owner is not None]
-                forget_in_keys(one for one in now if (one.kind, one.sources[0]) not in before)
+                forget_in_keys(one for one in now if (one.kind, one.identity) not in before)
 
     def found(
         self, functions: Iterable[Callable[..., Any]], job: CompileJob, values: Iterable[object]
@@ -90,7 +90,7 @@ class LibraryWatch:
         used = {function_of(function) for function in functions}
         now = all_registrations()
         apart = [one for one in now if one.is_for_its_own and made_by_a_compile(one)]
-        taking_part = [one for one in now if not one.stub or one.sources[0] in used]
+        taking_part = [one for one in now if not one.stub or any(one.sources[0] is function for function in used)]
         reached = _reached(taking_part, apart, owners_met((*used, *values), job.signature))
         _last_reach[:] = [] if apart else [(_state(now), reached)]
         known = {label.removeprefix("extension library ") for label, _ in job.extensions}
@@ -137,8 +137,8 @@ class LibraryWatch:
 def _reached(found: list[Registration], apart: list[Registration], met: Callable[[Distribution | None], bool]) -> Reach:
     """Return what registrations reach. apart: those that count only if the compile met whom they are from."""
     while True:
-        sources = {one.sources[0] for one in apart}
-        reached = reach(roots(one for one in found if one.sources[0] not in sources))
+        without = {*apart}
+        reached = reach(roots(one for one in found if one not in without))
         left = [one for one in apart if not (one.owner in reached.distributions or met(one.owner))]
         if len(left) == len(apart):
             return reached

@@ -55,14 +55,21 @@ def _is_whole(cls: type) -> bool:
 
 
 def _registered_for(value: object) -> list[Registration]:
-    return [one for one in registrations() if any(mention is value for mention in one.mentions)]
+    return [one for one in _registered() if any(mention is value for mention in one.mentions)]
 
 
 def registered_texts(cls: type, visit: Visit) -> list[str]:
     """Return the texts of what is registered for a class or for objects of it; raises OpaqueValue."""
     state = _State(visit)
-    found = [one for one in registrations() if any(mention is cls or type(mention) is cls for mention in one.mentions)]
+    found = [one for one in _registered() if any(mention is cls or type(mention) is cls for mention in one.mentions)]
     return sorted(map(state.registered, found))
+
+
+def _registered() -> list[Registration]:
+    """Return what is registered, less what loading and compiles register: a process that finds kernels has none."""
+    from gridjit.compiler.key.extensions import made_by_a_compile
+
+    return [one for one in registrations() if not made_by_a_compile(one)]
 
 
 class _State:

@@ -404,3 +404,41 @@ def test_an_answer_that_is_torn_or_of_changed_files_is_none(tmp_path: Path) -> N
     assert [Answer.from_bytes(data) for data in (None, b"", answer.to_bytes()[:-1], b"{}", b"[]")] == [None] * 5
     path.write_text("changed")
     assert not answer.holds()
+
+
+PLAN = """
+    from numba.cuda import types
+    from numba.cuda.cudadecl import registry
+    from numba.cuda.cudaimpl import lower
+    from numba.cuda.typing.templates import AbstractTemplate, signature
+    from tiles import PLAN
+
+    def init():
+        class Template(AbstractTemplate):
+            key = PLAN
+
+            def generic(self, args, kws):
+                return signature(types.float64, *args)
+
+        registry.register_global(PLAN, types.Function(Template))
+
+        @lower(PLAN, types.float64)
+        def scale(context, builder, sig, args):
+            return builder.fmul(args[0], context.get_constant(types.float64, VERSION))
+"""
+PLANNED = """
+    from tiles import PLAN
+
+    @gridjit.jit
+    def planned(x):
+        x[0] = PLAN(x[0])
+"""
+
+
+def test_an_object_of_an_extension_counts_before_and_after_the_extension_registers_for_it(
+    run: Run, installed: Install
+) -> None:
+    stubs = "class Plan:\n    def __call__(self, x):\n        raise NotImplementedError\n\nPLAN = Plan()\n"
+    for version in (3, 4):
+        installed(PLAN, version, stubs=stubs)
+        assert [run("planned", PLANNED)[0][0][:2] for _ in range(2)] == [[version, 1], [version, 0]]
