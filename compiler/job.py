@@ -17,7 +17,7 @@ from gridjit.compiler.target import LinkedFile, Target
 from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
-    from gridjit.compiler.key.everybody import Answers
+    from gridjit.compiler.recorded.everybody import Answers
 
 Fields: TypeAlias = "tuple[tuple[str, str], ...]"
 
@@ -131,9 +131,15 @@ def _installed_extensions(answers: Answers | None) -> Fields:
     """Return the fields of what numba loads by itself and registers for every kernel."""
     if not current_extensions():
         return ()
-    from gridjit.compiler.key.everybody import everybody_fields
+    from gridjit.compiler.recorded.everybody import everybody_fields
 
-    return everybody_fields(answers)
+    return everybody_fields(_load, answers)
+
+
+def _load() -> None:
+    from gridjit.compiler.frontend.bootstrap import load_installed_extensions
+
+    load_installed_extensions()
 
 
 def _put_in_numba() -> tuple[Fields, tuple[str, ...]]:
@@ -144,7 +150,7 @@ def _put_in_numba() -> tuple[Fields, tuple[str, ...]]:
 
     put, not_followed = put_in_numba()
     if put and current_extensions():
-        from gridjit.compiler.key.everybody import without_put_by_loading
+        from gridjit.compiler.recorded.everybody import without_put_by_loading
 
         put = without_put_by_loading(put)
     return put, not_followed

@@ -211,8 +211,4 @@ def _load_all() -> None:
         while_current(None, entrypoints.init_all)
     except Exception as error:  # a description that nobody can read, of any distribution
         warn(UserWarning(f"numba cannot look for extensions to load: {error!r}"))
-    if loading.put:  # by it, what the contexts read may be more
-        from gridjit.compiler.frontend.isolated.isolation import import_all
-
-        import_all()
     loading.end()

@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.key.registration import Registration, name_of
-from gridjit.compiler.key.registrations import registrations
+from gridjit.compiler.key.registrations import made_by_a_compile, made_by_compiles, registrations
 from gridjit.compiler.key.source.code import digest_fields, plan_of
 from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values
 from gridjit.compiler.key.source.libraries import is_librarys, is_numbas
@@ -101,15 +101,10 @@ def forget_in_keys(found: Iterable[Registration], known: Container[str] = ()) ->
     may have told what to make it with, as it imported them before.
     """
     for one in found:
-        _made_by_compiles[one.identity] = one.sources[0]
+        made_by_compiles[one.identity] = one.sources[0]
         if name_of(code_behind(one.sources[0])).partition(".")[0] not in known:
             made_with = (value for _, value in _given_to(one))
             _as_made.update({id(value): (value, text) for value in made_with if (text := _plain_text(value))})
-
-
-def made_by_a_compile(found: Registration) -> bool:
-    """Return whether installed code registered it while a kernel was compiled, or before the first compile."""
-    return found.identity in _made_by_compiles
 
 
 def all_registrations() -> tuple[Registration, ...]:
@@ -117,8 +112,6 @@ def all_registrations() -> tuple[Registration, ...]:
     return (*_rewrites(), *registrations())
 
 
-# By the identity of the registration, whose source is kept alive.
-_made_by_compiles: dict[object, object] = {}
 # What installed code was given while it was loaded or compiled, by identity, with its text then.
 _as_made: dict[int, tuple[object, str | None]] = {}
 _NEW = (None, "new")
@@ -138,7 +131,7 @@ def _installed(found: tuple[Registration, ...]) -> tuple[RegisteredExtensions, l
 
     A field says what tells the installation from others, and what it registered, as a digest.
     """
-    state = ([(one.kind, one.sources[0]) for one in found], len(_made_by_compiles))
+    state = ([(one.kind, one.sources[0]) for one in found], len(made_by_compiles))
     # Other threads look too, and may find something else: what is returned was found here.
     known = next(iter(_last), None)
     if known is None or known[0] != state:

@@ -62,6 +62,15 @@ def registrations() -> tuple[Registration, ...]:
     return _registered()[1]
 
 
+def made_by_a_compile(found: Registration) -> bool:
+    """Return whether installed code registered it while a kernel was compiled, or before the first compile."""
+    return found.identity in made_by_compiles
+
+
+# By the identity of the registration, whose source is kept alive.
+made_by_compiles: dict[object, object] = {}
+
+
 def places_of_alike() -> Mapping[int, str]:
     """Return by identity which registrations each function or class has, if others of its name have any."""
     return _registered()[2]

@@ -32,10 +32,10 @@ from gridjit.compiler.dependency import (
     texts_of,
 )
 from gridjit.compiler.errors import CompileError
-from gridjit.compiler.key.extensions import made_by_a_compile, numbered, sources_fingerprint
+from gridjit.compiler.key.extensions import numbered, sources_fingerprint
 from gridjit.compiler.key.linked_files import digest, link_fields, read_linked
 from gridjit.compiler.key.registration import OWN, Registration
-from gridjit.compiler.key.registrations import registrations
+from gridjit.compiler.key.registrations import made_by_a_compile, registrations
 from gridjit.compiler.key.source.code import digest_fields, lines_digest, with_nested
 from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.key.toolchain import header_versions

@@ -14,9 +14,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.dependency import LATER_SETTING, LIBRARY, LOADED_SETTING, SETTINGS, Dependency
-from gridjit.compiler.key.extensions import all_registrations, forget_in_keys, made_by_a_compile
+from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
 from gridjit.compiler.key.installed import Distribution
 from gridjit.compiler.key.registration import Registration
+from gridjit.compiler.key.registrations import made_by_a_compile
 from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.phases import phase
 from gridjit.compiler.process.threads import ThreadTimes, nobody_else_ran

@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
-from gridjit.compiler.key.everybody import (
+from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
+from gridjit.compiler.key.installed import Distribution, distribution_of_file, installed_as, owner_of
+from gridjit.compiler.key.put_in_numba import put_in_numba
+from gridjit.compiler.key.registration import Registration
+from gridjit.compiler.key.registry_entries import is_foreign
+from gridjit.compiler.key.source.libraries import in_loaded, is_library
+from gridjit.compiler.key.source.objects import code_behind
+from gridjit.compiler.recorded.everybody import (
     Answer,
     changed_since_it_began,
     extension_names,
@@ -16,17 +23,10 @@ from gridjit.compiler.key.everybody import (
     stamp_of,
     unknown,
 )
-from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
-from gridjit.compiler.key.installed import Distribution, distribution_of_file, installed_as, owner_of
-from gridjit.compiler.key.put_in_numba import put_in_numba
-from gridjit.compiler.key.registration import Registration
-from gridjit.compiler.key.registry_entries import is_foreign
-from gridjit.compiler.key.source.libraries import in_loaded, is_library
-from gridjit.compiler.key.source.objects import code_behind
-from gridjit.compiler.key.toolchain import environment
 from gridjit.compiler.recorded.loaded_settings import note_loaded_settings
 
 _RULES = ("numba.cuda.typeconv.rules", "numba.core.typeconv.rules")
+_SETTINGS = ("numba.core.config", "numba.cuda.core.config")
 _NUMBERS = ("boolean", "int8", "int16", "int32", "int64", "uint8", "uint32", "uint64", "float32", "float64")
 
 
@@ -114,7 +114,12 @@ def _putting(text: str, registered: Iterable[Registration]) -> str | None:
 
 def _state() -> tuple[object, ...]:
     """Return numba's settings, and which numbers it converts to which."""
-    return environment(), *(tuple(_conversions(module)) for module in _RULES)
+    settings = (in_loaded(module, "__dict__") or {} for module in _SETTINGS)
+    return *(_plain(found) for found in settings), *(tuple(_conversions(module)) for module in _RULES)
+
+
+def _plain(settings: dict[str, object]) -> dict[str, str]:
+    return {name: repr(value) for name, value in settings.items() if name.isupper()}
 
 
 def _conversions(module: str) -> Iterator[object]:

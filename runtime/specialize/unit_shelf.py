@@ -58,7 +58,7 @@ class UnitShelf:
 def _installed() -> tuple[tuple[str, str], ...]:
     if not current_extensions():
         return ()
-    from gridjit.compiler.key.everybody import installed_identities
+    from gridjit.compiler.recorded.everybody import installed_identities
 
     return installed_identities()
 

@@ -19,7 +19,7 @@ from typing import Any
 from gridjit.compiler.key.installed import owner_of
 from gridjit.compiler.key.made_with import is_made, is_of_no_matter
 from gridjit.compiler.key.registration import Registration
-from gridjit.compiler.key.registrations import registrations
+from gridjit.compiler.key.registrations import made_by_a_compile, registrations
 from gridjit.compiler.key.source.code import digest_fields, plan_of
 from gridjit.compiler.key.source.files import file_digest
 from gridjit.compiler.key.source.libraries import is_library
@@ -67,8 +67,6 @@ def registered_texts(cls: type, visit: Visit) -> list[str]:
 
 def _registered() -> list[Registration]:
     """Return what is registered, less what loading and compiles register: a process that finds kernels has none."""
-    from gridjit.compiler.key.extensions import made_by_a_compile
-
     return [one for one in registrations() if not made_by_a_compile(one)]
 
 

@@ -21,7 +21,7 @@ from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import GridjitError
 from gridjit.compiler.footprint import Fact
 from gridjit.compiler.frontend.kept.stored.record import from_bytes as units_of
-from gridjit.compiler.key.everybody import Answer
+from gridjit.compiler.recorded.everybody import Answer
 from gridjit.runtime.misspelt import near_names
 from gridjit.runtime.session import session
 

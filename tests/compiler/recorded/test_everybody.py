@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.key.everybody import Answer
+from gridjit.compiler.recorded.everybody import Answer
 from tests.programs import python_path, run_new_python
 
 PROGRAM = """

@@ -11,7 +11,7 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol, TypeAlias
 
 from gridjit import reading
@@ -74,13 +74,13 @@ class Answer:
             return None
 
 
-def everybody_fields(answers: Answers | None = None) -> Fields:
+def everybody_fields(load: Callable[[], None], answers: Answers | None = None) -> Fields:
     """Return a field for each distribution that registers something for everybody once the extensions are loaded.
 
-    They are loaded if it is not known. answers: where the answer is kept; without it, by this process alone.
+    load: loads them, if it is not known. answers: where the answer is kept; without it, by this process alone.
     """
     try:
-        found = _told(answers)
+        found = _told(load, answers)
     except CompileError:  # nothing can be compiled here, so nothing is loaded
         found = unknown()
     return tuple((f"installed extension {name}, for its {what}", _text_of(name)) for name, what in found.registered)
@@ -132,12 +132,10 @@ def without_put_by_loading(fields: Fields) -> Fields:
 _put: set[tuple[str, str]] = set()
 
 
-def _told(answers: Answers | None) -> Answer:
+def _told(load: Callable[[], None], answers: Answers | None) -> Answer:
     if not _by_loading and answers is not None and (found := _kept_in(answers)) is not None:
         return found
-    from gridjit.compiler.frontend.bootstrap import load_installed_extensions
-
-    load_installed_extensions()
+    load()
     if not _by_loading:  # another thread is about to load them, and has been for very long
         return unknown()
     found, lasting = _by_loading[0]
