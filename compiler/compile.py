@@ -111,16 +111,18 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
         overtaken = _overtaken(job, code)
         if overtaken and (shelf := recording_of(view).shelf) is not None:
             shelf.leave_nothing()
-        private = (
+        reasons = (
             *job.private,
             *found.private,
             *places.private,
             *unseen,
             *unrepeatable,
-            *dict.fromkeys((*reads.changed(), *reads.private)),
+            *reads.changed(),
+            *reads.private,
             *_unseen(code),
             *overtaken,
         )
+        private = tuple(dict.fromkeys(reasons))
     compile_ms = round((time.perf_counter() - started) * 1e3, 1)
     told = _metadata(job, view, lowered, code) if needed is None else {"error": _said(needed)}
     metadata = told | {"compile_ms": compile_ms, "phases": phases_until_now()}
@@ -253,7 +255,7 @@ def _waits_for_grids(lowered: Lowered) -> bool:
 
 
 def _unseen(code: ObjectCode) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(reason for file in code.consumed for reason in file.unseen))
+    return tuple(reason for file in code.consumed for reason in file.unseen)
 
 
 def _overtaken(job: CompileJob, code: ObjectCode) -> tuple[str, ...]:

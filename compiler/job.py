@@ -118,6 +118,11 @@ def _registered() -> tuple[Fields, tuple[str, ...]]:
     from gridjit.compiler.key.extensions import extensions
 
     found = extensions()
+    if found.fields:
+        from gridjit.compiler.frontend.isolated.isolation import read_registries
+
+        if read_registries():
+            found = extensions()
     return found.fields, found.private
 
 
