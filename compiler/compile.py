@@ -28,7 +28,6 @@ from gridjit.compiler.key.source.libraries import is_library
 from gridjit.compiler.phases import phase, phases_until_now
 from gridjit.compiler.process.collecting import collecting_rarely
 from gridjit.compiler.process.freed_memory import keep_freed_memory
-from gridjit.compiler.process.threads import nobody_else_ran
 from gridjit.compiler.recorded.dependencies import (
     discovered,
     file_dependencies,
@@ -40,7 +39,7 @@ from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.target import CodeGenerator, Lowered, ObjectCode
 from gridjit.compiler.view.config import ConfigView
 from gridjit.compiler.view.recording import recording_of
-from gridjit.forking import section
+from gridjit.forking import nobody_else_ran, section
 from gridjit.messages import say
 
 # What is lowered of a kernel that needs a launch.

@@ -11,9 +11,9 @@ from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerpri
 from gridjit.compiler.key.source.values import InstalledTexts
 from gridjit.compiler.key.toolchain import debug_versions, environment, toolchain
 from gridjit.compiler.options import Options
-from gridjit.compiler.process.threads import ThreadTimes, thread_times
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import LinkedFile, Target
+from gridjit.forking import ThreadTimes, thread_times
 from gridjit.values import dataclass, field
 
 Fields: TypeAlias = "tuple[tuple[str, str], ...]"
@@ -118,11 +118,6 @@ def _registered() -> tuple[Fields, tuple[str, ...]]:
     from gridjit.compiler.key.extensions import extensions
 
     found = extensions()
-    if found.fields:
-        from gridjit.compiler.frontend.isolated.isolation import read_registries
-
-        if read_registries():
-            found = extensions()
     return found.fields, found.private
 
 

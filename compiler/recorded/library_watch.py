@@ -18,13 +18,13 @@ from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.phases import phase
-from gridjit.compiler.process.threads import ThreadTimes, nobody_else_ran
 from gridjit.compiler.recorded.dependencies import library_code_dependency
 from gridjit.compiler.recorded.library_code import names_text
 from gridjit.compiler.recorded.library_reach import Reach, reach
 from gridjit.compiler.recorded.library_settings import LibrarySetting
 from gridjit.compiler.recorded.loaded_settings import as_loaded, roots
 from gridjit.compiler.recorded.written_out import is_written_out
+from gridjit.forking import ThreadTimes, nobody_else_ran
 from gridjit.interrupts import let_through
 
 # What the last compile reached, and what was registered and loaded then.

@@ -130,8 +130,8 @@ def import_all(*, narrow_floats: bool = False, words: bool = False) -> None:
 _read_at: list[tuple[int, object]] = []
 
 
-def read_registries() -> bool:
-    """Have the contexts read what is registered, as each compile does first; return whether there may be more now.
+def read_registries() -> None:
+    """Have the contexts read what is registered, as each compile does first.
 
     A library that patches how contexts read registries brings its own into view only then.
     """
@@ -140,10 +140,9 @@ def read_registries() -> bool:
 
     loads = CUDATypingContext.load_additional_registries
     if _read_at == [(len(sys.modules), loads)] or held(compiler_locks()[0]) or held(section()):
-        return False
+        return
     _import(_read_registries)
     _read_at[:] = [(len(sys.modules), loads)]
-    return True
 
 
 def _read_registries() -> None:

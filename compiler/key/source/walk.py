@@ -188,6 +188,9 @@ class Walk(Visit):
 
     def _space(self, scope: Mapping[str, object], name: str) -> str:
         if id(scope) not in self._spaces:
+            home = getattr(sys.modules.get(name), "__dict__", scope)
+            if home is not scope and _is_copy(scope, home):
+                return self._space(home, name)
             self._spaces[id(scope)] = _numbered(_module_label(name), self._spaces.values())
             self._alive.append(scope)
         return self._spaces[id(scope)]
@@ -463,6 +466,11 @@ def goes_by_another_name(value: object, name: str) -> bool:
 def _module_label(module: str | None) -> str:
     # A child process that multiprocessing started runs the same script under another name.
     return "__main__" if module == "__mp_main__" else module or ""
+
+
+def _is_copy(scope: Mapping[str, object], home: Mapping[str, object]) -> bool:
+    """Return whether all that a namespace holds is what a module's has, as where pickle makes a function anew."""
+    return all(home.get(name) is value for name, value in scope.items() if not name.startswith("__"))
 
 
 def _dotted(space: str, name: str) -> str:
