@@ -14,8 +14,10 @@ from gridjit.compiler.key.source.libraries import (
     home_of,
     is_library_module,
     is_librarys,
+    is_module,
     is_own_builtin,
     name_of_module,
+    namespace_of,
 )
 from gridjit.compiler.key.source.objects import MISSING, cell_value, defaults_of, function_of
 from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind, type_name
@@ -188,7 +190,8 @@ class Walk(Visit):
 
     def _space(self, scope: Mapping[str, object], name: str) -> str:
         if id(scope) not in self._spaces:
-            home = getattr(sys.modules.get(name), "__dict__", scope)
+            module = sys.modules.get(name)
+            home = namespace_of(module) if is_module(module) else scope  # what is there may raise when it is asked
             if home is not scope and _is_copy(scope, home):
                 return self._space(home, name)
             self._spaces[id(scope)] = _numbered(_module_label(name), self._spaces.values())
