@@ -28,7 +28,6 @@ from gridjit.compiler.key.source.libraries import is_library
 from gridjit.compiler.phases import phase, phases_until_now
 from gridjit.compiler.process.collecting import collecting_rarely
 from gridjit.compiler.process.freed_memory import keep_freed_memory
-from gridjit.compiler.process.threads import nobody_else_ran
 from gridjit.compiler.recorded.dependencies import (
     discovered,
     file_dependencies,
@@ -40,7 +39,7 @@ from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.target import CodeGenerator, Lowered, ObjectCode
 from gridjit.compiler.view.config import ConfigView
 from gridjit.compiler.view.recording import recording_of
-from gridjit.forking import section
+from gridjit.forking import nobody_else_ran, section
 from gridjit.messages import say
 
 # What is lowered of a kernel that needs a launch.
@@ -111,16 +110,18 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
         overtaken = _overtaken(job, code)
         if overtaken and (shelf := recording_of(view).shelf) is not None:
             shelf.leave_nothing()
-        private = (
+        reasons = (
             *job.private,
             *found.private,
             *places.private,
             *unseen,
             *unrepeatable,
-            *dict.fromkeys((*reads.changed(), *reads.private)),
+            *reads.changed(),
+            *reads.private,
             *_unseen(code),
             *overtaken,
         )
+        private = tuple(dict.fromkeys(reasons))
     compile_ms = round((time.perf_counter() - started) * 1e3, 1)
     told = _metadata(job, view, lowered, code) if needed is None else {"error": _said(needed)}
     metadata = told | {"compile_ms": compile_ms, "phases": phases_until_now()}
@@ -253,7 +254,7 @@ def _waits_for_grids(lowered: Lowered) -> bool:
 
 
 def _unseen(code: ObjectCode) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(reason for file in code.consumed for reason in file.unseen))
+    return tuple(reason for file in code.consumed for reason in file.unseen)
 
 
 def _overtaken(job: CompileJob, code: ObjectCode) -> tuple[str, ...]:

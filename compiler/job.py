@@ -11,9 +11,9 @@ from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerpri
 from gridjit.compiler.key.source.values import InstalledTexts
 from gridjit.compiler.key.toolchain import debug_versions, environment, toolchain
 from gridjit.compiler.options import Options
-from gridjit.compiler.process.threads import ThreadTimes, thread_times
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import LinkedFile, Target
+from gridjit.forking import ThreadTimes, thread_times
 from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:

@@ -169,7 +169,7 @@ def _is_for_one_thing(found: Registration) -> bool:
         cls = one if isinstance(one, type) else type(one)
         if is_librarys(cls):
             continue
-        if is_made(cls) or (cls.__eq__ is object.__eq__ and is_a_librarys_object(one)):
+        if is_made(cls) or (is_a_librarys_object(one) and vars(object)["__eq__"] is getattr(cls, "__eq__", None)):
             return True
     return False
 

@@ -20,7 +20,6 @@ from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registrations import made_by_a_compile
 from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.phases import phase
-from gridjit.compiler.process.threads import ThreadTimes, nobody_else_ran
 from gridjit.compiler.recorded.dependencies import library_code_dependency
 from gridjit.compiler.recorded.library_code import names_text
 from gridjit.compiler.recorded.library_reach import Reach, reach
@@ -28,6 +27,7 @@ from gridjit.compiler.recorded.library_settings import LibrarySetting
 from gridjit.compiler.recorded.loaded_settings import as_loaded, roots
 from gridjit.compiler.recorded.owners_met import owners_met
 from gridjit.compiler.recorded.written_out import is_written_out
+from gridjit.forking import ThreadTimes, nobody_else_ran
 from gridjit.interrupts import let_through
 
 if TYPE_CHECKING:

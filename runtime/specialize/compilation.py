@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -158,6 +159,8 @@ class Compilation:
 
     def job_for(self, signature: Signature, target: Target) -> CompileJob:
         """Return the job of compiling the kernel as it is now, with its globals and callees of this moment."""
+        if "numba.cuda" in sys.modules:
+            _bring_registrations_into_view()
         answers = session().store(self._cache)
         return make_job(self.py_func, signature, self._options_for(target), target, self.marks, answers=answers)
 
@@ -311,6 +314,19 @@ class Compilation:
     def _let_go(self, displaced: Displaced) -> None:
         """Have launches ask again for what is doubted, and let go of what was evicted."""
         raise NotImplementedError
+
+
+def _bring_registrations_into_view() -> None:
+    """Have numba-cuda's contexts read libraries' own registries before a key is made, if libraries registered anything.
+
+    Else a key would say less in a process that has not compiled yet.
+    """
+    from gridjit.compiler.key.extensions import all_registrations
+
+    if all_registrations():
+        from gridjit.compiler.frontend.isolated.isolation import read_registries
+
+        read_registries()
 
 
 def _signature(given: Any) -> Signature:

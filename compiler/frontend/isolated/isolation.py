@@ -126,6 +126,30 @@ def import_all(*, narrow_floats: bool = False, words: bool = False) -> None:
         _import(_load_words)
 
 
+# When the contexts read all registries: how many modules were loaded, and what reads registries of libraries.
+_read_at: list[tuple[int, object]] = []
+
+
+def read_registries() -> None:
+    """Have the contexts read what is registered, as each compile does first.
+
+    A library that patches how contexts read registries brings its own into view only then.
+    """
+    import_all()
+    from numba.cuda.target import CUDATypingContext
+
+    loads = CUDATypingContext.load_additional_registries
+    if _read_at == [(len(sys.modules), loads)] or held(compiler_locks()[0]) or held(section()):
+        return
+    _import(_read_registries)
+    _read_at[:] = [(len(sys.modules), loads)]
+
+
+def _read_registries() -> None:
+    go_on_without(put)
+    make_contexts()
+
+
 def _import(work: Callable[[], None]) -> None:
     """Do work with numba-cuda's contexts that imports, while no compile is under way in this thread."""
 

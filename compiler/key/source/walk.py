@@ -14,8 +14,10 @@ from gridjit.compiler.key.source.libraries import (
     home_of,
     is_library_module,
     is_librarys,
+    is_module,
     is_own_builtin,
     name_of_module,
+    namespace_of,
 )
 from gridjit.compiler.key.source.objects import MISSING, cell_value, defaults_of, function_of
 from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind, type_name
@@ -188,6 +190,10 @@ class Walk(Visit):
 
     def _space(self, scope: Mapping[str, object], name: str) -> str:
         if id(scope) not in self._spaces:
+            module = sys.modules.get(name)
+            home = namespace_of(module) if is_module(module) else scope  # what is there may raise when it is asked
+            if home is not scope and _is_copy(scope, home):
+                return self._space(home, name)
             self._spaces[id(scope)] = _numbered(_module_label(name), self._spaces.values())
             self._alive.append(scope)
         return self._spaces[id(scope)]
@@ -463,6 +469,11 @@ def goes_by_another_name(value: object, name: str) -> bool:
 def _module_label(module: str | None) -> str:
     # A child process that multiprocessing started runs the same script under another name.
     return "__main__" if module == "__mp_main__" else module or ""
+
+
+def _is_copy(scope: Mapping[str, object], home: Mapping[str, object]) -> bool:
+    """Return whether all that a namespace holds is what a module's has, as where pickle makes a function anew."""
+    return all(home.get(name) is value for name, value in scope.items() if not name.startswith("__"))
 
 
 def _dotted(space: str, name: str) -> str:

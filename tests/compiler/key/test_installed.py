@@ -130,6 +130,19 @@ LIBRARY = {
         def lower_doubled(context, builder, sig, args):
             return builder.fadd(args[0], args[0])
 
+        from numba.cuda.target import CUDATypingContext
+        from numba.cuda.typing.templates import AttributeTemplate, Registry
+        private = Registry()
+        load = CUDATypingContext.load_additional_registries
+        def load_private_too(self):
+            load(self)
+            self.install_registry(private)
+        CUDATypingContext.load_additional_registries = load_private_too
+
+        @private.register_attr
+        class PrivateTemplate(AttributeTemplate):
+            key = types.Module(config)
+
         def structure(tile):
             class Structure:
                 pass
@@ -584,6 +597,14 @@ def test_what_is_registered_for_a_class_that_a_call_made_counts_for_who_holds_it
     assert run("made, plain", MADE.format([], 3)) == {"made": [3, 1, []], "plain": [1, 1, []]}
     assert run("made, plain", MADE.format([5, 6], 3)) == {"made": [3, 0, []], "plain": [1, 0, []]}
     assert run("made, plain", MADE.format([], 4)) == {"made": [4, 1, []], "plain": [1, 0, []]}
+
+
+CONTEXTS = "from numba.cuda.descriptor import cuda_target; cuda_target.typing_context.refresh()"
+
+
+def test_a_librarys_own_registry_counts_alike_before_and_after_numbas_contexts_are_made(run: Run) -> None:
+    assert run("plain, tiled", CONTEXTS, new=True) == {"plain": [1, 1, []], "tiled": [3, 1, []]}
+    assert run("plain, tiled", new=True) == {"plain": [1, 0, []], "tiled": [3, 0, []]}
 
 
 WORKED_ON = "[numba_extensions]\ninit = tilelib.registered:shape\n"

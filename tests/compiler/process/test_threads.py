@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gridjit.compiler.process.threads import nobody_else_ran, thread_times
+from gridjit.forking import nobody_else_ran, thread_times
 
 
 class Worker:

@@ -63,7 +63,7 @@ def test_a_kernel_made_in_a_function_is_made_anew_and_finds_its_code_in_the_cach
         kernel = again(kernel)
     kernel[1, 1](x)
     assert x.tolist() == [(1 * 3 + 5) * 3 + 5]
-    assert kernel.stats.compiles == 0
+    assert kernel.stats.compiles == 0, kernel.explain()
 
 
 def test_a_kernel_that_its_module_has_under_another_name_is_made_anew() -> None:
