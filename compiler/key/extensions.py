@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Container, Iterable, Iterator
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gridjit.compiler.key.registration import Registration, name_of
 from gridjit.compiler.key.registrations import made_by_a_compile, made_by_compiles, registrations
@@ -23,6 +23,9 @@ from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.compiler.key.installed import Distribution
+
+# What a registration was given, by name.
+_Given: TypeAlias = "tuple[Registration, str, object]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +45,8 @@ def extensions() -> RegisteredExtensions:
     found = [one for one in (*_rewrites(), *registrations()) if not one.stub]
     if not found:
         return RegisteredExtensions()
-    installed, given = _installed(tuple(one for one in found if one.owner is not None))
-    given = [(name, value) for name, value in given if _as_made.get(id(value), _NEW)[1] != _plain_text(value)]
+    installed, made_with = _installed(tuple(one for one in found if one.owner is not None))
+    given = [(name, value) for one, name, value in made_with if not _is_as_made(one, value)]
     users = [one for one in found if one.owner is None and not made_by_a_compile(one)]
     general = [one for one in users if not one.kind.startswith("rewrite")]
     sources = [
@@ -103,8 +106,7 @@ def forget_in_keys(found: Iterable[Registration], known: Container[str] = ()) ->
     for one in found:
         made_by_compiles[one.identity] = one.sources[0]
         if name_of(code_behind(one.sources[0])).partition(".")[0] not in known:
-            made_with = (value for _, value in _given_to(one))
-            _as_made.update({id(value): (value, text) for value in made_with if (text := _plain_text(value))})
+            _as_made[one.identity] = {id(value): text for _, value in _given_to(one) if (text := _plain_text(value))}
 
 
 def all_registrations() -> tuple[Registration, ...]:
@@ -112,11 +114,10 @@ def all_registrations() -> tuple[Registration, ...]:
     return (*_rewrites(), *registrations())
 
 
-# What installed code was given while it was loaded or compiled, by identity, with its text then.
-_as_made: dict[int, tuple[object, str | None]] = {}
-_NEW = (None, "new")
+# The texts of what installed code registered something with while it was loaded or compiled, by identity.
+_as_made: dict[object, dict[int, str]] = {}
 # What the last look found of installed code, and for what: most looks find the same.
-_last: list[tuple[object, RegisteredExtensions, list[tuple[str, object]]]] = []
+_last: list[tuple[object, RegisteredExtensions, list[_Given]]] = []
 
 
 def _rewrites() -> Iterator[Registration]:
@@ -126,7 +127,7 @@ def _rewrites() -> Iterator[Registration]:
         yield Registration(kind=f"rewrite {kind}", about="", sources=(rewrite,), owner=owner_of(rewrite))
 
 
-def _installed(found: tuple[Registration, ...]) -> tuple[RegisteredExtensions, list[tuple[str, object]]]:
+def _installed(found: tuple[Registration, ...]) -> tuple[RegisteredExtensions, list[_Given]]:
     """Return a field for each distribution that registered something, and the user's own code that it was given.
 
     A field says what tells the installation from others, and what it registered, as a digest.
@@ -141,7 +142,8 @@ def _installed(found: tuple[Registration, ...]) -> tuple[RegisteredExtensions, l
         private = tuple(
             f"{name} was modified after this process began, so what is loaded may be older" for name in late
         )
-        given = [named for one in found for named in _given_to(one)]
+        general = (one for one in found if not _is_for_one_thing(one))
+        given = [(one, *named) for one in general for named in _given_to(one)]
         known = (state, RegisteredExtensions(fields=numbered(sorted(fields)), private=private), given)
         _last[:] = [known]
     return known[1:]
@@ -161,10 +163,13 @@ def _texts_by_owner(found: Iterable[Registration]) -> dict[Distribution, set[str
 def _is_for_one_thing(found: Registration) -> bool:
     """Return whether only code that holds one very thing meets a registration, which its text there says then.
 
-    That is a class that a call made, or an object of an installed class that equals no other.
+    That is a class that a call made, an object of an installed class that equals no other, or a generated intrinsic.
     """
+    from gridjit.compiler.key.generated import generator_of
     from gridjit.compiler.key.made_with import is_a_librarys_object, is_made
 
+    if found.kind == "intrinsic" and generator_of(found.sources[0]) is not None:
+        return True
     for one in found.mentions:
         cls = one if isinstance(one, type) else type(one)
         if is_librarys(cls):
@@ -241,6 +246,11 @@ def _registered_text(found: Registration) -> str:
 def _given_to(found: Registration) -> tuple[tuple[str, object], ...]:
     """Return what of the user's an installed function was made with."""
     return _made_of(found).given
+
+
+def _is_as_made(found: Registration, value: object) -> bool:
+    text = _as_made.get(found.identity, {}).get(id(value))
+    return text is not None and text == _plain_text(value)
 
 
 def _plain_text(value: object) -> str | None:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING
 
+from gridjit.compiler.key.generated import generator_of
 from gridjit.compiler.key.installed import installed_modules, owner_of
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.source.code import CodeTable, plan_of, with_nested
@@ -72,6 +73,8 @@ def settled_text(value: object) -> str | None:
         return f"function {value.__module__}.{value.__qualname__}"
     if isinstance(value, enum.Enum) and _is_known(type(value)):
         return f"{type_name(type(value))} {value._name_} {scalar_text(value._value_)}"
+    if type(value) is CodeType:
+        return f"code {plan_of(value).digest}"
     return f"{value.module}.{value.name}" if type(value) is InstalledObject else scalar_text(value)
 
 
@@ -90,6 +93,8 @@ class _Holdings:
     def source(self, source: object) -> None:
         """Visit a function, or a class and its methods."""
         if isinstance(source, FunctionType):
+            if generator_of(source) is not None:
+                self.values.append(("code", source))
             self._function(source, _DEEPEST)
         elif isinstance(source, type):
             self._class(source, _DEEPEST)
@@ -100,7 +105,7 @@ class _Holdings:
         if not depth or self._is_seen(function):
             return
         written = _written_names(function)
-        for name, value in _held_by(function):
+        for name, value in directly_held(function):
             if name not in written:
                 self._value(name, value, depth - 1)
 
@@ -147,10 +152,13 @@ class _Holdings:
             self.values.append((name, value if scalar_text(value) is not None else _attribute_of(value) or value))
 
 
-def _held_by(function: FunctionType) -> Iterator[_Named]:
+def directly_held(function: FunctionType) -> Iterator[_Named]:
+    """Yield what a function holds by name: its closure, its defaults, and the namespace of one that was generated."""
     yield from closure_of(function).items()
     yield from ((f"default {number}", value) for number, value in enumerate(function.__defaults__ or ()))
     yield from (function.__kwdefaults__ or {}).items()
+    if generator_of(function) is not None:
+        yield from ((name, value) for name, value in function.__globals__.items() if name != "__builtins__")
 
 
 # By code, which many functions may share: a library that registers in a loop makes all with the same code.
@@ -231,7 +239,7 @@ def _is_known(found: FunctionType | type) -> bool:
     if isinstance(found, type):
         return is_librarys(found) or owner_of(found) is not None
     name = str(found.__globals__.get("__name__"))
-    return is_library(name) or name == "builtins" or owner_of(found) is not None
+    return is_library(name) or name == "builtins" or (owner_of(found) or generator_of(found)) is not None
 
 
 def _attribute_of(value: object) -> InstalledObject | None:

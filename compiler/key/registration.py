@@ -55,11 +55,12 @@ class Registration:
 
 def _is_of(mention: object, owner: Distribution) -> bool:
     """Return whether only code that has to do with a distribution's own can meet what it registered for a thing."""
+    from gridjit.compiler.key.generated import generator_of
     from gridjit.compiler.key.installed import owner_of
 
     value = code_behind(mention)
     if isinstance(value, FunctionType | BuiltinFunctionType):
-        return owner_of(value) == owner
+        return (owner_of(value) or generator_of(value)) == owner
     cls = value if isinstance(value, type) else type(value)
     return owner_of(cls) == owner and not _may_stand_for_others(cls, owner)
 

@@ -227,10 +227,11 @@ def _table_scan(name: tuple[str, str], table: Mapping[Any, Any], kind: str) -> t
 
 
 def _owned(found: Registration) -> Registration:
-    from gridjit.compiler.key.installed import owner_of  # a process without extensions does not need it
+    from gridjit.compiler.key.generated import generator_of  # a process without extensions does not need these
+    from gridjit.compiler.key.installed import owner_of
 
     key, *sources = map(code_behind, (found.key, *found.sources))
     parts = [one for one in (*sources, key) if isinstance(one, _CODE)]
     code = [one for one in parts if one is not key or len(parts) == 1]
-    owners = [owner_of(source) for source in code or found.sources[:1]]
+    owners = [owner_of(source) or generator_of(source) for source in code or found.sources[:1]]
     return found if None in owners else dataclasses.replace(found, owner=owners[0])

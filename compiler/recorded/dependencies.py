@@ -74,15 +74,15 @@ def discovered(
     before, loaded: what was registered, and the names of the modules that were loaded, when the compile began. What
     implements anything but a user's function is part of every kernel's key already (see extensions).
     """
-    from gridjit.compiler.key.installed import owner_of
-
+    functions = tuple(functions)
     now = registrations()
     known = {id(found.sources[0]) for found in before}
+    installed = _installed(functions)
     dependencies: dict[str, Dependency] = {}
     private: dict[str, None] = {}
     for function in functions:
-        if id(function) not in known and (_is_ours(function) or owner_of(function_of(function)) is not None):
-            continue  # installed code, which its distribution stands for
+        if id(function) not in known and function in installed:
+            continue  # its distribution stands for it
         mine = [one for one in before if one.sources[0] is function]
         stubs = dict.fromkeys(one.stub for one in mine if one.stub)
         if not mine or any(_users(before, stub) != _users(now, stub) for stub in stubs):
@@ -96,8 +96,15 @@ def discovered(
     return Discovered(dependencies=tuple(dependencies.values()), private=tuple(private))
 
 
-def _is_ours(function: Callable[..., object]) -> bool:
-    return str(function_of(function).__module__).startswith(OWN)
+def _installed(functions: Collection[Callable[..., object]]) -> list[Callable[..., object]]:
+    """Return the functions that are of installed code, and those that it had generated if no user's code took part."""
+    from gridjit.compiler.key.generated import generator_of
+    from gridjit.compiler.key.installed import owner_of
+
+    codes = {function: function_of(function) for function in functions}
+    mine = [one for one, code in codes.items() if str(code.__module__).startswith(OWN) or owner_of(code) is not None]
+    generated = [one for one in functions if one not in mine and generator_of(one) is not None]
+    return [*mine, *generated] if len(mine) + len(generated) == len(functions) else mine
 
 
 def _overload(stub: str, imported: Sequence[str], parts: Parts) -> Dependency:

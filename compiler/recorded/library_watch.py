@@ -67,8 +67,8 @@ class LibraryWatch:
         if nobody_else_ran(self._others):
             before = {(one.kind, one.identity) for one in self._registered}
             with phase("dependencies"):
-                now = [one for one in all_registrations() if one.owner is not None]
-                forget_in_keys(one for one in now if (one.kind, one.identity) not in before)
+                new = [one for one in all_registrations() if (one.kind, one.identity) not in before]
+                forget_in_keys(one for one in new if one.owner is not None)
 
     def found(
         self, functions: Iterable[Callable[..., Any]], job: CompileJob, values: Iterable[object]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from types import FunctionType, ModuleType
-from typing import Any
 
 from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
+from gridjit.compiler.key.generated import is_generated
 from gridjit.compiler.key.installed import Distribution, distribution_of_file, installed_as, owner_of
 from gridjit.compiler.key.put_in_numba import put_in_numba
 from gridjit.compiler.key.registration import Registration
@@ -91,18 +90,7 @@ def _text(found: Registration) -> str:
 def _is_generated(found: Registration) -> bool:
     """Return whether what is of nobody in a registration was made by exec while the extensions were loaded."""
     parts = [code_behind(one) for one in found.sources if is_foreign(one)]
-    return bool(parts) and all(owner_of(one) is not None or _is_of_no_file(one) for one in parts)
-
-
-def _is_of_no_file(value: Any) -> bool:
-    if isinstance(value, type):
-        functions = [one for one in vars(value).values() if isinstance(one, FunctionType)]
-        return bool(functions) and all(map(_is_of_no_file, functions))
-    if not isinstance(value, FunctionType):
-        return False
-    file, home = value.__globals__.get("__file__"), sys.modules.get(str(value.__globals__.get("__name__")))
-    is_modules = isinstance(home, ModuleType) and vars(home) is value.__globals__
-    return distribution_of_file(file) is not None if file is not None else not is_modules
+    return bool(parts) and all(owner_of(one) is not None or is_generated(one) for one in parts)
 
 
 def _putting(text: str, registered: Iterable[Registration]) -> str | None:

@@ -90,7 +90,7 @@ def test_extensions_that_cannot_be_looked_for_are_warned_of_at_the_users_line(mo
 
     launch()
     monkeypatch.setattr(sys.modules["numba.cuda.core.entrypoints"], "init_all", fail)
-    (found,) = caught_in(bootstrap._load)
+    (found,) = caught_in(bootstrap._load_all)
     assert (found.filename, "not a description" in str(found.message)) == (__file__, True)
 
 

@@ -16,14 +16,15 @@ from collections.abc import Iterable
 from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
+from gridjit.compiler.key.generated import generator_of
 from gridjit.compiler.key.installed import owner_of
-from gridjit.compiler.key.made_with import is_made, is_of_no_matter
+from gridjit.compiler.key.made_with import directly_held, is_made, is_of_no_matter
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registrations import made_by_a_compile, registrations
 from gridjit.compiler.key.source.code import digest_fields, plan_of
 from gridjit.compiler.key.source.files import file_digest
 from gridjit.compiler.key.source.libraries import is_library
-from gridjit.compiler.key.source.objects import attributes_of, closure_of
+from gridjit.compiler.key.source.objects import attributes_of
 from gridjit.compiler.key.source.opaque import type_name
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.values import Visit, value_text
@@ -123,7 +124,7 @@ class _State:
     def _function(self, function: FunctionType, depth: int) -> str:
         if _is_users(function):
             return f"function {self._visit(function)}"
-        held = self._all((*closure_of(function).values(), function.__defaults__, function.__kwdefaults__), depth)
+        held = self._all((value for _, value in directly_held(function) if value is not function), depth)
         return f"{function.__qualname__} {plan_of(function.__code__).digest}({held})"
 
     def _all(self, values: Iterable[object], depth: int = _DEEPEST) -> str:
@@ -131,7 +132,6 @@ class _State:
 
 
 def _is_users(function: FunctionType) -> bool:
-    """Return whether a function is the user's own. One that has no file was made by a library with exec."""
-    if owner_of(function) is not None or is_library(str(function.__globals__.get("__name__"))):
-        return False
-    return "__file__" in function.__globals__ or not function.__code__.co_filename.startswith("<")
+    """Return whether a function is the user's own, or may be."""
+    is_librarys = is_library(str(function.__globals__.get("__name__")))
+    return not is_librarys and owner_of(function) is None and generator_of(function) is None

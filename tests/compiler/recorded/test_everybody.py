@@ -176,6 +176,59 @@ def test_a_kernel_that_an_extension_took_part_in_depends_on_its_installation(
     assert [row[:2] for row in run(kernels, USES)[0]] == [[4, 0], [5, 0], [1, 0]]
 
 
+GENERATES = """
+    from types import FunctionType
+    from numba.cuda import types
+    from numba.cuda.extending import intrinsic, overload
+    from tiles import twice
+
+    def scaled(context, x):
+        def lower(context, builder, sig, args):
+            return builder.fmul(args[0], context.get_constant(types.float64, VERSION))
+        return types.float64(types.float64), lower
+
+    def generated(fn):
+        code = compile("def impl(context, x):\\n    return fn(context, x)\\n", "<string>", "exec").co_consts[0]
+        return FunctionType(code, locals())
+
+    class Plan:
+        __name__ = "plan"
+
+    def make():
+        kept.append(Plan())
+        overload(kept[-1], target="cuda")(generated(scaled))
+        return intrinsic(generated(scaled))
+
+    kept = []
+
+    def typed(x):
+        scale = make()
+        return lambda x: scale(x)
+
+    def init():
+        overload(twice, target="cuda")(typed)
+"""
+
+
+def test_what_generated_code_registers_while_a_kernel_is_compiled_keeps_no_kernel_out_of_the_cache(
+    run: Run, installed: Install
+) -> None:
+    for version in (3, 4):
+        installed(GENERATES, version)
+        for count in (1, 0):
+            first, again, _ = run("uses, again, first", USES)[0]
+            assert [first, again] == [[version, count, first[2]], [version + 1, count, again[2]]]
+
+
+def test_an_extension_that_a_program_had_generate_code_before_loading_is_for_its_own_as_elsewhere(
+    run: Run, installed: Install
+) -> None:
+    installed(GENERATES)
+    before = "\n    from tiles import ext\n    ext.kept.append(ext.make())\n"
+    assert compiles(run("first")) == [1]
+    assert compiles(run("uses, first", USES + before)) == [1, 0]
+
+
 TYPE = """
     from numba.cuda import types
     from numba.cuda.extending import core_models, overload_attribute, register_model, typeof_impl
