@@ -165,7 +165,7 @@ def _is_for_one_thing(found: Registration) -> bool:
 
     That is a class that a call made, an object of an installed class that equals no other, or a generated intrinsic.
     """
-    from gridjit.compiler.key.generated import generator_of
+    from gridjit.compiler.key.installed import generator_of
     from gridjit.compiler.key.made_with import is_a_librarys_object, is_made
 
     if found.kind == "intrinsic" and generator_of(found.sources[0]) is not None:

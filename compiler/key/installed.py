@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from gridjit import forking
@@ -33,12 +33,14 @@ from gridjit.compiler.key.source.libraries import (
     name_of_module,
     namespace_of,
 )
+from gridjit.compiler.key.source.objects import closure_of, code_behind
 from gridjit.digests import utf8
 from gridjit.values import dataclass
 
 _SITES = ("site-packages", "dist-packages")
 # What stands in a package for people and type checkers only; anything else its code may read.
 _FOR_PEOPLE = (".md", ".rst", ".html", ".pyi")
+_PLAIN = (str, bytes, int, float, complex, type(None), CodeType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,46 @@ def owner_of(value: object) -> Distribution | None:
     found = distribution_of(cls.__module__)
     # A class can say that it is another module's; its methods cannot.
     return None if found is None or any(_is_users(method, cls.__module__) for method in methods_of(cls)) else found
+
+
+def is_generated(value: Any) -> bool:
+    """Return whether exec made a function, or all methods of a class, in a namespace that is not a user's module's."""
+    if isinstance(value, type):
+        functions = [one for one in vars(value).values() if isinstance(one, FunctionType)]
+        return bool(functions) and all(map(is_generated, functions))
+    if not isinstance(value, FunctionType):
+        return False
+    file, home = value.__globals__.get("__file__"), sys.modules.get(str(value.__globals__.get("__name__")))
+    is_modules = isinstance(home, ModuleType) and vars(home) is value.__globals__
+    return not is_modules and (file is None or distribution_of_file(file) is not None)
+
+
+def generator_of(value: object) -> Distribution | None:
+    """Return the distribution that had a function generated: the only one whose code the function can reach.
+
+    None for functions that are not generated, and for those that hold an object which may be of the user's.
+    """
+    found = code_behind(value)
+    if not isinstance(found, FunctionType) or not is_generated(found):
+        return None
+    owners = set(_owners(found))
+    return owners.pop() if len(owners) == 1 else None
+
+
+def _owners(function: FunctionType) -> Iterator[Distribution | None]:
+    """Yield whose the objects are that a function's namespace and closure hold, without Python's and numba's code."""
+    held = {**function.__globals__, **closure_of(function)}
+    for value in (code_behind(one) for name, one in held.items() if name != "__builtins__"):
+        if isinstance(value, type | FunctionType) and is_librarys(value):
+            continue
+        if isinstance(value, ModuleType | BuiltinFunctionType) and is_library(_module(value)):
+            continue
+        if value is not function and type(value) not in _PLAIN:
+            yield owner_of(value)
+
+
+def _module(value: ModuleType | BuiltinFunctionType) -> str:
+    return name_of_module(value) if isinstance(value, ModuleType) else str(value.__module__)
 
 
 def named(name: str) -> Distribution | None:

@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING
 
-from gridjit.compiler.key.generated import generator_of
-from gridjit.compiler.key.installed import installed_modules, owner_of
+from gridjit.compiler.key.installed import generator_of, installed_modules, owner_of
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.source.code import CodeTable, plan_of, with_nested
 from gridjit.compiler.key.source.libraries import in_loaded, is_library, is_librarys, name_of_module
@@ -68,10 +67,10 @@ def settled_text(value: object) -> str | None:
     member of such an enum. Code counts by its name, as its distribution tells what is in it.
     """
     if isinstance(value, FunctionType | type):
-        return _code_text(value) if _is_known(value) else None
+        return _code_text(value) if is_known(value) else None
     if type(value) is BuiltinFunctionType and _is_found(value):
         return f"function {value.__module__}.{value.__qualname__}"
-    if isinstance(value, enum.Enum) and _is_known(type(value)):
+    if isinstance(value, enum.Enum) and is_known(type(value)):
         return f"{type_name(type(value))} {value._name_} {scalar_text(value._value_)}"
     if type(value) is CodeType:
         return f"code {plan_of(value).digest}"
@@ -130,14 +129,14 @@ class _Holdings:
         kind = type(value)
         if isinstance(value, ModuleType) or is_of_no_matter(kind):
             return
-        if isinstance(value, FunctionType) and _is_known(value):
+        if isinstance(value, FunctionType) and is_known(value):
             self.values.append((name, value))
             self._function(value, depth)
-        elif isinstance(value, type) and _is_known(value):
+        elif isinstance(value, type) and is_known(value):
             self.values.append((name, value))
             if is_made(value):
                 self._class(value, depth)
-        elif kind is MethodType and _is_known(value.__func__):  # type: ignore[attr-defined]
+        elif kind is MethodType and is_known(value.__func__):  # type: ignore[attr-defined]
             self._value(f"{name}.__func__", value.__func__, depth)  # type: ignore[attr-defined]
             self._value(f"{name}.__self__", value.__self__, depth)  # type: ignore[attr-defined]
         elif kind is functools.partial:
@@ -208,9 +207,7 @@ def _begin_of(listed: list[dis.Instruction], end: int) -> int | None:
 
 def is_a_librarys_object(value: object) -> bool:
     """Return whether a value is an object of installed code's, which counts as it is when it is first seen."""
-    return (
-        not isinstance(value, type | FunctionType) and type(value).__module__ != "builtins" and _is_known(type(value))
-    )
+    return not isinstance(value, type | FunctionType) and type(value).__module__ != "builtins" and is_known(type(value))
 
 
 def is_made(found: FunctionType | type) -> bool:
@@ -234,7 +231,7 @@ def _is_found(value: BuiltinFunctionType) -> bool:
     return is_known and in_loaded(module, value.__qualname__) is value
 
 
-def _is_known(found: FunctionType | type) -> bool:
+def is_known(found: FunctionType | type) -> bool:
     """Return whether a function or a class is a library's, or of installed code."""
     if isinstance(found, type):
         return is_librarys(found) or owner_of(found) is not None
@@ -247,7 +244,7 @@ def _attribute_of(value: object) -> InstalledObject | None:
     owner = type(value)
     if isinstance(value, type | FunctionType | tuple | enum.Enum):
         return None
-    if not _is_known(owner) and owner.__module__ != "builtins":
+    if not is_known(owner) and owner.__module__ != "builtins":
         return None
     holding = [one for one in installed_modules() if _holds(one, value)]
     names = [(name_of_module(one), name) for one in holding for name, item in [*vars(one).items()] if item is value]

@@ -55,8 +55,7 @@ class Registration:
 
 def _is_of(mention: object, owner: Distribution) -> bool:
     """Return whether only code that has to do with a distribution's own can meet what it registered for a thing."""
-    from gridjit.compiler.key.generated import generator_of
-    from gridjit.compiler.key.installed import owner_of
+    from gridjit.compiler.key.installed import generator_of, owner_of
 
     value = code_behind(mention)
     if isinstance(value, FunctionType | BuiltinFunctionType):

@@ -98,8 +98,7 @@ def discovered(
 
 def _installed(functions: Collection[Callable[..., object]]) -> list[Callable[..., object]]:
     """Return the functions that are of installed code, and those that it had generated if no user's code took part."""
-    from gridjit.compiler.key.generated import generator_of
-    from gridjit.compiler.key.installed import owner_of
+    from gridjit.compiler.key.installed import generator_of, owner_of
 
     codes = {function: function_of(function) for function in functions}
     mine = [one for one, code in codes.items() if str(code.__module__).startswith(OWN) or owner_of(code) is not None]

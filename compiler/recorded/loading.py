@@ -6,8 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
-from gridjit.compiler.key.generated import is_generated
-from gridjit.compiler.key.installed import Distribution, distribution_of_file, installed_as, owner_of
+from gridjit.compiler.key.installed import Distribution, distribution_of_file, installed_as, is_generated, owner_of
 from gridjit.compiler.key.put_in_numba import put_in_numba
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registry_entries import is_foreign

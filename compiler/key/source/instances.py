@@ -16,9 +16,8 @@ from collections.abc import Iterable
 from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
-from gridjit.compiler.key.generated import generator_of
 from gridjit.compiler.key.installed import owner_of
-from gridjit.compiler.key.made_with import directly_held, is_made, is_of_no_matter
+from gridjit.compiler.key.made_with import directly_held, is_known, is_made, is_of_no_matter
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registrations import made_by_a_compile, registrations
 from gridjit.compiler.key.source.code import digest_fields, plan_of
@@ -122,16 +121,10 @@ class _State:
         return value_text(value, self._visit)
 
     def _function(self, function: FunctionType, depth: int) -> str:
-        if _is_users(function):
+        if not is_known(function):
             return f"function {self._visit(function)}"
         held = self._all((value for _, value in directly_held(function) if value is not function), depth)
         return f"{function.__qualname__} {plan_of(function.__code__).digest}({held})"
 
     def _all(self, values: Iterable[object], depth: int = _DEEPEST) -> str:
         return ", ".join([self.text(value, depth) for value in values])
-
-
-def _is_users(function: FunctionType) -> bool:
-    """Return whether a function is the user's own, or may be."""
-    is_librarys = is_library(str(function.__globals__.get("__name__")))
-    return not is_librarys and owner_of(function) is None and generator_of(function) is None

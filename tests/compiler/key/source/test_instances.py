@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.key import made_with
 from gridjit.compiler.key.source import instances as source_instance
 from gridjit.compiler.key.source.instances import instance_text
 from gridjit.compiler.key.source.opaque import OpaqueValue
@@ -71,7 +72,8 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         home = getattr(value, "__module__", None) or type(value).__module__
         return Owner() if home == module.__name__ else None
 
-    monkeypatch.setattr(source_instance, "owner_of", owner_of)
+    for asking in (source_instance, made_with):
+        monkeypatch.setattr(asking, "owner_of", owner_of)
     yield module
     for name, entries in before.items():
         getattr(registry, name)[:] = entries

@@ -8,7 +8,7 @@ from types import FunctionType
 import numpy as np
 import pytest
 
-from gridjit.compiler.key.generated import generator_of, is_generated
+from gridjit.compiler.key.installed import generator_of, is_generated
 
 
 def made(**held: object) -> FunctionType:
