@@ -1,7 +1,7 @@
 """Installed extensions: what numba loads by itself, through entry points, before it first compiles.
 
-They are part of every job's key, whether or not they are loaded already: a process that only looks a kernel up imports
-neither numba nor them, and must ask for what a compiling process would make. They are found by reading small files.
+A process that only looks a kernel up imports neither numba nor them, and must ask for what a compiling process would
+make: so they are found by reading small files, and the cache tells what they register (see everybody).
 """
 
 from __future__ import annotations
