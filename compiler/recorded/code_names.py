@@ -13,7 +13,7 @@ import opcode
 import sys
 import weakref
 from collections.abc import Iterable, Iterator
-from types import CodeType
+from types import CodeType, ModuleType
 
 from gridjit.compiler.key.source.code import with_nested
 from gridjit.values import dataclass
@@ -44,6 +44,13 @@ def names_of(code: CodeType) -> CodeNames:
     found = _find(code)
     _known[id(code)] = (weakref.ref(code, functools.partial(_forget, id(code))), found)
     return found
+
+
+def names_of_module(module: ModuleType) -> CodeNames:
+    """Return the names in a module's source, its functions included; none for one that was not made of Python code."""
+    get_code = getattr(getattr(module, "__loader__", None), "get_code", None)
+    code = None if get_code is None else get_code(module.__name__)
+    return names_of(_NOTHING if code is None else code)
 
 
 def _forget(identity: int, _: object) -> None:
@@ -131,6 +138,7 @@ def _numbers(*names: str) -> frozenset[int]:
     return frozenset(opcode.opmap[name] for name in names if name in opcode.opmap)
 
 
+_NOTHING = compile("", "", "exec")
 # What may look attributes up by a text.
 _COMPUTING = frozenset({"getattr", "hasattr", "vars", "__dict__", "attrgetter", "__getattribute__", "get_type_hints"})
 _IMPORT_NAME, _IMPORT_FROM = opcode.opmap["IMPORT_NAME"], opcode.opmap["IMPORT_FROM"]

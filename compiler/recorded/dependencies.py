@@ -32,6 +32,7 @@ from gridjit.compiler.dependency import (
     texts_of,
 )
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.key.entry_points import current_extensions
 from gridjit.compiler.key.extensions import numbered, sources_fingerprint
 from gridjit.compiler.key.linked_files import digest, link_fields, read_linked
 from gridjit.compiler.key.registration import OWN, Registration
@@ -46,6 +47,7 @@ from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.compiler.job import CompileJob
+    from gridjit.compiler.key.installed import Distribution
     from gridjit.compiler.recorded.reads import Reads
 
 # Longer texts of values are kept by their beginning and a digest.
@@ -225,7 +227,17 @@ def _library_parts(name: str, _: CompileJob) -> Parts:
     from gridjit.compiler.key.installed import named
 
     found = named(name)
-    return () if found is None or found.overtaken else (("identity", found.identity),)
+    return () if found is None or found.overtaken else library_parts(found)
+
+
+def library_parts(library: Distribution) -> Parts:
+    """Return the parts of the dependency on a distribution: its identity, and of the extensions that may set it up."""
+    identity = ("identity", library.identity)
+    if not current_extensions():
+        return (identity,)
+    from gridjit.compiler.recorded.everybody import set_up_by
+
+    return identity, *((f"set up by {name}", text) for name, text in set_up_by(library.name))
 
 
 def _settings_parts(name: str, _: CompileJob) -> Parts | None:

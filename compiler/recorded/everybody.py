@@ -12,7 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from gridjit import reading
 from gridjit.compiler.errors import CompileError
@@ -27,7 +27,7 @@ from gridjit.values import dataclass
 Fields: TypeAlias = "tuple[tuple[str, str], ...]"
 
 # Raise it whenever other registrations are for everybody than before.
-_SCHEMA = "gridjit extensions 1"
+_SCHEMA = "gridjit extensions 2"
 _SUFFIX = ".json"
 _NOT_KNOWN = "registrations, which are not known yet"
 
@@ -48,10 +48,13 @@ class Answer:
 
     registered: (distribution, what it registers) of each distribution that does. files: path, time of writing and size
     of the files that were run meanwhile and that no distribution lists; the answer holds while they are the same.
+    reached: (extension, distribution) of each other distribution that the code of an extension reaches, and may have
+    changed.
     """
 
     registered: tuple[tuple[str, str], ...] = ()
     files: tuple[tuple[str, int, int], ...] = ()
+    reached: tuple[tuple[str, str], ...] = ()
 
     def holds(self) -> bool:
         """Return whether the files are as they were."""
@@ -59,17 +62,17 @@ class Answer:
 
     def to_bytes(self) -> bytes:
         """Return the answer as JSON."""
-        plain = {"schema": _SCHEMA, "registered": self.registered, "files": self.files}
-        return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode("ascii")
+        plain = {name: getattr(self, name) for name in _ANSWER}
+        return json.dumps({"schema": _SCHEMA, **plain}, sort_keys=True, separators=(",", ":")).encode("ascii")
 
     @classmethod
     def from_bytes(cls, data: bytes | None) -> Answer | None:
         """Return the answer in data; None if there is none of this schema."""
         try:
-            given = reading.fields(reading.parse(data or b""), ("schema", "registered", "files"))
+            given = reading.fields(reading.parse(data or b""), ("schema", *_ANSWER))
             if given["schema"] != _SCHEMA:
                 return None
-            return cls(registered=reading.items(given["registered"], _row), files=reading.items(given["files"], _file))
+            return cls(**{name: reading.items(given[name], read) for name, read in _ANSWER.items()})
         except reading.Unreadable:
             return None
 
@@ -83,7 +86,18 @@ def everybody_fields(load: Callable[[], None], answers: Answers | None = None) -
         found = _told(load, answers)
     except CompileError:  # nothing can be compiled here, so nothing is loaded
         found = unknown()
+    _counting[:] = [found]
     return tuple((f"installed extension {name}, for its {what}", _text_of(name)) for name, what in found.registered)
+
+
+def set_up_by(library: str) -> Fields:
+    """Return each extension that may have changed objects of a distribution, with its installation."""
+    found = [answer for answer, _ in _by_loading] or _counting
+    return tuple((name, _text_of(name)) for one in found for name, other in one.reached if other == library)
+
+
+# The answer that the last key was made with.
+_counting: list[Answer] = []
 
 
 def unknown() -> Answer:
@@ -201,3 +215,11 @@ def _row(value: object) -> tuple[str, str]:
 def _file(value: object) -> tuple[str, int, int]:
     path, written, size = reading.row(value, 3)
     return reading.text(path), reading.whole(written), reading.whole(size)
+
+
+# What is written of an answer, and what reads each item of it.
+_ANSWER: dict[str, Callable[[object], Any]] = {
+    "registered": _row,
+    "files": _file,
+    "reached": _row,
+}

@@ -30,7 +30,7 @@ from gridjit.compiler.key.source.dynamic import works_names_out
 from gridjit.compiler.key.source.libraries import home_of, is_library, name_of_module
 from gridjit.compiler.key.source.objects import closure_of, defaults_of
 from gridjit.compiler.key.source.opaque import of_kind
-from gridjit.compiler.recorded.code_names import CodeNames, names_in, names_of
+from gridjit.compiler.recorded.code_names import CodeNames, names_in, names_of, names_of_module
 from gridjit.compiler.recorded.library_code import METHODS, name_now, unseen_code
 from gridjit.compiler.recorded.library_settings import (
     DECLARED,
@@ -80,6 +80,15 @@ def reach(roots: Iterable[object]) -> Reach:
     return Reach(settings=settings, distributions=frozenset(walk.distributions), code=tuple(walk.code))
 
 
+def reached_by(modules: Iterable[ModuleType]) -> frozenset[Distribution]:
+    """Return the distributions whose code modules reach: by all that they hold, and by their imports."""
+    walk = _Walk()
+    for module in modules:
+        walk.loading(module)
+    walk.run()
+    return frozenset(walk.distributions)
+
+
 def _packages_of(module: str) -> Iterator[str]:
     """Yield the packages that a module is in, outermost first, and the module itself."""
     parts = module.split(".")
@@ -115,6 +124,13 @@ class _Walk:
                     self._items -= 1
                     if self._items > 0:
                         self.follow(part, names, depth + 1)
+
+    def loading(self, module: ModuleType) -> None:
+        """Note the installed code that a module holds, and that its source imports."""
+        self._module(module, tuple(vars(module)))
+        names = names_of_module(module).names
+        for found in _imported(module.__package__, names):
+            self._module(found, names)
 
     def run(self) -> None:
         """Visit everything that was noted, and what that reaches."""

@@ -20,7 +20,7 @@ from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registrations import made_by_a_compile
 from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.phases import phase
-from gridjit.compiler.recorded.dependencies import library_code_dependency
+from gridjit.compiler.recorded.dependencies import library_code_dependency, library_parts
 from gridjit.compiler.recorded.library_code import names_text
 from gridjit.compiler.recorded.library_reach import Reach, reach
 from gridjit.compiler.recorded.library_settings import LibrarySetting
@@ -94,10 +94,9 @@ class LibraryWatch:
         taking_part = [one for one in now if not one.stub or any(one.sources[0] is function for function in used)]
         reached = _reached(taking_part, apart, owners_met((*used, *values), job.signature))
         _last_reach[:] = [] if apart else [(_state(now), reached)]
-        known = {label.removeprefix("extension library ") for label, _ in job.extensions}
-        libraries = sorted({one for one in reached.distributions if one.name not in known}, key=lambda one: one.name)
+        libraries = sorted(reached.distributions, key=lambda one: one.name)
         dependencies = (
-            *(Dependency(kind=LIBRARY, name=one.name, parts=(("identity", one.identity),)) for one in libraries),
+            *(Dependency(kind=LIBRARY, name=one.name, parts=library_parts(one)) for one in libraries),
             *self._settings(reached),
             *self._code(reached),
         )

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from types import ModuleType
 
 from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
-from gridjit.compiler.key.installed import Distribution, distribution_of_file, installed_as, is_generated, owner_of
+from gridjit.compiler.key.installed import (
+    Distribution,
+    distribution_of_file,
+    installed_as,
+    installed_modules,
+    is_generated,
+    owner_of,
+)
 from gridjit.compiler.key.put_in_numba import put_in_numba
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registry_entries import is_foreign
@@ -21,6 +29,7 @@ from gridjit.compiler.recorded.everybody import (
     stamp_of,
     unknown,
 )
+from gridjit.compiler.recorded.library_reach import reached_by
 from gridjit.compiler.recorded.loaded_settings import note_loaded_settings
 
 _RULES = ("numba.cuda.typeconv.rules", "numba.core.typeconv.rules")
@@ -63,7 +72,12 @@ class Loading:
             and self._owners <= {*names}
             and not changed_since_it_began(one for name in names for one in installed_as(name))
         )
-        note_told(Answer(registered=tuple(sorted(dict(reversed(rows)).items())), files=files), lasting=lasting)
+        answer = Answer(
+            registered=tuple(sorted(dict(reversed(rows)).items())),
+            files=files,
+            reached=tuple(sorted(_reached(names))),
+        )
+        note_told(answer, lasting=lasting)
         note_loaded_settings(set(sys.modules) - self._modules)
 
     def _files(self) -> Iterator[tuple[str, int, int]]:
@@ -72,6 +86,17 @@ class Loading:
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and not is_library(name) and distribution_of_file(file) is None:
                 yield stamp_of(file)
+
+
+def _modules_of(names: tuple[str, ...]) -> dict[str, list[ModuleType]]:
+    """Return the loaded modules of each distribution."""
+    return {name: [one for one in installed_modules() if owner_of(one) in installed_as(name)] for name in names}
+
+
+def _reached(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield (extension, distribution) for each other distribution whose code an extension's reaches."""
+    for name, modules in _modules_of(names).items():
+        yield from ((name, other) for other in {one.name for one in reached_by(modules)} - {name})
 
 
 def _rows(found: Iterable[Registration], names: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -495,3 +495,46 @@ def test_an_object_of_an_extension_counts_before_and_after_the_extension_registe
     for version in (3, 4):
         installed(PLAN, version, stubs=stubs)
         assert [run("planned", PLANNED)[0][0][:2] for _ in range(2)] == [[version, 1], [version, 0]]
+
+
+READS_OPTIONS = """
+    from numba.cuda.extending import overload
+    import tiles
+
+    def init():
+        @overload(tiles.twice, target="cuda")
+        def scaled(x):
+            factor = tiles.OPTIONS.get("factor", 9)
+            return lambda x: x * factor
+"""
+OPTIONS = """
+OPTIONS = {}
+
+def twice(x):
+    raise NotImplementedError
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "stubs"),
+    [
+        ("def init():\n    import tiles\n    tiles.OPTIONS['factor'] = VERSION\n", ""),
+        ("import tiles\ntiles.OPTIONS['factor'] = VERSION\ndel tiles\n\ndef init():\n    pass\n", ""),
+        (
+            "def init():\n    from way import configured\n    configured(VERSION)\n",
+            "def configured(factor):\n    from tiles import OPTIONS\n    OPTIONS['factor'] = factor\n",
+        ),
+    ],
+    ids=["function", "module", "helper"],
+)
+def test_an_extension_that_may_set_up_a_library_counts_for_the_kernels_that_the_library_took_part_in(
+    run: Run, installed: Install, site: Path, source: str, stubs: str
+) -> None:
+    installed(READS_OPTIONS, stubs=OPTIONS)
+    assert [row[:2] for row in run("uses, first", USES)[0]] == [[9, 1], [1, 1]]
+    for version in (3, 4):
+        installed(source, version, "way", stubs)
+        assert [row[:2] for row in run("uses, first", USES)[0]] == [[version, 1], [1, 0]]
+        assert [row[:2] for row in run("uses, first", USES)[0]] == [[version, 0], [1, 0]]
+    removed(site, "way")
+    assert run("uses, first", USES)[0][0][0] == 9
