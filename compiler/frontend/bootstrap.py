@@ -208,7 +208,8 @@ def _load_all() -> None:
 
     loading = Loading()
     try:
-        while_current(None, entrypoints.init_all)
+        with loading.reading():
+            while_current(None, entrypoints.init_all)
     except Exception as error:  # a description that nobody can read, of any distribution
         warn(UserWarning(f"numba cannot look for extensions to load: {error!r}"))
     loading.end()

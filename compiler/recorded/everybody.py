@@ -47,18 +47,20 @@ class Answer:
     """What loading the installed extensions registers for everybody.
 
     registered: (distribution, what it registers) of each distribution that does. files: path, time of writing and size
-    of the files that were run meanwhile and that no distribution lists; the answer holds while they are the same.
-    reached: (extension, distribution) of each other distribution that the code of an extension reaches, and may have
-    changed.
+    of the files that were run meanwhile and that no distribution lists. environment: names of the variables that were
+    read meanwhile, and the digest of each; the answer holds while both are the same. reached: (extension, distribution)
+    of each other distribution that the code of an extension reaches, whose objects it may have changed.
     """
 
     registered: tuple[tuple[str, str], ...] = ()
     files: tuple[tuple[str, int, int], ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
     reached: tuple[tuple[str, str], ...] = ()
 
     def holds(self) -> bool:
-        """Return whether the files are as they were."""
-        return all(stamp_of(path) == (path, *stamp) for path, *stamp in self.files)
+        """Return whether the files and the variables of the environment are as they were."""
+        variables = all(variable(os.environ.get(name)) == text for name, text in self.environment)
+        return variables and all(stamp_of(path) == (path, *stamp) for path, *stamp in self.files)
 
     def to_bytes(self) -> bytes:
         """Return the answer as JSON."""
@@ -122,6 +124,11 @@ def stamp_of(path: str) -> tuple[str, int, int]:
     except (OSError, ValueError):
         return (path, 0, 0)
     return (path, status.st_mtime_ns, status.st_size)
+
+
+def variable(value: str | None) -> str:
+    """Return what tells a value of an environment variable from others, but not the value: it may be a secret."""
+    return "" if value is None else digest_fields([utf8(value)])
 
 
 # What loading has told, and whether another process may rely on it; empty before that.
@@ -221,5 +228,6 @@ def _file(value: object) -> tuple[str, int, int]:
 _ANSWER: dict[str, Callable[[object], Any]] = {
     "registered": _row,
     "files": _file,
+    "environment": _row,
     "reached": _row,
 }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
+from typing import Any
 
 from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
 from gridjit.compiler.key.installed import (
@@ -20,6 +23,7 @@ from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registry_entries import is_foreign
 from gridjit.compiler.key.source.libraries import in_loaded, is_library
 from gridjit.compiler.key.source.objects import code_behind
+from gridjit.compiler.recorded.code_names import names_of_module
 from gridjit.compiler.recorded.everybody import (
     Answer,
     changed_since_it_began,
@@ -28,12 +32,14 @@ from gridjit.compiler.recorded.everybody import (
     note_told,
     stamp_of,
     unknown,
+    variable,
 )
 from gridjit.compiler.recorded.library_reach import reached_by
 from gridjit.compiler.recorded.loaded_settings import note_loaded_settings
 
 _RULES = ("numba.cuda.typeconv.rules", "numba.core.typeconv.rules")
 _SETTINGS = ("numba.core.config", "numba.cuda.core.config")
+_OF_ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
 _NUMBERS = ("boolean", "int8", "int16", "int32", "int64", "uint8", "uint32", "uint64", "float32", "float64")
 
 
@@ -46,6 +52,26 @@ class Loading:
         self._owners = {one.owner.name for one in all_registrations() if one.owner is not None}
         self._modules = set(sys.modules)
         self._put, self._state = set(put_in_numba()[0]), _state()
+        self._variables: dict[str, str] = {}
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Note the variables of the environment that are read in a block."""
+        read, take = self._variables, os._Environ.__getitem__
+
+        def noted(environment: Any, name: Any) -> Any:
+            value = None
+            try:
+                value = take(environment, name)
+                return value
+            finally:
+                read.setdefault(os.fsdecode(name), variable(None if value is None else os.fsdecode(value)))
+
+        os._Environ.__getitem__ = noted  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            os._Environ.__getitem__ = take  # type: ignore[method-assign]
 
     @property
     def put(self) -> set[tuple[str, str]]:
@@ -71,14 +97,22 @@ class Loading:
             and self.put <= put.keys()
             and self._owners <= {*names}
             and not changed_since_it_began(one for name in names for one in installed_as(name))
+            and not any(self._asks_for_more(one) for modules in _modules_of(names).values() for one in modules)
         )
         answer = Answer(
             registered=tuple(sorted(dict(reversed(rows)).items())),
             files=files,
+            environment=tuple(sorted(self._variables.items())),
             reached=tuple(sorted(_reached(names))),
         )
         note_told(answer, lasting=lasting)
         note_loaded_settings(set(sys.modules) - self._modules)
+
+    def _asks_for_more(self, module: ModuleType) -> bool:
+        """Return whether an extension's module may ask for what is loaded, or may have read variables unseen before."""
+        names = names_of_module(module)
+        before = module.__name__ in self._modules and not _OF_ENVIRONMENT.isdisjoint(names.names)
+        return before or ("sys", "modules") in names.taken
 
     def _files(self) -> Iterator[tuple[str, int, int]]:
         for name in set(sys.modules) - self._modules:

@@ -538,3 +538,47 @@ def test_an_extension_that_may_set_up_a_library_counts_for_the_kernels_that_the_
         assert [row[:2] for row in run("uses, first", USES)[0]] == [[version, 0], [1, 0]]
     removed(site, "way")
     assert run("uses, first", USES)[0][0][0] == 9
+
+
+REWRITE_IF = f"""
+    import os
+    import sys
+    {REWRITE.split("def init")[0].strip()}
+
+    MODE = os.environ.get("TILES_MODE")
+
+    def init():
+        if CONDITION:
+            @register_rewrite("before-inference")
+            class Watch(Rewrite):
+                def match(self, *arguments):
+                    return False
+"""
+MODE = 'if __import__("os").environ.get("TILES_MODE"): import fractions'
+
+
+@pytest.mark.parametrize(
+    ("condition", "more"),
+    [
+        ('os.getenv("TILES_MODE")', ""),
+        ('"TILES_MODE" in os.environ', ""),
+        ("MODE", "import tiles.ext"),
+        ('"fractions" in sys.modules', MODE),
+    ],
+    ids=["get", "in", "imported before", "modules"],
+)
+def test_what_an_extension_registers_for_some_processes_only_counts_in_those(
+    run: Run, installed: Install, condition: str, more: str
+) -> None:
+    installed(REWRITE_IF.replace("CONDITION", condition))
+    assert compiles(run("first", more)) == [1]
+    ((_, count, (why,)),), _ = run("first", more, TILES_MODE="on")
+    assert (count, "installed extension tiles, for its rewrite" in why) == (1, True)
+    for settings in ({}, {"TILES_MODE": "on"}):
+        assert compiles(run("first", more, **settings)) == [0]
+
+
+def test_an_answer_holds_in_processes_whose_environment_differs_elsewhere(run: Run, installed: Install) -> None:
+    installed(REWRITE_IF.replace("CONDITION", 'os.getenv("TILES_MODE")'))
+    run("first", TILES_MODE="on")
+    assert run("first", TILES_MODE="on", OTHER="on")[1] is False
