@@ -35,6 +35,7 @@ from gridjit.compiler.recorded.dependencies import (
     value_dependencies,
 )
 from gridjit.compiler.recorded.library_watch import LibraryWatch
+from gridjit.compiler.recorded.loaded_settings import imported_by_loading
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.target import CodeGenerator, Lowered, ObjectCode
 from gridjit.compiler.view.config import ConfigView
@@ -67,7 +68,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
     with phase("import"):
         load_installed_extensions()
     with phase("dependencies"):
-        registered, loaded = registrations(), frozenset(sys.modules)
+        registered, loaded = registrations(), frozenset(sys.modules) - imported_by_loading()
     source = job.source
     reads = Reads(
         job.function,

@@ -12,12 +12,19 @@ from gridjit.compiler.recorded.library_settings import LibrarySetting
 # The settings of modules that were imported with the installed extensions. A process that has not loaded them yet
 # will find the same.
 _as_loaded: dict[LibrarySetting, str | None] = {}
+_imported: set[str] = set()
 
 
 def note_loaded_settings(imported: Collection[str]) -> None:
     """Remember the settings of modules that were just imported, with the installed extensions."""
+    _imported.update(imported)
     found = reach(roots(all_registrations())).texts()
     _as_loaded.update((setting, text) for setting, text in found.items() if setting[0] in imported)
+
+
+def imported_by_loading() -> frozenset[str]:
+    """Return the names of the modules that were imported with the installed extensions."""
+    return frozenset(_imported)
 
 
 def as_loaded(setting: LibrarySetting) -> str | None:

@@ -582,3 +582,28 @@ def test_an_answer_holds_in_processes_whose_environment_differs_elsewhere(run: R
     installed(REWRITE_IF.replace("CONDITION", 'os.getenv("TILES_MODE")'))
     run("first", TILES_MODE="on")
     assert run("first", TILES_MODE="on", OTHER="on")[1] is False
+
+
+IMPORTING = """
+    from numba.cuda.extending import overload
+
+    def lazily(x):
+        raise NotImplementedError
+
+    @overload(lazily, target="cuda")
+    def imported(x):
+        from tiles import twice
+        return lambda x: twice(x)
+
+    @gridjit.jit
+    def uses(x):
+        x[0] = lazily(x[0])
+"""
+
+
+def test_a_kernel_whose_overload_imports_an_extension_is_found_by_the_next_process(
+    run: Run, installed: Install
+) -> None:
+    for version in (3, 4):
+        installed(OVERLOAD, version)
+        assert [run("uses", IMPORTING)[0][0][:2] for _ in range(2)] == [[version, 1], [version, 0]]
