@@ -9,6 +9,8 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from gridjit.gone_names import give_gone_names
+
 _SYSTEM = sys.platform  # by a name of its own: type checkers on other systems are to see what follows
 if _SYSTEM != "linux":
     raise ImportError(f"gridjit runs on Linux, and this is {_SYSTEM}: on Windows, use WSL 2; macOS has no support yet")
@@ -204,6 +206,7 @@ __all__ = [
     "uninstall",
 ]
 
+give_gone_names()
 
 # Type checkers read the imports above: what is not among them does not exist.
 if not TYPE_CHECKING:
