@@ -9,8 +9,6 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from gridjit.gone_names import give_gone_names
-
 _SYSTEM = sys.platform  # by a name of its own: type checkers on other systems are to see what follows
 if _SYSTEM != "linux":
     raise ImportError(f"gridjit runs on Linux, and this is {_SYSTEM}: on Windows, use WSL 2; macOS has no support yet")
@@ -206,7 +204,19 @@ __all__ = [
     "uninstall",
 ]
 
-give_gone_names()
+
+class _BeforeNumbaCuda:
+    """A finder that finds nothing: it has NumPy be as numba-cuda needs it once numba-cuda's modules are imported."""
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> None:
+        if name.startswith("numba.cuda.np") and "gridjit.gone_names" not in sys.modules:
+            from gridjit.gone_names import give_gone_names
+
+            give_gone_names()
+
+
+sys.meta_path.insert(0, _BeforeNumbaCuda)  # type: ignore[arg-type]
 
 # Type checkers read the imports above: what is not among them does not exist.
 if not TYPE_CHECKING:
