@@ -205,6 +205,19 @@ __all__ = [
 ]
 
 
+class _BeforeNumbaCuda:
+    """A finder that finds nothing: it has NumPy be as numba-cuda needs it once numba-cuda's modules are imported."""
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> None:
+        if name.startswith("numba.cuda.np") and "gridjit.gone_names" not in sys.modules:
+            from gridjit.gone_names import give_gone_names
+
+            give_gone_names()
+
+
+sys.meta_path.insert(0, _BeforeNumbaCuda)  # type: ignore[arg-type]
+
 # Type checkers read the imports above: what is not among them does not exist.
 if not TYPE_CHECKING:
 

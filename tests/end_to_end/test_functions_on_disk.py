@@ -110,7 +110,7 @@ def test_a_process_that_finds_its_kernel_reads_no_function(run: Callable[..., li
 
 
 # The program imported numba-cuda's module of halves, whose functions refuse calls by plain Python once it is used.
-WITH_HALVES = PROGRAM.replace("import json", "import numba.cuda.fp16\nimport json").replace(
+WITH_HALVES = PROGRAM.replace("import json", "import gridjit, numba.cuda.fp16\nimport json").replace(
     'if __name__ == "__main__":',
     """
 @gridjit.jit(device=True)
