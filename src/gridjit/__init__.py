@@ -216,7 +216,7 @@ class _BeforeNumbaCuda:
             give_gone_names()
 
 
-sys.meta_path.insert(0, _BeforeNumbaCuda)  # type: ignore[arg-type]
+sys.meta_path.insert(0, _BeforeNumbaCuda)
 
 # Type checkers read the imports above: what is not among them does not exist.
 if not TYPE_CHECKING:
