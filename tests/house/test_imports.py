@@ -64,6 +64,8 @@ ENVIRONMENT = {
     "gridjit.runtime.settings",
     "gridjit.compiler.key.numba_settings",
     "gridjit.compiler.key.toolchain",
+    # Whether the variables that extensions read while they were loaded are as they were.
+    "gridjit.compiler.recorded.everybody",
     # Whether numba-cuda is its simulator, and the driver's bindings have streams of each thread: neither can be had.
     "gridjit.compiler.frontend.bootstrap",
     "gridjit.runtime.devices.cuda.plain.api",
