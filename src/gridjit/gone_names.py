@@ -30,4 +30,4 @@ def give_gone_names() -> None:
             return getattr(np, _GONE[name])
         return original(name)
 
-    np.__getattr__ = answer
+    vars(np)["__getattr__"] = answer
