@@ -48,8 +48,9 @@ class Loading:
 
     def __init__(self) -> None:
         note_told(unknown(), lasting=False)
-        self._registered = [one.sources[0] for one in all_registrations()]
-        self._owners = {one.owner.name for one in all_registrations() if one.owner is not None}
+        registered = all_registrations()
+        self._registered = [one.sources[0] for one in registered]
+        self._owners = {one.owner.name for one in registered if one.owner is not None}
         self._modules = set(sys.modules)
         self._put, self._state = set(put_in_numba()[0]), _state()
         self._variables: dict[str, str] = {}
@@ -73,37 +74,34 @@ class Loading:
         finally:
             os._Environ.__getitem__ = take  # type: ignore[method-assign]
 
-    @property
-    def put(self) -> set[tuple[str, str]]:
-        """What was put into numba's place since."""
-        return set(put_in_numba()[0]) - self._put
-
     def end(self) -> None:
         """Note what was registered, and for each distribution the first thing of it that is for everybody."""
         before = {*map(id, self._registered)}
         now = all_registrations()
         new = [one for one in now if id(one.sources[0]) not in before]
         mine = [one for one in new if one.owner is not None or _is_generated(one)]
-        put = {field: owner for field in self.put if (owner := _putting(field[1], now)) is not None}
+        changed = set(put_in_numba()[0]) - self._put
+        put = {field: owner for field in changed if (owner := _putting(field[1], now)) is not None}
         forget_in_keys(mine, {name.partition(".")[0] for name in self._modules})
         note_put(put)
         names, files = extension_names(), tuple(sorted(set(self._files())))
+        modules = {name: [one for one in installed_modules() if owner_of(one) in installed_as(name)] for name in names}
         considered = [one for one in now if one in mine or (one.owner is not None and one.owner.name in names)]
         rows = [*_rows(considered, names), *((owner, label) for (label, _), owner in put.items())]
         if _state() != self._state:
             rows += [(name, "changes of numba's settings or conversions") for name in names]
         lasting = (
             len(mine) == len(new)
-            and self.put <= put.keys()
+            and changed <= put.keys()
             and self._owners <= {*names}
             and not changed_since_it_began(one for name in names for one in installed_as(name))
-            and not any(self._asks_for_more(one) for modules in _modules_of(names).values() for one in modules)
+            and not any(self._asks_for_more(one) for found in modules.values() for one in found)
         )
         answer = Answer(
             registered=tuple(sorted(dict(reversed(rows)).items())),
             files=files,
             environment=tuple(sorted(self._variables.items())),
-            reached=tuple(sorted(_reached(names))),
+            reached=tuple(sorted(_reached(modules))),
         )
         note_told(answer, lasting=lasting)
         note_loaded_settings(set(sys.modules) - self._modules)
@@ -122,15 +120,10 @@ class Loading:
                 yield stamp_of(file)
 
 
-def _modules_of(names: tuple[str, ...]) -> dict[str, list[ModuleType]]:
-    """Return the loaded modules of each distribution."""
-    return {name: [one for one in installed_modules() if owner_of(one) in installed_as(name)] for name in names}
-
-
-def _reached(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield (extension, distribution) for each other distribution whose code an extension's reaches."""
-    for name, modules in _modules_of(names).items():
-        yield from ((name, other) for other in {one.name for one in reached_by(modules)} - {name})
+def _reached(modules: dict[str, list[ModuleType]]) -> Iterator[tuple[str, str]]:
+    """Yield (extension, distribution) for each other distribution whose code an extension's modules reach."""
+    for name, mine in modules.items():
+        yield from ((name, other) for other in {one.name for one in reached_by(mine)} - {name})
 
 
 def _rows(found: Iterable[Registration], names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
