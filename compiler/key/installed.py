@@ -27,6 +27,7 @@ from gridjit.compiler.key.source.files import absolute, import_path, read_regula
 from gridjit.compiler.key.source.libraries import (
     file_of,
     is_library,
+    is_library_module,
     is_librarys,
     is_module,
     methods_of,
@@ -119,14 +120,12 @@ def _owners(function: FunctionType) -> Iterator[Distribution | None]:
     for value in (code_behind(one) for name, one in held.items() if name != "__builtins__"):
         if isinstance(value, type | FunctionType) and is_librarys(value):
             continue
-        if isinstance(value, ModuleType | BuiltinFunctionType) and is_library(_module(value)):
+        if isinstance(value, ModuleType) and is_library_module(value):
+            continue
+        if isinstance(value, BuiltinFunctionType) and is_library(str(value.__module__)):
             continue
         if value is not function and type(value) not in _PLAIN:
             yield owner_of(value)
-
-
-def _module(value: ModuleType | BuiltinFunctionType) -> str:
-    return name_of_module(value) if isinstance(value, ModuleType) else str(value.__module__)
 
 
 def named(name: str) -> Distribution | None:

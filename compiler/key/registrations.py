@@ -227,10 +227,8 @@ def _table_scan(name: tuple[str, str], table: Mapping[Any, Any], kind: str) -> t
 
 
 def _owned(found: Registration) -> Registration:
-    from gridjit.compiler.key.installed import (
-        generator_of,  # a process without extensions does not need these
-        owner_of,
-    )
+    # A process without extensions does not need these.
+    from gridjit.compiler.key.installed import generator_of, owner_of
 
     key, *sources = map(code_behind, (found.key, *found.sources))
     parts = [one for one in (*sources, key) if isinstance(one, _CODE)]
