@@ -253,6 +253,8 @@ class ProcessPool:
             self._give_up("the processes that compile have ended")
         except BlockingIOError:
             pass
+        except ConnectionError:  # they ended before they had read everything
+            self._give_up("the processes that compile have ended")
         except OSError as error:
             self._give_up(f"the processes that compile have ended: {error.strerror}")
 
