@@ -25,9 +25,10 @@ from gridjit.digests import utf8
 from gridjit.values import dataclass
 
 Fields: TypeAlias = "tuple[tuple[str, str], ...]"
+Settings: TypeAlias = "tuple[tuple[str, str, str, str], ...]"
 
 # Raise it whenever other registrations are for everybody than before.
-_SCHEMA = "gridjit extensions 2"
+_SCHEMA = "gridjit extensions 3"
 _SUFFIX = ".json"
 _NOT_KNOWN = "registrations, which are not known yet"
 
@@ -44,23 +45,31 @@ class Answers(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What loading the installed extensions registers for everybody.
+    """What loading the installed extensions registers for everybody, and what it read.
 
     registered: (distribution, what it registers) of each distribution that does. files: path, time of writing and size
     of the files that were run meanwhile and that no distribution lists. environment: names of the variables that were
-    read meanwhile, and the digest of each; the answer holds while both are the same. reached: (extension, distribution)
-    of each other distribution that the code of an extension reaches, whose objects it may have changed.
+    read meanwhile, and the digest of each. settings: (extension, module, name, text) of each plain value that its
+    loading may have read. The answer holds while all three are the same. reached: (extension, distribution) of each
+    other distribution that the code of an extension reaches, whose objects it may have changed.
     """
 
     registered: tuple[tuple[str, str], ...] = ()
     files: tuple[tuple[str, int, int], ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
+    settings: Settings = ()
     reached: tuple[tuple[str, str], ...] = ()
 
     def holds(self) -> bool:
-        """Return whether the files and the variables of the environment are as they were."""
+        """Return whether the files, the variables of the environment and the settings are as they were."""
         variables = all(variable(os.environ.get(name)) == text for name, text in self.environment)
-        return variables and all(stamp_of(path) == (path, *stamp) for path, *stamp in self.files)
+        files = variables and all(stamp_of(path) == (path, *stamp) for path, *stamp in self.files)
+        return files and all(_is_set(*one) for _, *one in self.settings)
+
+    def installation(self, name: str) -> str:
+        """Return what tells an extension, as it was loaded, from others, as people read it: version and digest."""
+        settings = tuple(one for one in self.settings if one[0] == name)
+        return f"{_text_of(name)} {_digest_of(settings)}" if settings else _text_of(name)
 
     def to_bytes(self) -> bytes:
         """Return the answer as JSON."""
@@ -89,17 +98,24 @@ def everybody_fields(load: Callable[[], None], answers: Answers | None = None) -
     except CompileError:  # nothing can be compiled here, so nothing is loaded
         found = unknown()
     _counting[:] = [found]
-    return tuple((f"installed extension {name}, for its {what}", _text_of(name)) for name, what in found.registered)
+    fields = ((f"installed extension {name}, for its {what}", name) for name, what in found.registered)
+    return tuple((field, found.installation(name)) for field, name in fields)
 
 
 def set_up_by(library: str) -> Fields:
-    """Return each extension that may have changed objects of a distribution, with its installation."""
-    found = [answer for answer, _ in _by_loading] or _counting
-    return tuple((name, _text_of(name)) for one in found for name, other in one.reached if other == library)
+    """Return each extension that may have changed objects of a distribution, itself too, with its installation."""
+    found = _in_force()
+    names = dict.fromkeys(name for name, other in found.reached if other == library)
+    names |= dict.fromkeys(name for name, *_ in found.settings if name == library)
+    return tuple((name, found.installation(name)) for name in names)
 
 
 # The answer that the last key was made with.
 _counting: list[Answer] = []
+
+
+def _in_force() -> Answer:
+    return next(iter([answer for answer, _ in _by_loading] or _counting), Answer())
 
 
 def unknown() -> Answer:
@@ -114,7 +130,7 @@ def extension_names() -> tuple[str, ...]:
 
 def installed_identities() -> Fields:
     """Return each installed extension with what tells its installation from others."""
-    return tuple((name, _text_of(name)) for name in extension_names())
+    return tuple((name, _in_force().installation(name)) for name in extension_names())
 
 
 def stamp_of(path: str) -> tuple[str, int, int]:
@@ -209,6 +225,20 @@ def _text_of(name: str) -> str:
     return f"{version} {digest_fields(utf8(one.identity) for one in found)[:16]}"
 
 
+@functools.lru_cache(maxsize=64)
+def _digest_of(settings: Settings) -> str:
+    return digest_fields(utf8(text) for one in settings for text in one)[:16]
+
+
+def _is_set(module: str, path: str, text: str) -> bool:
+    """Return whether a setting has a text; a module that is not imported yet will give it the same as before."""
+    if module not in sys.modules:
+        return True
+    from gridjit.compiler.recorded.library_settings import setting_now
+
+    return setting_now(module, path) == text
+
+
 def changed_since_it_began(found: Iterable[Distribution]) -> bool:
     """Return whether a distribution was modified after the process began: what is loaded may be older."""
     return any(one.overtaken for one in found)
@@ -217,6 +247,11 @@ def changed_since_it_began(found: Iterable[Distribution]) -> bool:
 def _row(value: object) -> tuple[str, str]:
     name, what = reading.row(value, 2)
     return reading.text(name), reading.text(what)
+
+
+def _setting(value: object) -> tuple[str, str, str, str]:
+    name, module, path, text = reading.row(value, 4)
+    return reading.text(name), reading.text(module), reading.text(path), reading.text(text)
 
 
 def _file(value: object) -> tuple[str, int, int]:
@@ -229,5 +264,6 @@ _ANSWER: dict[str, Callable[[object], Any]] = {
     "registered": _row,
     "files": _file,
     "environment": _row,
+    "settings": _setting,
     "reached": _row,
 }

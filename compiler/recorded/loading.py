@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
+from gridjit.compiler.key.entry_points import current_extensions
 from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
 from gridjit.compiler.key.installed import (
     Distribution,
+    distribution_of,
     distribution_of_file,
     installed_as,
     installed_modules,
@@ -21,7 +23,7 @@ from gridjit.compiler.key.installed import (
 from gridjit.compiler.key.put_in_numba import put_in_numba
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registry_entries import is_foreign
-from gridjit.compiler.key.source.libraries import in_loaded, is_library
+from gridjit.compiler.key.source.libraries import in_loaded, is_library, name_of_module
 from gridjit.compiler.key.source.objects import code_behind
 from gridjit.compiler.recorded.code_names import names_of_module
 from gridjit.compiler.recorded.everybody import (
@@ -34,12 +36,14 @@ from gridjit.compiler.recorded.everybody import (
     unknown,
     variable,
 )
-from gridjit.compiler.recorded.library_reach import reached_by
+from gridjit.compiler.recorded.library_reach import reach, reached_by
 from gridjit.compiler.recorded.loaded_settings import note_loaded_settings
+from gridjit.compiler.recorded.written_out import constants_of
 
 _RULES = ("numba.cuda.typeconv.rules", "numba.core.typeconv.rules")
 _SETTINGS = ("numba.core.config", "numba.cuda.core.config")
 _OF_ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
+_DEEPEST = 4  # classes in classes
 _NUMBERS = ("boolean", "int8", "int16", "int32", "int64", "uint8", "uint32", "uint64", "float32", "float64")
 
 
@@ -53,6 +57,7 @@ class Loading:
         self._owners = {one.owner.name for one in registered if one.owner is not None}
         self._modules = set(sys.modules)
         self._put, self._state = set(put_in_numba()[0]), _state()
+        self._values = _all_values()
         self._variables: dict[str, str] = {}
 
     @contextmanager
@@ -101,6 +106,7 @@ class Loading:
             registered=tuple(sorted(dict(reversed(rows)).items())),
             files=files,
             environment=tuple(sorted(self._variables.items())),
+            settings=tuple(sorted(self._settings())),
             reached=tuple(sorted(_reached(modules))),
         )
         note_told(answer, lasting=lasting)
@@ -112,12 +118,42 @@ class Loading:
         before = module.__name__ in self._modules and not _OF_ENVIRONMENT.isdisjoint(names.names)
         return before or ("sys", "modules") in names.taken
 
+    def _settings(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield the plain values that loading may have read: those that its code names, and that it did not change."""
+        now = _all_values()
+        for name, _, loader in current_extensions():
+            module, _, function = loader.partition(":")
+            for (home, path), text in reach([in_loaded(module, function)]).texts().items():
+                named = distribution_of(home) in installed_as(name) or (not path.startswith("_") and "._" not in path)
+                if named and text is not None and not self._was_changed(home, path, now.get(home, {}).get(path)):
+                    yield name, home, path, text
+
+    def _was_changed(self, module: str, path: str, now: object) -> bool:
+        """Return whether loading gave a setting another value than it had, or than its module's import gives it."""
+        if module in self._values:
+            return self._values[module].get(path) is not now
+        return path in constants_of(module) and constants_of(module)[path] != now
+
     def _files(self) -> Iterator[tuple[str, int, int]]:
         for name in set(sys.modules) - self._modules:
             module = sys.modules.get(name)
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and not is_library(name) and distribution_of_file(file) is None:
                 yield stamp_of(file)
+
+
+def _all_values() -> dict[str, dict[str, object]]:
+    return {name_of_module(one): _values(one) for one in installed_modules()}
+
+
+def _values(home: ModuleType | type, prefix: str = "") -> dict[str, object]:
+    """Return what a module holds, and the classes in it, by names as settings have them."""
+    found = {f"{prefix}{name}": value for name, value in vars(home).items()}
+    module = vars(home).get("__name__" if isinstance(home, ModuleType) else "__module__")
+    for name, value in tuple(found.items()):
+        if isinstance(value, type) and vars(value).get("__module__") == module and name.count(".") < _DEEPEST:
+            found.update(_values(value, f"{name}."))
+    return found
 
 
 def _reached(modules: dict[str, list[ModuleType]]) -> Iterator[tuple[str, str]]:

@@ -607,3 +607,32 @@ def test_a_kernel_whose_overload_imports_an_extension_is_found_by_the_next_proce
     for version in (3, 4):
         installed(OVERLOAD, version)
         assert [run("uses", IMPORTING)[0][0][:2] for _ in range(2)] == [[version, 1], [version, 0]]
+
+
+SET_BEFORE = """
+    import operator
+    import tiles
+    from numba.cuda.extending import overload
+
+    def init():
+        factor, tiles.is_loaded = tiles.FACTOR, True
+        overload(tiles.twice, target="cuda")(lambda x: lambda x: x * factor)
+        if factor > 2:
+            from numba.cuda.core.rewrites import Rewrite, register_rewrite
+
+            @register_rewrite("before-inference")
+            class Watch(Rewrite):
+                def match(self, *arguments):
+                    return False
+"""
+
+
+def test_values_that_a_program_sets_before_an_extension_is_loaded_count_if_loading_reads_them(
+    run: Run, installed: Install
+) -> None:
+    stubs = "FACTOR, is_loaded = 1, False\ndef twice(x):\n    raise NotImplementedError\n"
+    installed(SET_BEFORE, stubs=stubs)
+    for count in (1, 0):
+        for factor in (2, 3):
+            found = run("uses, first", USES + f"\n    import tiles\n    tiles.FACTOR = {factor}\n")
+            assert [row[:2] for row in found[0]] == [[factor, count], [1, count]]
