@@ -21,13 +21,16 @@ from typing import Any
 import pytest
 
 from gridjit import installing
+from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import end_session, session
-from gridjit.testing import children, kernel_counts, module_names
+from gridjit.starting import counting
+from gridjit.starting.counts import KernelCounts
+from gridjit.testing import children, module_names
 from gridjit.testing.left_alone import LEFT_ALONE
 
 _CLOSING = pytest.StashKey[contextlib.ExitStack]()
-_COUNTS = pytest.StashKey[kernel_counts.KernelCounts]()
-_WORKERS = pytest.StashKey[kernel_counts.KernelCounts]()
+_COUNTS = pytest.StashKey[KernelCounts]()
+_WORKERS = pytest.StashKey[KernelCounts]()
 _SENT = "gridjit kernel counts"
 _CACHES = pytest.StashKey[Generator[str, None, None]]()
 _PLUGINS = "PYTEST_PLUGINS"
@@ -64,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _begin(config: pytest.Config) -> None:
     """Give numba.cuda gridjit's names, and this run a cache of its own if none was chosen; refuse if it is too late."""
-    if early := kernel_counts.made_before():
+    if early := counting.made_before():
         raise pytest.UsageError(
             f"{__name__} came too late, so that this run would say nothing about gridjit: numba-cuda's own are "
             f"already {', '.join(early[:5])}{' and more' * (len(early) > 5)}. Ask for the plugin on the command line "
@@ -79,10 +82,11 @@ def _begin(config: pytest.Config) -> None:
     os.environ.setdefault("GRIDJIT_TRACEBACK", "full")
     # gridjit warns of small grids only where that is asked for; the tests then switch it off and on.
     os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "1")
-    config.stash[_COUNTS] = counts = kernel_counts.KernelCounts()
+    config.stash[_COUNTS] = counts = KernelCounts()
     installing.install_kernels_only()
-    kernel_counts.count(counts)
-    closing.enter_context(children.handing_on(Path(closing.enter_context(_folder()))))
+    counting.count_ours(Kernel, counts.add)
+    counting.count_numbas(importlib.import_module("numba.cuda.dispatcher"), counts.add)
+    closing.enter_context(children.handing_on())
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -109,7 +113,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Add what a worker counted; of one that crashed, nothing is known."""
-    workers = node.config.stash.setdefault(_WORKERS, kernel_counts.KernelCounts())
+    workers = node.config.stash.setdefault(_WORKERS, KernelCounts())
     if (sent := getattr(node, "workeroutput", {}).get(_SENT)) is not None:
         workers.add(sent)
 
