@@ -206,14 +206,20 @@ __all__ = [
 
 
 class _BeforeNumbaCuda:
-    """A finder that finds nothing: it has NumPy be as numba-cuda needs it once numba-cuda's modules are imported."""
+    """A finder that sees to what numba-cuda's modules need as they are imported: NumPy's names, a GPU to launch."""
 
     @classmethod
-    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> None:
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:
         if name.startswith("numba.cuda.np") and "gridjit.gone_names" not in sys.modules:
             from gridjit.gone_names import give_gone_names
 
             give_gone_names()
+        if name == "numba.cuda.dispatcher" and "gridjit.runtime.installed.forgotten" not in sys.modules:
+            from gridjit.runtime.installed.forgotten import watching
+
+            sys.meta_path.insert(sys.meta_path.index(cls) + 1, found := watching())
+            return found.find_spec(name, path, target)
+        return None
 
 
 sys.meta_path.insert(0, _BeforeNumbaCuda)

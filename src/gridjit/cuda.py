@@ -298,6 +298,11 @@ class _Beside:
         return beside.follow(sys.modules[__name__])
 
 
+if "numba.cuda.dispatcher" in sys.modules:
+    from gridjit.runtime.installed import forgotten  # numba-cuda was imported before gridjit
+
+    forgotten.follow(sys.modules["numba.cuda.dispatcher"])
+
 if sys.modules.keys().isdisjoint(_Beside.MODULES):
     sys.meta_path.insert(0, _Beside)
 else:

@@ -1,0 +1,69 @@
+"""forgotten: a kernel that numba-cuda's own jit made, and that is launched without a GPU, is one error that says so.
+
+Otherwise numba-cuda would compile it first, and then fail in its driver.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from operator import attrgetter
+from types import ModuleType
+from typing import Any
+
+from gridjit.compiler.errors import DeviceError
+from gridjit.compiler.shared_errors import for_cause
+from gridjit.runtime.installed.taken import name_of
+from gridjit.runtime.installed.watching import Watching
+from gridjit.runtime.session import session
+
+DISPATCHERS = "numba.cuda.dispatcher"
+# By class: what launches a kernel, or compiles it for the machine's GPU, and where that has the kernel's function.
+_ENTRIES = (
+    ("_LaunchConfiguration", "__call__", attrgetter("dispatcher.py_func")),
+    ("ForAll", "__call__", attrgetter("dispatcher.py_func")),
+    ("CUDADispatcher", "specialize", attrgetter("py_func")),
+    ("CUDADispatcher", "compile", attrgetter("py_func")),
+)
+# The classes that ask.
+_asks: set[type] = set()
+
+
+def watching() -> Watching:
+    """Return the finder that sees to numba-cuda's dispatchers once they are imported."""
+    return Watching(lambda name: follow if name == DISPATCHERS else None)
+
+
+def follow(dispatchers: ModuleType) -> None:
+    """Have numba-cuda's launches ask for a GPU first; once does."""
+    for name, method, function_of in () if dispatchers.CUDADispatcher in _asks else _ENTRIES:
+        owner = vars(dispatchers)[name]
+        setattr(owner, method, _asking(getattr(owner, method), function_of))
+    _asks.add(dispatchers.CUDADispatcher)
+
+
+def _asking(entry: Any, function_of: Callable[[Any], Any]) -> Any:
+    @functools.wraps(entry)
+    def asking(self: Any, *args: Any, **options: Any) -> Any:
+        if session().simulates:
+            try:
+                raise _forgotten(function_of(self))
+            except DeviceError as error:
+                error.__traceback__ = None  # this frame is of no use to the user
+                raise
+        return entry(self, *args, **options)
+
+    return asking
+
+
+def _forgotten(function: Any) -> DeviceError:
+    """Return the error for a kernel, by its function; it is also the one that numba-cuda has for a missing driver."""
+    from numba.cuda.cudadrv.error import CudaSupportError
+
+    code = function.__code__
+    said = (
+        f"kernel {name_of(function).rpartition(':')[0]} ({code.co_filename}:{code.co_firstlineno}) was made by "
+        "numba-cuda's own jit, which needs a GPU, and there is none: write 'from gridjit import cuda' in that file, or "
+        "call gridjit.install() before it is imported"
+    )
+    return for_cause(DeviceError, said, CudaSupportError(said))
