@@ -49,6 +49,10 @@ class Session:
             from gridjit.runtime.hazards.attached import begin
 
             begin(self.store)
+        if settings.debug:
+            from gridjit.runtime.memory import unwritten
+
+            unwritten.track()
 
     @cached_property
     def _memory(self) -> Store:

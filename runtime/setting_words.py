@@ -67,6 +67,12 @@ WORDS = {
         "`short`",
         "`full`: compile errors show everything that numba and gridjit know, and all frames",
     ),
+    "GRIDJIT_DEBUG": Words(
+        _SWITCH,
+        "`0`",
+        "`1`: compile every kernel as with `debug=True`; what they find is listed at the end, and the exit status is 1 "
+        "([debugging](debugging.md#debugging-a-whole-program))",
+    ),
     "GRIDJIT_ASSERT_NO_COMPILE": Words(
         _SWITCH, "`0`", "`1`: a compile raises a `CompileDisabledError` that says what is missing and why"
     ),

@@ -49,6 +49,7 @@ class Settings:
     target: str | None = None
     host_threads: int = field(default_factory=usable_cores)
     log: tuple[str, ...] = ()
+    debug: bool = False
     assert_no_compile: bool = False
     native_launch: bool = True
     check_streams: bool = False
@@ -244,6 +245,7 @@ VARIABLES = (
     Variable("GRIDJIT_TRACE", "trace", _path),
     Variable("GRIDJIT_LOG", "log", _words(_LOGS)),
     Variable("GRIDJIT_TRACEBACK", "traceback", functools.partial(_one_of, known=("short", "full"))),
+    Variable("GRIDJIT_DEBUG", "debug", _switch),
     Variable("GRIDJIT_ASSERT_NO_COMPILE", "assert_no_compile", _switch),
     Variable("GRIDJIT_COMPILE_PROCESSES", "compile_processes", functools.partial(_count, least=0)),
     Variable("GRIDJIT_COMPILE_PATIENCE", "compile_patience", _seconds),

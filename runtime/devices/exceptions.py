@@ -6,6 +6,7 @@ from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.target import ExceptionEntry
+from gridjit.runtime import findings
 from gridjit.runtime.launch.hooks import named
 from gridjit.runtime.tracebacks import note_as_kernels
 
@@ -27,6 +28,7 @@ def kernel_exception(
     if entry.qualname == "IndexError" and message.startswith("index is out of bounds: index {index}"):
         message = _with_index(message, outside)
     kind = _type(entry)
+    findings.note((artifact.kernel, code), f"{entry.qualname}: {place}: {message}")
     if kind is None:
         return LaunchError(f"{place}: {entry.module}.{entry.qualname}: {message}")
     raised = kind(f"{place}: {message}")

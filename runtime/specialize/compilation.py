@@ -165,10 +165,13 @@ class Compilation:
         return make_job(self.py_func, signature, self._options_for(target), target, self.marks, answers=answers)
 
     def _options_for(self, target: Target) -> Options:
-        """Return the options with what a debug kernel is checked for on the host."""
-        if not self.options.debug or target.kind != "host":
-            return self.options
-        return dataclasses.replace(self.options, checks=settings().host_checks)
+        """Return the options, as the setting of debug has them, with what a debug kernel is checked for on the host."""
+        options = self.options
+        if settings().debug and not options.debug:
+            options = dataclasses.replace(options, debug=True, lineinfo=False)
+        if not options.debug or target.kind != "host":
+            return options
+        return dataclasses.replace(options, checks=settings().host_checks)
 
     def found(
         self, here: Session, signature: Signature, target: Target, launch: Launch

@@ -161,6 +161,27 @@ def test_a_plugin_that_comes_after_the_code_under_test_refuses_the_run(package: 
     assert "passed" not in done.stdout
 
 
+DEBUG_TEST = """
+import pytest
+import numpy as np
+from kernels_of_mine.kernels import double
+
+def test_an_error_that_is_handled():
+    with pytest.raises(IndexError):
+        double[1, 4](np.ones(3))
+"""
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("workers", [("-n", "1"), ()], ids=["xdist", "alone"])
+def test_what_debugging_finds_is_listed_and_fails_the_run(package: Path, workers: tuple[str, ...]) -> None:
+    (package / "test_kernels.py").write_text(DEBUG_TEST)
+    done = run(package.parent, *PLUGIN, *workers, "--gridjit-debug", "kernels_of_mine")
+    assert "1 passed" in done.stdout
+    assert "\nIndexError: In function 'double', file kernels.py, line 8, " in done.stdout
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED
+
+
 APART_TEST = """
 import functools
 import pickle

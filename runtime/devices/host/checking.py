@@ -15,6 +15,7 @@ from gridjit.compiler.errors import RaceError, UninitializedError
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.compiler.targets.host.checks import record
 from gridjit.forking import lock
+from gridjit.runtime import findings
 from gridjit.runtime.devices.exceptions import kernel_exception
 from gridjit.runtime.devices.host import spare
 from gridjit.runtime.devices.host.checked_arguments import Arguments
@@ -107,8 +108,12 @@ class Checking:
     def _judge(self, reports: list[tuple[int, ...]], config: LaunchConfig) -> None:
         if found := _essential(reports):
             kind = RaceError if found[0][0] == record.RACE else UninitializedError
-            texts = "; ".join(self._sentence(report, config) for report in found)
-            raise kind(f"{self._artifact.kernel}: {texts}; {_CURES[kind]}")
+            texts = [self._sentence(report, config) for report in found]
+            for (what, _, mine, other, _), text in zip(found, texts, strict=True):
+                places = (mine & (record.MOST_SITES - 1), other & (record.MOST_SITES - 1))
+                name = (RaceError if what == record.RACE else UninitializedError).__name__
+                findings.note((self._artifact.kernel, what, *places), f"{name}: {self._artifact.kernel}: {text}")
+            raise kind(f"{self._artifact.kernel}: {'; '.join(texts)}; {_CURES[kind]}")
 
     def _sentence(self, report: tuple[int, ...], config: LaunchConfig) -> str:
         what, _, mine, other, kinds = report

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from gridjit import installing
+from gridjit.runtime import findings
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import end_session, session
 from gridjit.starting import counting
@@ -34,7 +35,7 @@ _WORKERS = pytest.StashKey[KernelCounts]()
 _SENT = "gridjit kernel counts"
 _CACHES = pytest.StashKey[Generator[str, None, None]]()
 _PLUGINS = "PYTEST_PLUGINS"
-_CACHE = "GRIDJIT_CACHE_DIR"
+_CACHE, _DEBUG = "GRIDJIT_CACHE_DIR", "GRIDJIT_DEBUG"
 # Tests that nobody sees go wrong on a GPU.
 _DAMAGING = {
     "test_struct_model_type_arr": "its kernel stores ten numbers into arrays of one, beyond which is the host's heap"
@@ -44,12 +45,18 @@ _PREFIX = "gridjit-numba-suite-"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Define the option that numba-cuda's test classes read; its wheel comes without the file that does."""
+    """Define the plugin's option, and the one that numba-cuda's test classes read; its wheel comes without it."""
     parser.addoption(
         "--dump-failed-filechecks",
         action="store_true",
         default=False,
         help="write the IR of failed FileCheck assertions to a folder",
+    )
+    parser.addoption(
+        "--gridjit-debug",
+        action="store_true",
+        default=False,
+        help="compile every kernel with debug=True, list what it finds, and fail if that is anything",
     )
 
 
@@ -74,6 +81,8 @@ def _begin(config: pytest.Config) -> None:
             f"or in addopts (-p {__name__}), before plugins that import the code under test"
         )
     config.stash[_CLOSING] = closing = contextlib.ExitStack()
+    if config.known_args_namespace.gridjit_debug:  # pytest-xdist's workers find the variable
+        os.environ[_DEBUG] = "1"
     # pytest-xdist's workers find the folder of the process that started them.
     if _PREFIX in os.environ.get(_CACHE, _PREFIX):
         config.stash[_CACHES] = caches = _caches(closing.enter_context(_folder()))
@@ -86,6 +95,7 @@ def _begin(config: pytest.Config) -> None:
     installing.install_kernels_only()
     counting.count_ours(Kernel, counts.add)
     counting.count_numbas(importlib.import_module("numba.cuda.dispatcher"), counts.add)
+    findings.collectors.append(lambda text: counts.add({"findings": [text]}))
     closing.enter_context(children.handing_on())
 
 
@@ -104,10 +114,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         end_session()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send a worker's counts to the process that started it."""
+    """Send a worker's counts to the process that started it; there, let the run fail for what debug kernels found."""
     if (sent := getattr(session.config, "workeroutput", None)) is not None:
         sent[_SENT] = session.config.stash[_COUNTS].as_dict()
+    elif _counts(session.config).findings and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -120,9 +133,9 @@ def pytest_testnodedown(node: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say how many kernels went through gridjit, and which did not; loudly if there was none that did."""
-    counts = config.stash.get(_WORKERS, config.stash[_COUNTS])
+    counts = _counts(config)
     terminalreporter.section("gridjit")
-    for line in counts.lines:
+    for line in (*counts.lines, *counts.findings):
         terminalreporter.line(line)
     if not any(counts.ours.values()):
         terminalreporter.line("no kernel went through gridjit, so this run says nothing about it", red=True)
@@ -132,6 +145,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the run's own folders."""
     if (closing := config.stash.get(_CLOSING, None)) is not None:
         closing.close()
+
+
+def _counts(config: pytest.Config) -> KernelCounts:
+    """Return what the run counted: that of pytest-xdist's workers if there are any."""
+    return config.stash.get(_WORKERS, config.stash[_COUNTS])
 
 
 def _caches(folder: str) -> Generator[str, None, None]:
