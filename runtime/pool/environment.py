@@ -11,8 +11,8 @@ from gridjit.runtime.settings import Settings
 from gridjit.values import dataclass
 
 # NumPy's linear algebra starts no threads in a server: they would take 0.1 s of the other cores, and a server forks.
-# Tasks have the program's own environment.
-ALONE = {"OPENBLAS_NUM_THREADS": "1"}
+# Tasks have the program's own environment. `gridjit run` counts what programs compile, not who does it for them.
+ALONE = {"OPENBLAS_NUM_THREADS": "1", "_GRIDJIT_RUN": ""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

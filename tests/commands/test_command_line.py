@@ -73,6 +73,8 @@ def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> 
         ("explain a:b --target sm_90", 2),
         ("explain a:b --signature x --target sm_80,sm_90", 2),
         ("demo --size 0", 2),
+        ("run --nope x.py", 2),
+        ("run --debug", 2),
     ],
 )
 def test_what_only_needs_the_words_imports_nothing_else(words: str, status: int) -> None:
@@ -270,7 +272,7 @@ def test_words_are_completed_from_the_declarations(words: list[str], expected: l
 
 
 def test_every_command_is_completed() -> None:
-    assert candidates([""]) == ["cache", "completion", "demo", "explain", "info", "report", "serve", "warm"]
+    assert candidates([""]) == ["cache", "completion", "demo", "explain", "info", "report", "run", "serve", "warm"]
     assert {"ls", "du", "stats", "show", "verify", "gc", "clear", "export", "import"} == set(candidates(["cache", ""]))
 
 
@@ -286,7 +288,7 @@ COMP_WORDS=(gridjit ""); COMP_CWORD=1; _gridjit; echo "${COMPREPLY[*]}"
 """
     environ = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", program], env=environ, capture_output=True, text=True)
-    words = ["--sort", "cache", "completion", "demo", "explain", "info", "report", "serve", "warm"]
+    words = ["--sort", "cache", "completion", "demo", "explain", "info", "report", "run", "serve", "warm"]
     assert done.stdout.split() == words, done.stderr
 
 

@@ -76,7 +76,8 @@ ENVIRONMENT = {
     "gridjit.runtime.pool.pool",
     "gridjit.runtime.pool.worker",
     "gridjit.commands.demo",
-    # By what a process knows at its start that it runs on gridjit.
+    # What a program is started with, and by what it knows that at its start.
+    "gridjit.commands.run",
     "gridjit.starting.sitecustomize",
     # It prints which variables are set.
     "gridjit.commands.info",

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from gridjit.commands import printing
-from gridjit.commands.words.arguments import check, parser
+from gridjit.commands.words.arguments import check, parser, program_at
 from gridjit.commands.words.values import WrongWord
 from gridjit.compiler.errors import ConfigError, GridjitError
 
@@ -46,14 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _read(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return what is given; help is printed by the parser, which then raises SystemExit."""
     made, words = parser(), sys.argv[1:] if arguments is None else arguments
+    at = program_at(words)
     try:
-        given, unknown = made.parse_known_args(words)
+        given, unknown = made.parse_known_args(words[:at])
     finally:
         sys.stdout.flush()
     if unknown:
         from gridjit.commands.words.unknown import refused
 
-        raise refused(made, words, unknown)
+        raise refused(made, words[:at], unknown)
+    given.program = words[at:]
     return given
 
 

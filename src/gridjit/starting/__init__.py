@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-# The module whose begin() a process calls.
-START = "_GRIDJIT_START"
+# The module whose begin() a process calls, and what `gridjit run` says of itself to all processes of its program.
+START, TOLD = "_GRIDJIT_START", "_GRIDJIT_RUN"
 _PATH = "PYTHONPATH"
 
 

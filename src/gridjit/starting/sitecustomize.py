@@ -1,6 +1,6 @@
 """sitecustomize: has a Python process begin as its environment says, then runs the sitecustomize that this one hides.
 
-Its folder is first on the PYTHONPATH of what the pytest plugin starts, and leaves sys.path here.
+Its folder is first on the PYTHONPATH of what `gridjit run` and the pytest plugin start, and leaves sys.path here.
 Another interpreter may find it, which has no gridjit.
 """
 

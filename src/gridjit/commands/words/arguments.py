@@ -7,6 +7,8 @@ it: `main` imports that function once all arguments are valid.
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +40,40 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--version", action="version", version=f"gridjit {__version__}")
     made.set_defaults(run=None, shown=made)
     commands = made.add_subparsers(title="commands", metavar="COMMAND")
-    for add in (_demo, _info, _explain, _warm, _serve, _report, _cache, _completion):
+    for add in (_run, _demo, _info, _explain, _warm, _serve, _report, _cache, _completion):
         add(commands)
     return made
+
+
+def program_at(words: Sequence[str]) -> int:
+    """Return where a program begins in the words of a command line: after the options of `gridjit run`, else nowhere.
+
+    From there on, all words are for Python: a file, "-", "-m" or "-c", and the program's arguments.
+    """
+    at = 1 if words[:1] == ["run"] else len(words)
+    while at < len(words) and words[at] not in ("-", "--") and re.match(r"-(?![mc])", words[at]):
+        # argparse takes the beginning of an option for it.
+        takes_word = any(name.startswith(words[at]) for name in ("--json", "--target"))
+        at += 2 if takes_word else 1
+    return min(at, len(words))
+
+
+def _run(commands: Any) -> None:
+    run = commands.add_parser(
+        "run",
+        help="run a program as python does, with numba.cuda's names gridjit's from its first import",
+        usage="%(prog)s [-h] [--debug] [--target {cuda,host}] [--json FILE] "
+        "(PROGRAM | - | -m MODULE | -c CODE) [ARGUMENT ...]",
+        description="At the end, a line on standard error says how many kernels went through gridjit, and why others "
+        "did not. Exit status: the program's own; 1 if --debug finds a mistake.",
+    )
+    run.add_argument(
+        "--debug", action="store_true", help="compile all kernels with debug=True, and list what they find"
+    )
+    run.add_argument("--target", choices=("cuda", "host"), help="where kernels run (default: GRIDJIT_TARGET)")
+    run.add_argument("--json", metavar="FILE", type=values.file, help="write what was counted and found to a file, too")
+    run.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="a script, a folder or an archive")
+    run.set_defaults(run="run:run")
 
 
 def _demo(commands: Any) -> None:
@@ -279,6 +312,8 @@ def _finish(made: argparse.ArgumentParser, run: str, *, quiet: bool = True) -> N
 def check(given: argparse.Namespace) -> None:
     """Raise WrongWord where words that are right by themselves make no sense together."""
     match given.run:
+        case "run:run" if not given.program or given.program in (["-m"], ["-c"], ["--"]):
+            raise values.WrongWord("run: give a program: script.py, -m MODULE or -c CODE")
         case "compiling.warm:run" if bool(given.kernels) == (given.file is not None):
             raise values.WrongWord("give kernels (module:kernel) or --from FILE, but not both")
         case "reports.command:run" if given.trace and given.dir:
