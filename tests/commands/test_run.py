@@ -85,7 +85,8 @@ from numba import cuda
 
 @cuda.jit
 def used(x):
-    x[cuda.grid(1)] += 1
+    i = cuda.grid(1)
+    x[i] = forgetful.added(x[i])
 
 @cuda.jit
 def wrong(x):
@@ -112,6 +113,14 @@ if __name__ == "__main__":
 """
 FORGETFUL = """
 from numba.cuda.decorators import jit
+from numba.cuda.extending import overload
+
+def added(x):
+    raise NotImplementedError
+
+@overload(added)
+def _added(x):
+    return lambda x: x + 1
 
 @jit
 def missed(x):
@@ -128,29 +137,30 @@ def test_the_end_says_which_kernels_went_through_gridjit_and_why_others_did_not(
     assert (status, said) == (1, "8\n[4]\nCompileError\n")
     *traceback, error, line = errors.splitlines()
     assert [text for text in traceback if text.startswith("  File")] == [
-        f'  File "{tmp_path}/program.py", line 32, in <module>'
+        f'  File "{tmp_path}/program.py", line 33, in <module>'
     ]
-    assert error.startswith(f"gridjit.DeviceError: kernel forgetful.missed ({tmp_path}/forgetful.py:4) was made by ")
+    assert error.startswith(f"gridjit.DeviceError: kernel forgetful.missed ({tmp_path}/forgetful.py:12) was made by ")
     told = json.loads((tmp_path / "told").read_text())
     # A child that is spawned has code of its own, as its module has another name.
     assert (told["compiled"], told["found"]) == (2 if how == "spawn" else 1, 0)
-    assert (told["kernels"], told["unused"], told["findings"]) == (["__main__.used:7"], ["__main__.unused:15"], [])
+    assert (told["kernels"], told["unused"], told["findings"]) == (["__main__.used:7"], ["__main__.unused:16"], [])
     reasons = {other["kernel"]: other["why"] for other in told["others"]}
-    assert set(reasons) == {"__main__.wrong:11", "forgetful.missed:4"}
-    assert reasons["__main__.wrong:11"].startswith("CompileError: ") and "x.nothing" not in line.partition("(")[0]
-    assert "numba.cuda.decorators.jit" in reasons["forgetful.missed:4"]
+    assert set(reasons) == {"__main__.wrong:12", "forgetful.missed:12"}
+    assert reasons["__main__.wrong:12"].startswith("CompileError: ") and "x.nothing" not in line.partition("(")[0]
+    assert "numba.cuda.decorators.jit" in reasons["forgetful.missed:12"]
     assert line.startswith(f"gridjit run: 1 kernel went through gridjit ({told['compiled']} compiled, 0 found), 2 did")
     assert line.endswith(", 1 never needed code")
 
 
 def test_kernels_have_the_same_code_as_without_the_command(tmp_path: Path) -> None:
-    installed = "import gridjit\ngridjit.install()\n" + KERNELS.replace("import forgetful", "")
+    installed = "import gridjit\ngridjit.install()\n" + KERNELS
+    (tmp_path / "forgetful.py").write_text(FORGETFUL)
     (tmp_path / "program.py").write_text(installed.partition("if __name__")[0] + "print(work(8), used.stats)\n")
     errors = ended(tmp_path, "-m", "gridjit", "run", "program.py")[2]
-    assert errors.startswith("gridjit run: 1 kernel went through gridjit (1 compiled, 0 found), 0 did not, 2")
+    assert errors.startswith("gridjit run: 1 kernel went through gridjit (1 compiled, 0 found), 1 did not (f")
     assert "compiles=0, disk_hits=1" in ended(tmp_path, "program.py")[1]
     errors = ended(tmp_path, "-m", "gridjit", "run", "program.py")[2]
-    assert errors.startswith("gridjit run: 1 kernel went through gridjit (0 compiled, 1 found), 0 did not, 2")
+    assert errors.startswith("gridjit run: 1 kernel went through gridjit (0 compiled, 1 found), 1 did not (f")
 
 
 MISTAKES = """

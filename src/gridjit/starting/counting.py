@@ -15,6 +15,8 @@ from gridjit.runtime.tracebacks import for_users
 # Called with what KernelCounts.add takes.
 Tell = Callable[[dict[str, Any]], None]
 _LONGEST = 200
+# The modules of numba-cuda that programs make kernels with.
+_MAKERS = ("numba.cuda.decorators", "numba.cuda.dispatcher")
 
 
 def count_ours(kernels: Any, tell: Tell) -> Callable[[], None]:
@@ -67,9 +69,9 @@ def count_numbas(dispatchers: Any, tell: Tell) -> None:
 
     def made(make: Any, kernel: Any, *args: Any, **options: Any) -> None:
         make(kernel, *args, **options)
-        if not kernel.targetoptions.get("device"):
+        if not kernel.targetoptions.get("device") and (way := _way()):
             name = _name(kernel.py_func)
-            tell({"numbas": {name: 0}, "why": {name: _way()}})
+            tell({"numbas": {name: 0}, "why": {name: way}})
 
     def launched(launch: Any, configured: Any, *args: Any) -> Any:
         tell({"numbas": {_name(configured.dispatcher.py_func): 1}})
@@ -94,12 +96,15 @@ def _name(function: Any) -> str:
 
 
 def _way() -> str:
-    """Return by which of numba-cuda's names a kernel is being made, and what that means."""
+    """Return by which of numba-cuda's names a program makes a kernel; empty for what numba makes, such as overloads."""
     frame: FrameType | None = sys._getframe()
-    last = ""
-    while frame is not None and (name := str(frame.f_globals.get("__name__"))).startswith(("numba.", "gridjit.")):
-        frame, last = frame.f_back, name
-    jit = "numba.cuda.decorators.jit" if last.endswith("decorators") else "numba.cuda.dispatcher"
+    name = last = ""
+    while frame is not None and (not name or name in _MAKERS or name.startswith("gridjit.")):
+        last, name = name, str(frame.f_globals.get("__name__"))
+        frame = frame.f_back
+    if name.startswith("numba.") and not name.startswith("numba.cuda.tests."):
+        return ""
+    jit = "numba.cuda.decorators.jit" if last == _MAKERS[0] else "numba.cuda.dispatcher"
     return f"numba-cuda's own, made by {jit}, which gridjit.install() does not replace"
 
 
