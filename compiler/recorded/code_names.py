@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from types import CodeType, ModuleType
 
-from gridjit.compiler.key.source.code import with_nested
+from gridjit.compiler.key.source.code import meaningful, with_nested
 from gridjit.values import dataclass
 
 
@@ -41,16 +41,36 @@ def names_of(code: CodeType) -> CodeNames:
     known = _known.get(id(code))
     if known is not None and known[0]() is code:
         return known[1]
-    found = _find(code)
+    found = _find(tuple(with_nested(code)))
     _known[id(code)] = (weakref.ref(code, functools.partial(_forget, id(code))), found)
     return found
 
 
 def names_of_module(module: ModuleType) -> CodeNames:
     """Return the names in a module's source, its functions included; none for one that was not made of Python code."""
+    return names_of(_code_of(module))
+
+
+def names_of_import(module: ModuleType) -> CodeNames:
+    """Return the names in the code that a module's import runs: not those in functions that it only defines."""
+    return _find(tuple(_run_in(_code_of(module))))
+
+
+def _code_of(module: ModuleType) -> CodeType:
     get_code = getattr(getattr(module, "__loader__", None), "get_code", None)
     code = None if get_code is None else get_code(module.__name__)
-    return names_of(_NOTHING if code is None else code)
+    return _NOTHING if code is None else code
+
+
+def _run_in(code: CodeType) -> Iterator[CodeType]:
+    """Yield code and the code in it, less that of functions that are stored as they are made: decorators may call."""
+    yield code
+    steps = [step for step in meaningful(code) if step.opname != "SET_FUNCTION_ATTRIBUTE"]
+    stored = [n for n, step in enumerate(steps) if step.opname == "MAKE_FUNCTION" and "STORE" in steps[n + 1].opname]
+    defined = {id(step.argval) for n in stored for step in steps[max(0, n - 2) : n]}
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType) and id(constant) not in defined:
+            yield from _run_in(constant)
 
 
 def _forget(identity: int, _: object) -> None:
@@ -73,8 +93,7 @@ def _spelled(text: str) -> Iterator[str]:
         yield from dict.fromkeys((name, *parts))
 
 
-def _find(code: CodeType) -> CodeNames:
-    every = tuple(with_nested(code))
+def _find(every: tuple[CodeType, ...]) -> CodeNames:
     texts = dict.fromkeys(text for one in every for text in names_in(one.co_consts))
     taken = dict.fromkeys(pair for one in every for pair in _taken(one))
     operations = frozenset().union(*(one.co_code[::2] for one in every))

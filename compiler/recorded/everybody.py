@@ -25,10 +25,10 @@ from gridjit.digests import utf8
 from gridjit.values import dataclass
 
 Fields: TypeAlias = "tuple[tuple[str, str], ...]"
-Settings: TypeAlias = "tuple[tuple[str, str, str, str], ...]"
+Settings: TypeAlias = "tuple[tuple[str, str, str, str, int], ...]"
 
 # Raise it whenever other registrations are for everybody than before.
-_SCHEMA = "gridjit extensions 3"
+_SCHEMA = "gridjit extensions 4"
 _SUFFIX = ".json"
 _NOT_KNOWN = "registrations, which are not known yet"
 
@@ -49,9 +49,10 @@ class Answer:
 
     registered: (distribution, what it registers) of each distribution that does. files: path, time of writing and size
     of the files that were run meanwhile and that no distribution lists. environment: names of the variables that were
-    read meanwhile, and the digest of each. settings: (extension, module, name, text) of each plain value that its
-    loading may have read. The answer holds while all three are the same. reached: (extension, distribution) of each
-    other distribution that the code of an extension reaches, whose objects it may have changed.
+    read meanwhile, and the digest of each. settings: (extension, module, name, text, 1 if the module's import gives it)
+    of each plain value that its loading may have read. The answer holds while all three are the same. reached:
+    (extension, distribution) of each other distribution that the code of an extension reaches, whose objects it may
+    have changed.
     """
 
     registered: tuple[tuple[str, str], ...] = ()
@@ -64,12 +65,12 @@ class Answer:
         """Return whether the files, the variables of the environment and the settings are as they were."""
         variables = all(variable(os.environ.get(name)) == text for name, text in self.environment)
         files = variables and all(stamp_of(path) == (path, *stamp) for path, *stamp in self.files)
-        return files and all(_is_set(*one) for _, *one in self.settings)
+        return files and all(_is_set(*one[1:]) for one in self.settings)
 
     def installation(self, name: str) -> str:
         """Return what tells an extension, as it was loaded, from others, as people read it: version and digest."""
-        settings = tuple(one for one in self.settings if one[0] == name)
-        return f"{_text_of(name)} {_digest_of(settings)}" if settings else _text_of(name)
+        texts = tuple(text for one in self.settings if one[0] == name for text in one[1:4])
+        return f"{_text_of(name)} {_digest_of(texts)}" if texts else _text_of(name)
 
     def to_bytes(self) -> bytes:
         """Return the answer as JSON."""
@@ -226,14 +227,14 @@ def _text_of(name: str) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def _digest_of(settings: Settings) -> str:
-    return digest_fields(utf8(text) for one in settings for text in one)[:16]
+def _digest_of(texts: tuple[str, ...]) -> str:
+    return digest_fields(map(utf8, texts))[:16]
 
 
-def _is_set(module: str, path: str, text: str) -> bool:
-    """Return whether a setting has a text; a module that is not imported yet will give it the same as before."""
+def _is_set(module: str, path: str, text: str, by_import: int) -> bool:
+    """Return whether a setting has a text, or will once its module is imported."""
     if module not in sys.modules:
-        return True
+        return bool(by_import)
     from gridjit.compiler.recorded.library_settings import setting_now
 
     return setting_now(module, path) == text
@@ -249,9 +250,10 @@ def _row(value: object) -> tuple[str, str]:
     return reading.text(name), reading.text(what)
 
 
-def _setting(value: object) -> tuple[str, str, str, str]:
-    name, module, path, text = reading.row(value, 4)
-    return reading.text(name), reading.text(module), reading.text(path), reading.text(text)
+def _setting(value: object) -> tuple[str, str, str, str, int]:
+    *texts, by_import = reading.row(value, 5)
+    name, module, path, text = map(reading.text, texts)
+    return name, module, path, text, reading.whole(by_import)
 
 
 def _file(value: object) -> tuple[str, int, int]:

@@ -10,7 +10,7 @@ import builtins
 import functools
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -30,7 +30,7 @@ from gridjit.compiler.key.source.dynamic import works_names_out
 from gridjit.compiler.key.source.libraries import home_of, is_library, name_of_module
 from gridjit.compiler.key.source.objects import closure_of, defaults_of
 from gridjit.compiler.key.source.opaque import of_kind
-from gridjit.compiler.recorded.code_names import CodeNames, names_in, names_of, names_of_module
+from gridjit.compiler.recorded.code_names import CodeNames, names_in, names_of, names_of_import, names_of_module
 from gridjit.compiler.recorded.library_code import METHODS, name_now, unseen_code
 from gridjit.compiler.recorded.library_settings import (
     DECLARED,
@@ -68,12 +68,22 @@ class Reach:
         return {named: name_now(*named) for named in self.code}
 
 
-def reach(roots: Iterable[object]) -> Reach:
-    """Return what installed functions and classes reach, and the modules that they name."""
-    walk = _Walk()
+def reach(roots: Iterable[object], begun: Collection[str] = (), own: Mapping[str, ModuleType] | None = None) -> Reach:
+    """Return what installed functions and classes reach, and the modules that they name.
+
+    own: modules of which also counts what their import takes, if they are begun or reached.
+    """
+    walk, own = _Walk(), own or {}
     for root in roots:
         walk.follow(root)
     walk.run()
+    imported, ahead = set(begun), {*begun}
+    while ahead:
+        for name in ahead:
+            walk.importing(own[name])
+        walk.run()
+        ahead = {package for name in walk.modules for package in _packages_of(name)} & own.keys() - imported
+        imported |= ahead
     packages = dict.fromkeys(package for name in walk.modules for package in _packages_of(name))
     declared = [(name, DECLARED) for name in packages if declaration_of(name) is not None]
     settings = (*declared, *walk.settings)
@@ -131,6 +141,18 @@ class _Walk:
         names = names_of_module(module).names
         for found in _imported(module.__package__, names):
             self._module(found, names)
+
+    def importing(self, module: ModuleType) -> None:
+        """Note what a module's import takes: not its plain values, which are those that it gives."""
+        code, namespace = names_of_import(module), vars(module)
+        called = tuple(name for base, name in code.taken if not base and setting_text(namespace.get(name)) is None)
+        self._namespace(name_of_module(module), namespace, called)
+        names = _interned.setdefault(code.names, code.names)
+        for found in _imported(module.__package__, names):
+            if found is not module:
+                self._module(found, names)
+                if code.computes:
+                    self._module(found, _public_settings(found))
 
     def run(self) -> None:
         """Visit everything that was noted, and what that reaches."""

@@ -13,7 +13,6 @@ from gridjit.compiler.key.entry_points import current_extensions
 from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
 from gridjit.compiler.key.installed import (
     Distribution,
-    distribution_of,
     distribution_of_file,
     installed_as,
     installed_modules,
@@ -24,7 +23,7 @@ from gridjit.compiler.key.put_in_numba import put_in_numba
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registry_entries import is_foreign
 from gridjit.compiler.key.source.libraries import in_loaded, is_library, name_of_module
-from gridjit.compiler.key.source.objects import code_behind
+from gridjit.compiler.key.source.objects import MISSING, code_behind
 from gridjit.compiler.recorded.code_names import names_of_module
 from gridjit.compiler.recorded.everybody import (
     Answer,
@@ -37,6 +36,7 @@ from gridjit.compiler.recorded.everybody import (
     variable,
 )
 from gridjit.compiler.recorded.library_reach import reach, reached_by
+from gridjit.compiler.recorded.library_settings import LibrarySetting, setting_text
 from gridjit.compiler.recorded.loaded_settings import note_loaded_settings
 from gridjit.compiler.recorded.written_out import constants_of
 
@@ -106,7 +106,7 @@ class Loading:
             registered=tuple(sorted(dict(reversed(rows)).items())),
             files=files,
             environment=tuple(sorted(self._variables.items())),
-            settings=tuple(sorted(self._settings())),
+            settings=tuple(sorted(self._settings(modules))),
             reached=tuple(sorted(_reached(modules))),
         )
         note_told(answer, lasting=lasting)
@@ -118,21 +118,31 @@ class Loading:
         before = module.__name__ in self._modules and not _OF_ENVIRONMENT.isdisjoint(names.names)
         return before or ("sys", "modules") in names.taken
 
-    def _settings(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield the plain values that loading may have read: those that its code names, and that it did not change."""
+    def _settings(self, modules: dict[str, list[ModuleType]]) -> Iterator[tuple[str, str, str, str, int]]:
+        """Yield the plain values that loading may have read: those that its code names, as they were before."""
         now = _all_values()
         for name, _, loader in current_extensions():
             module, _, function = loader.partition(":")
-            for (home, path), text in reach([in_loaded(module, function)]).texts().items():
-                named = distribution_of(home) in installed_as(name) or (not path.startswith("_") and "._" not in path)
-                if named and text is not None and not self._was_changed(home, path, now.get(home, {}).get(path)):
-                    yield name, home, path, text
+            own = {name_of_module(one): one for one in modules[name]}
+            texts = reach([in_loaded(module, function)], own.keys() - self._modules, own).texts()
+            for (home, path), text in {**dict.fromkeys(self._replaced(now)), **texts}.items():
+                before = self._before(home, path, now.get(home, {}).get(path, MISSING), text)
+                if before is not None:
+                    yield name, home, path, before, int(home not in self._values or before == _imported(home, path))
 
-    def _was_changed(self, module: str, path: str, now: object) -> bool:
-        """Return whether loading gave a setting another value than it had, or than its module's import gives it."""
-        if module in self._values:
-            return self._values[module].get(path) is not now
-        return path in constants_of(module) and constants_of(module)[path] != now
+    def _replaced(self, now: dict[str, dict[str, object]]) -> Iterator[LibrarySetting]:
+        """Yield the plain values in place of which loading put objects."""
+        for module, values in now.items():
+            for path in self._values[module] if module in self._values else constants_of(module):
+                if setting_text(values.get(path)) is None and self._before(module, path, values.get(path), None):
+                    yield module, path
+
+    def _before(self, module: str, path: str, now: object, text: str | None) -> str | None:
+        """Return the text of a setting before loading, or as its module's import gave it; text is that of now."""
+        if module not in self._values:
+            return _imported(module, path) or text
+        before = self._values[module].get(path, MISSING)
+        return text if before is now else _text_of(before)
 
     def _files(self) -> Iterator[tuple[str, int, int]]:
         for name in set(sys.modules) - self._modules:
@@ -140,6 +150,16 @@ class Loading:
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and not is_library(name) and distribution_of_file(file) is None:
                 yield stamp_of(file)
+
+
+def _imported(module: str, path: str) -> str | None:
+    """Return the text that a module's source gives a setting; None if it does not say."""
+    constants = constants_of(module)
+    return _text_of(constants[path]) if path in constants else None
+
+
+def _text_of(value: object) -> str | None:
+    return "undefined" if value is MISSING else setting_text(value)
 
 
 def _all_values() -> dict[str, dict[str, object]]:

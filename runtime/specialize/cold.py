@@ -341,7 +341,7 @@ def _kept(look: Look, made: Compiled, shelf: UnitShelf | None, cold: Cold) -> tu
         artifact, name = look.store.together(store)
     if artifact.private:
         cold.here.private_jobs.add(look.key)
-    return dataclasses.replace(made, artifact=artifact), name != "" and look.store.find(name) is not None
+    return dataclasses.replace(made, artifact=artifact), name != "" and look.again().stored is not None
 
 
 def _with_reason(made: Compiled, reason: str, key: str) -> Compiled:

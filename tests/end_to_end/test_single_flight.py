@@ -107,6 +107,13 @@ from gridjit.cache.disk import DiskStore
 
 DiskStore.put_all = lambda self, entries, suffix: None
 """
+# One that keeps the code, but nothing that leads to it, as if the disk was full by then.
+KEEPS_CODE = """
+from gridjit.cache.disk import DiskStore
+
+put_all = DiskStore.put_all
+DiskStore.put_all = lambda self, entries, suffix: suffix in (".o", ".cubin") and put_all(self, entries, suffix=suffix)
+"""
 
 Process = subprocess.Popen[str] | PipedProgram
 
@@ -309,7 +316,11 @@ def test_nobody_waits_for_a_kernel_that_is_known_to_be_private(start: Callable[.
     assert [compiles(process) for process in processes] == [1, 1, 1]
 
 
-@pytest.mark.parametrize("program", [REWRITE.format(does=FOUND_OUT), KEEPS_NOTHING], ids=["private", "not kept"])
+@pytest.mark.parametrize(
+    "program",
+    [REWRITE.format(does=FOUND_OUT), KEEPS_NOTHING, KEEPS_CODE],
+    ids=["private", "not kept", "not to be found"],
+)
 def test_all_who_waited_for_a_compile_of_which_nothing_is_stored_compile_at_once(
     start: Callable[..., Process], cache_dir: Path, program: str
 ) -> None:

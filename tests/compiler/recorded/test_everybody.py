@@ -636,3 +636,58 @@ def test_values_that_a_program_sets_before_an_extension_is_loaded_count_if_loadi
         for factor in (2, 3):
             found = run("uses, first", USES + f"\n    import tiles\n    tiles.FACTOR = {factor}\n")
             assert [row[:2] for row in found[0]] == [[factor, count], [1, count]]
+
+
+READS_ELSEWHERE = """
+from numba.cuda.extending import overload
+from tiles import twice
+
+def register(factor):
+    overload(twice, target="cuda")(lambda x: lambda x: x * factor)
+
+"""
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        "def init():\n    import way\n    register(way.FACTOR)\n",
+        "def init():\n    import way\n    factor, way.FACTOR = way.FACTOR, 0\n    register(factor)\n",
+        "def init():\n    import way\n    factor, way.FACTOR = way.FACTOR, object()\n    register(factor)\n",
+        "def init():\n    from way import get\n    register(get())\n",
+    ],
+    ids=["read", "replaced", "replaced by an object", "private"],
+)
+def test_values_of_another_library_that_a_program_sets_before_loading_do_not_count_where_it_sets_none(
+    run: Run, installed: Install, reads: str
+) -> None:
+    installed("def init():\n    pass\n", name="way", stubs="FACTOR = 2\n_factor = 2\ndef get():\n    return _factor\n")
+    installed(READS_ELSEWHERE + reads)
+    sets = "\n    import way\n    way.FACTOR = way._factor = 3\n"
+    found = [run("uses", USES + more)[0][0][:2] for more in (sets, "", "", sets)]
+    assert found == [[3, 1], [2, 1], [2, 0], [3, 0]]
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        "import way\nFACTOR = way.FACTOR + 0\n\ndef init():\n    register(FACTOR)\n",
+        "import way\n\ndef now(function):\n    function()\n\n@now\ndef found():\n    register(way.FACTOR)\n\n"
+        "def init():\n    pass\n",
+    ],
+    ids=["computed", "decorated"],
+)
+def test_values_that_the_import_of_an_extension_reads_count(run: Run, installed: Install, reads: str) -> None:
+    installed("def init():\n    pass\n", name="way", stubs="FACTOR = 2\n")
+    installed(READS_ELSEWHERE + reads)
+    sets = "\n    import way\n    way.FACTOR = 3\n"
+    found = [run("uses", USES + more)[0][0][:2] for more in ("", sets, "", sets)]
+    assert found == [[2, 1], [3, 1], [2, 0], [3, 0]]
+
+
+def test_values_that_an_extension_computes_and_its_loading_does_not_read_cause_no_compile(
+    run: Run, installed: Install
+) -> None:
+    stubs = "import os\nPROCESS = os.getpid()\ndef process():\n    return PROCESS\ndef twice(x):\n    raise TypeError\n"
+    installed(READS_ELSEWHERE + "def init():\n    register(3)\n", stubs=stubs)
+    assert [run("uses", USES)[0][0][:2] for _ in range(2)] == [[3, 1], [3, 0]]
