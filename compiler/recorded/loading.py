@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,7 @@ from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registry_entries import is_foreign
 from gridjit.compiler.key.source.libraries import in_loaded, is_library, name_of_module
 from gridjit.compiler.key.source.objects import MISSING, code_behind
+from gridjit.compiler.key.source.opaque import of_kind
 from gridjit.compiler.recorded.code_names import names_of_module
 from gridjit.compiler.recorded.everybody import (
     Answer,
@@ -120,15 +122,17 @@ class Loading:
 
     def _settings(self, modules: dict[str, list[ModuleType]]) -> Iterator[tuple[str, str, str, str, int]]:
         """Yield the plain values that loading may have read: those that its code names, as they were before."""
-        now = _all_values()
+        values = _all_values()
         for name, _, loader in current_extensions():
             module, _, function = loader.partition(":")
             own = {name_of_module(one): one for one in modules[name]}
             texts = reach([in_loaded(module, function)], own.keys() - self._modules, own).texts()
-            for (home, path), text in {**dict.fromkeys(self._replaced(now)), **texts}.items():
-                before = self._before(home, path, now.get(home, {}).get(path, MISSING), text)
+            for (home, path), text in {**dict.fromkeys(self._replaced(values)), **texts}.items():
+                now = values.get(home, {}).get(path, MISSING)
+                before = self._before(home, path, now, text)
                 if before is not None:
-                    yield name, home, path, before, int(home not in self._values or before == _imported(home, path))
+                    by_import = home not in self._values or before == _imported(home, path, now)
+                    yield name, home, path, before, int(by_import)
 
     def _replaced(self, now: dict[str, dict[str, object]]) -> Iterator[LibrarySetting]:
         """Yield the plain values in place of which loading put objects."""
@@ -140,7 +144,7 @@ class Loading:
     def _before(self, module: str, path: str, now: object, text: str | None) -> str | None:
         """Return the text of a setting before loading, or as its module's import gave it; text is that of now."""
         if module not in self._values:
-            return _imported(module, path) or text
+            return _imported(module, path, now) or text
         before = self._values[module].get(path, MISSING)
         return text if before is now else _text_of(before)
 
@@ -152,10 +156,10 @@ class Loading:
                 yield stamp_of(file)
 
 
-def _imported(module: str, path: str) -> str | None:
-    """Return the text that a module's source gives a setting; None if it does not say."""
+def _imported(module: str, path: str, now: object) -> str | None:
+    """Return the text that a module's source gives a setting; None if it does not say. A member stays as it is."""
     constants = constants_of(module)
-    return _text_of(constants[path]) if path in constants else None
+    return _text_of(now if of_kind(now, enum.Enum) else constants[path]) if path in constants else None
 
 
 def _text_of(value: object) -> str | None:

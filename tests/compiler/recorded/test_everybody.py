@@ -691,3 +691,25 @@ def test_values_that_an_extension_computes_and_its_loading_does_not_read_cause_n
     stubs = "import os\nPROCESS = os.getpid()\ndef process():\n    return PROCESS\ndef twice(x):\n    raise TypeError\n"
     installed(READS_ELSEWHERE + "def init():\n    register(3)\n", stubs=stubs)
     assert [run("uses", USES)[0][0][:2] for _ in range(2)] == [[3, 1], [3, 0]]
+
+
+MEMBERS = """
+    import tiles
+    from numba.cuda.core.rewrites import Rewrite, register_rewrite
+
+    def init():
+        if tiles.Mode.FAST.value:
+            @register_rewrite("before-inference")
+            class Watch(Rewrite):
+                def match(self, *arguments):
+                    return False
+"""
+
+
+def test_members_of_enumerations_are_the_same_whether_a_program_or_loading_imports_them(
+    run: Run, installed: Install
+) -> None:
+    stubs = "import enum\nclass Mode(enum.Enum):\n    FAST = 'fast'\ndef twice(x):\n    raise NotImplementedError\n"
+    installed(MEMBERS, stubs=stubs)
+    assert compiles(run("first")) == [1]
+    assert compiles(run("first", "\n    import tiles\n")) == [0]
