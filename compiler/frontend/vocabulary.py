@@ -77,6 +77,21 @@ def values_of_halves() -> None:
     target_registry.lower_constant(types.float16)(constant)
 
 
+def correct_draws(replace: Callable[[Any, str, Any], Any]) -> None:
+    """Let a compile call the functions of draws in place of numba.cuda.random's."""
+    from numba.core.dispatcher import Dispatcher
+    from numba.cuda.target import CUDATypingContext
+
+    def resolve_value_type(context: Any, value: Any) -> Any:
+        if isinstance(value, Dispatcher) and value.py_func.__module__ == "numba.cuda.random":
+            from gridjit.compiler.frontend.draws import IN_PLACE
+
+            value = IN_PLACE.get(value.py_func, value)
+        return original(context, value)
+
+    original: Any = replace(CUDATypingContext, "resolve_value_type", resolve_value_type)
+
+
 def parsing(declare: Callable[..., Any]) -> Callable[..., Any]:
     """Return numba-cuda's declare_device, for which a signature that is a text is parsed: it would evaluate it."""
 
