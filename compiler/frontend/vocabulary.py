@@ -92,6 +92,19 @@ def correct_draws(replace: Callable[[Any, str, Any], Any]) -> None:
     original: Any = replace(CUDATypingContext, "resolve_value_type", resolve_value_type)
 
 
+def keep_functions_in_tuples(put: Callable[[Any, str, Any], None]) -> None:
+    """Let literal_unroll go over tuples of device functions.
+
+    numba-cuda copies the loop, and would copy a function along with its type: such a copy is gone at once. To functions
+    with one declared signature it gives a type in common, which kernels cannot call.
+    """
+    from numba.cuda.dispatcher import CUDADispatcher
+    from numba.cuda.types import Type
+
+    put(Type, "__deepcopy__", lambda kind, _: kind)
+    put(CUDADispatcher, "get_function_type", lambda _: None)
+
+
 def parsing(declare: Callable[..., Any]) -> Callable[..., Any]:
     """Return numba-cuda's declare_device, for which a signature that is a text is parsed: it would evaluate it."""
 
