@@ -69,6 +69,7 @@ from gridjit.compiler.frontend.narrow.meeting import in_numbas_own_compiles, sto
 from gridjit.compiler.frontend.narrow.modules import are_imported
 from gridjit.compiler.frontend.narrow.words import stop_at_words
 from gridjit.compiler.frontend.vocabulary import correct_draws, keep_functions_in_tuples
+from gridjit.compiler.frontend.warp_types import widen_warp_types
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.phases import phase
 from gridjit.compiler.process.collecting import making_what_stays
@@ -241,6 +242,7 @@ def _isolated(
         make_names_readable(replace)
         correct_draws(replace)
         keep_functions_in_tuples(put)
+        widen_warp_types(replace)
         make_faster(replace)
         replace(matched, "surroundings", _alike(record.keeping))
         _answer_device(compute_capability)
