@@ -137,7 +137,7 @@ def device_dispatcher(function: Callable[..., Any], options: Options, signatures
         "debug": options.debug,
         "lineinfo": options.lineinfo,
         "opt": options.opt,
-        "fastmath": options.fastmath,
+        "fastmath": bool(options.fastmath),
         # A cost model was asked before: numba's inliner takes it from the function that is called.
         "inline": options.inline if isinstance(options.inline, str) else "never",
         "forceinline": options.forceinline,
