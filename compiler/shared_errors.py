@@ -52,7 +52,8 @@ def _again(plain: type[Ours], args: tuple[Any, ...], others: list[bytes], attrib
     with contextlib.suppress(TypeError):  # they are laid out differently here, or derive from each other
         made = combined(plain, tuple(dict.fromkeys(classes)))(*args)
     vars(made).update({name: _unpickled(data) for name, data in attributes.items() if data})
-    vars(made)[_TAKEN] = frozenset(vars(made)) & attributes.keys() - {"original"}
+    if taken := vars(made).keys() & attributes.keys() - {"original"}:
+        vars(made)[_TAKEN] = frozenset(taken)
     return made
 
 
