@@ -53,6 +53,18 @@ def of(array: Any) -> set[Any]:
     return set(array.copy_to_host().tolist())
 
 
+def test_an_assignment_of_an_array_is_repeated_in_a_graph_but_not_converted() -> None:
+    x, y, narrow = zeros(), zeros(1), to_device(np.zeros(8, np.float32), space=HOST_SPACE)
+    with gridjit.graph() as g:
+        x.setitem(..., y, g.stream)
+        with pytest.raises(ArgumentError, match="a graph cannot assign items of float32 to items of float64"):
+            x.setitem(..., narrow, g.stream)
+    y[0] = 3
+    g.launch()
+    g.stream.synchronize()
+    assert of(x) == {3.0}
+
+
 def test_what_is_recorded_is_done_when_the_graph_is_launched_and_each_time(add: Any) -> None:
     x, y, out = zeros(), zeros(), np.zeros(8)
     with gridjit.graph() as g:
