@@ -107,7 +107,7 @@ class Checking:
     def _judge(self, reports: list[tuple[int, ...]], config: LaunchConfig) -> None:
         if found := _essential(reports):
             kind = RaceError if found[0][0] == record.RACE else UninitializedError
-            texts = "; ".join(self._sentence(report, config) for report in found)
+            texts = "\n  ".join(self._sentence(report, config) for report in found)
             raise kind(f"{self._artifact.kernel}: {texts}; {_CURES[kind]}")
 
     def _sentence(self, report: tuple[int, ...], config: LaunchConfig) -> str:

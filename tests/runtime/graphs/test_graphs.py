@@ -24,7 +24,10 @@ from gridjit.runtime.native.probes import object_layout
 from tests.kernels import increments
 from tests.programs import run_python
 
-pytestmark = pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning"),
+    pytest.mark.filterwarnings("ignore:.* recorded nothing"),
+]
 
 
 def adds(x, amount):
@@ -454,9 +457,10 @@ def test_the_default_stream_is_refused_with_the_way_on(stream: int) -> None:
         gridjit.graph(stream)
 
 
-def test_an_empty_graph_runs() -> None:
-    with gridjit.graph() as g:
+def test_an_empty_graph_runs_and_is_warned_of() -> None:
+    with pytest.warns(gridjit.ConfigWarning, match="recorded nothing.*g.stream") as caught, gridjit.graph() as g:
         pass
+    assert caught[0].filename == __file__
     g.launch()
     assert repr(g) == "<gridjit graph of 0 nodes>"
 
