@@ -37,8 +37,9 @@ class SharedError:
         return str(self.args[0]) if self.args else ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        mine, taken = type(self), {*vars(self).get(_TAKEN, ()), "original"}
-        own = {name: value for name, value in vars(self).items() if name not in {_TAKEN, "functions", "answer", *taken}}
+        mine, taken = type(self), vars(self).get(_TAKEN, frozenset())
+        left = {_TAKEN, "original", "functions", "answer", *taken}
+        own = {name: value for name, value in vars(self).items() if name not in left}
         plain = vars(mine).get("plain")
         others = [] if plain is None else [_pickled(other) for other in mine.__bases__[1:]]
         attributes = {name: _pickled(vars(self)[name]) for name in sorted(taken & vars(self).keys())}
@@ -52,7 +53,7 @@ def _again(plain: type[Ours], args: tuple[Any, ...], others: list[bytes], attrib
     with contextlib.suppress(TypeError):  # they are laid out differently here, or derive from each other
         made = combined(plain, tuple(dict.fromkeys(classes)))(*args)
     vars(made).update({name: _unpickled(data) for name, data in attributes.items() if data})
-    if taken := vars(made).keys() & attributes.keys() - {"original"}:
+    if taken := vars(made).keys() & attributes.keys():
         vars(made)[_TAKEN] = frozenset(taken)
     return made
 
@@ -73,10 +74,6 @@ def _unpickled(data: bytes) -> Any:
     import pickle
 
     try:
-        if b"numba.cuda" in data:
-            from gridjit.compiler.frontend.bootstrap import numba_cuda
-
-            numba_cuda()
         return pickle.loads(data) if data else None
     except Exception as error:
         let_through(error)

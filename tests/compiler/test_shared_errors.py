@@ -128,11 +128,11 @@ def test_error_for_a_cause_is_of_its_class_and_has_its_attributes() -> None:
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
 def test_error_for_a_cause_is_pickled_and_copied_with_its_class_and_attributes(copied: Callable[[Any], Any]) -> None:
     error: Any = for_cause(CompileError, "kernel does not compile", TheirError(7, "seven"))
-    error.original, error.code = TheirError(7, "seven"), 8
+    error.code = 8
     for _ in range(2):  # a copy can be copied
         error = copied(error)
         assert issubclass(type(error), TheirError) and issubclass(type(error), CompileError)
-        assert (str(error), error.code, error.original.args) == ("kernel does not compile", 8, (7, "seven"))
+        assert (str(error), error.code) == ("kernel does not compile", 8)
 
 
 def test_error_leaves_behind_only_what_the_other_process_cannot_have() -> None:
