@@ -21,7 +21,7 @@ from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.array_facts import ArrayFacts, descriptor, kind_of
 from gridjit.runtime.memory.copies import Array, overlaps_itself
 from gridjit.runtime.memory.layout import StridedLayout
-from gridjit.runtime.memory.space import Memory, Space
+from gridjit.runtime.memory.space import Memory
 from gridjit.runtime.queues.chosen import here
 from gridjit.runtime.streams import LEGACY, stream_handle
 
@@ -177,7 +177,7 @@ class DeviceArray(ArrayFacts):
         return view
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Copy value, a number or an array of any library, into the items that key names, converted as NumPy does."""
+        """Copy value, a number, host array or DeviceArray, into the items that key names, converted as NumPy does."""
         self.setitem(key, value)
 
     def getitem(self, item: Any, stream: StreamLike = None) -> Any:
@@ -193,8 +193,6 @@ class DeviceArray(ArrayFacts):
             view.copy_to_device(value._viewed(broadcast(value._ghost, view.shape)), stream)
         elif isinstance(value, DeviceArray):
             view.setitem(..., value._to_convert(view.dtype, view._in(stream)), stream)
-        elif (there := _on_device(value, self.space, view._in(stream))) is not None:
-            view.setitem(..., there, stream)
         else:
             refuse_masked(value)
             values = np.asarray(value).astype(view.dtype, copy=False)
@@ -339,12 +337,3 @@ class DeviceArray(ArrayFacts):
 
     def __reduce__(self) -> Any:
         raise TypeError("an array on the device cannot be pickled; pickle copy_to_host()")
-
-
-def _on_device(value: Any, space: Space, stream: Any) -> DeviceArray | None:
-    """Return an array over the memory of another library's array, unless NumPy can read that."""
-    if isinstance(value, np.ndarray) or not hasattr(type(value), "__cuda_array_interface__"):
-        return None
-    from gridjit.runtime.memory.foreign.over import over_device_memory
-
-    return over_device_memory(value, space, stream)

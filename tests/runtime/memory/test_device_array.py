@@ -177,17 +177,6 @@ def test_what_is_assigned_and_does_not_fit_is_an_error(row, there):
         on_host(VALUES)[:] = np.ones((2, 4, 6))
 
 
-def test_an_array_of_another_library_is_assigned():
-    class Foreign:
-        @property
-        def __cuda_array_interface__(self):
-            return source.__cuda_array_interface__
-
-    source, made = on_host(np.arange(6)), on_host(VALUES)
-    made[2] = Foreign()
-    assert made.copy_to_host()[2].tolist() == [*range(6)]
-
-
 def test_views_are_copied_in_the_arrays_stream_unless_another_is_named():
     made = on_host(VALUES).bind(16)
     assert [made.ravel(stream=stream).stream for stream in (None, 0, 32)] == [16, 16, 32]
