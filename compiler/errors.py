@@ -184,11 +184,12 @@ for _public in [known for known in vars().values() if isinstance(known, type) an
 
 
 def switch(name: str, value: object) -> bool:
-    """Return a switch that was given as True or False, NumPy's too, or as 1 or 0; raises ConfigError for all else."""
+    """Return a switch that was given as a bool, a number, or anything empty; raises ConfigError for all else."""
     if type(value) is bool:
         return value
     try:
-        if value in (True, False):
+        is_number = isinstance(value, float) or hasattr(type(value), "__index__") or value in (True, False)
+        if is_number or not value:
             return bool(value)
     except Exception as error:  # a comparison that gives an array, or fails in a way of its own
         let_through(error)

@@ -69,6 +69,8 @@ def _item_type(dtype: np.dtype[Any], _: Hashable) -> ItemType:
     if dtype.kind in "mM" and name.endswith("64"):
         raise ArgumentError(f"items of {name} without a unit cannot be passed to a kernel; give them one")
     if dtype.kind not in "mMSU" and name not in SCALAR_CODES and not is_added(dtype.type):
+        if dtype.type.__module__ == "ml_dtypes" and "int" in name:
+            raise ArgumentError(f"items of {dtype} cannot be passed to a kernel; convert them with astype('int8')")
         if dtype.type.__module__ == "ml_dtypes":
             raise ArgumentError(f"items of {dtype} cannot be passed to a kernel; {TOO_SMALL}")
         if dtype.kind in _WIDE:

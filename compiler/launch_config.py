@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import SupportsIndex, TypeAlias, cast
@@ -16,6 +17,7 @@ DimLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 MAX_GRIDDIM: Dim3 = (2**31 - 1, 65535, 65535)
 MAX_BLOCKDIM: Dim3 = (1024, 1024, 64)
 MAX_BLOCK_THREADS = 1024
+_USUAL = 256  # threads of a block that messages propose
 # What a launch can say; devices have far less.
 MAX_SHAREDMEM = 2**31 - 1
 
@@ -109,6 +111,21 @@ def as_launch_config(name: str, given: object) -> LaunchConfig | None:
     if not isinstance(given, tuple) or not 2 <= len(given) <= 3:
         raise ConfigError(f"{name}: config={shown(given)}: give (griddim, blockdim[, sharedmem])")
     return LaunchConfig.of(*given)
+
+
+def way_on(name: str, griddim: DimLike, blockdim: DimLike) -> str:
+    """Return how to launch a kernel whose block is too large: with grid and block swapped, or in more blocks."""
+    grid, block = _dim3("griddim", griddim), _dim3("blockdim", blockdim)
+    if not math.prod(block) > MAX_BLOCK_THREADS:
+        return ""
+    if 1 < math.prod(grid) <= MAX_BLOCK_THREADS and all(map(operator.le, block, MAX_GRIDDIM)):
+        swapped = f"{name}[{_given(block)}, {_given(grid)}]"
+        return f"; the number of blocks comes first, and then the threads of each: {swapped}, if these were swapped"
+    return f"; launch more blocks of fewer threads, as in {name}[{-(-math.prod(block) // _USUAL)}, {_USUAL}]"
+
+
+def _given(dim: Dim3) -> str:
+    return str(dim[0]) if dim[1:] == (1, 1) else str(dim)
 
 
 def dim_text(dim: tuple[int, ...]) -> str:

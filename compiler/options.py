@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from gridjit.compiler.errors import ConfigError, ConfigWarning, shown
+from gridjit.compiler.errors import ConfigError, ConfigWarning, shown, switch
 from gridjit.compiler.key.numba_settings import setting_now
 from gridjit.messages import warn
 from gridjit.values import dataclass
@@ -17,7 +17,8 @@ class Options:
     """numba.cuda.jit's options that alter the code, under its names.
 
     debug: check for errors in the kernel (bounds, exceptions) and keep debug information.
-    opt: optimize. fastmath: allow inexact arithmetic. lineinfo: map code to source lines.
+    opt: optimize. lineinfo: map code to source lines.
+    fastmath: allow inexact arithmetic; some of LLVM's flags name what is allowed on the host, and allow all on a GPU.
     max_registers: registers a thread may use. launch_bounds: (threads[, blocks per multiprocessor[, cluster]]).
     lto: link-time optimization. device: a function for kernels to call, not a kernel.
     inline: "never" or "always", at numba's level, or a cost model: one of numba's functions (expr, caller, callee) that
@@ -31,7 +32,7 @@ class Options:
 
     debug: bool = False
     opt: bool = True
-    fastmath: bool = False
+    fastmath: bool | tuple[str, ...] = False
     lineinfo: bool = False
     max_registers: int | None = None
     launch_bounds: tuple[int, ...] | None = None
@@ -46,9 +47,6 @@ class Options:
     checks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("debug", "opt", "fastmath", "lineinfo", "lto", "device", "forceinline", "tiered"):
-            if not isinstance(value := getattr(self, name), bool):
-                raise ConfigError(f"{name}={shown(value)}: True or False")
         if self.inline not in ("never", "always") and not callable(self.inline):
             raise ConfigError(f"inline={shown(self.inline)}: one of 'never', 'always', or a function that decides")
         if unknown := [one for one in self.specialize if one not in ("blockdim", "griddim", "sharedmem")]:
@@ -82,6 +80,13 @@ class Options:
         """Return the options that differ from their defaults."""
         return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
 
+
+_SWITCHES = ("debug", "opt", "lineinfo", "lto", "device", "forceinline", "tiered")
+_SEVERAL = ("link", "specialize")
+# LLVM's, which numba accepts.
+_FLAGS = ("fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
+# What numba-cuda accepts as long as it says nothing.
+_EMPTY = ("argtypes", "restype", "bind", "boundscheck")
 
 # What says how a kernel is linked and launched, and means nothing for a function that kernels call.
 _FOR_KERNELS = frozenset(
@@ -119,21 +124,25 @@ def options_of(given: Mapping[str, Any]) -> Options:
     If debug or opt is not given, numba's settings count. Contradictions are a ConfigWarning.
     """
     known = {f.name for f in fields(Options)} - {"checks"}
+    given = {name: value for name, value in given.items() if name not in _EMPTY or value}
     if unknown := sorted(set(given) - known):
         raise ConfigError(f"jit({unknown[0]}=...): no such option; {_meant(unknown[0], sorted({*known, *_OF_JIT}))}")
-    values = {name: value for name, value in given.items() if value is not None}
+    values = {name: value for name, value in given.items() if value is not None and (value or name not in _SEVERAL)}
+    values.update({name: switch(name, values[name]) for name in _SWITCHES if name in values})
     _warn_of_contradictions(values)
     values.setdefault("debug", bool(setting_now("NUMBA_CUDA_DEBUGINFO")))
     values.setdefault("opt", setting_now("NUMBA_OPT") != 0)
-    for name in ("link", "specialize", "launch_bounds"):
+    for name in (*_SEVERAL, "launch_bounds"):
         if name in values:
             values[name] = tuple(values[name]) if _is_several(values[name]) else (values[name],)
-    if isinstance(opt := values.get("opt"), int):
-        values["opt"] = bool(opt)  # numba-cuda takes a level, and knows two
+    if not values.get("max_registers", 1):
+        del values["max_registers"]  # no limit, as for numba-cuda
+    if "fastmath" in values:
+        values["fastmath"] = _fastmath(values["fastmath"])
     if isinstance(carveout := values.get("shared_memory_carveout"), str):
         values["shared_memory_carveout"] = _carveout(carveout)
-    if isinstance(inline := values.get("inline"), bool):
-        values["inline"] = "always" if inline else "never"
+    if not isinstance(inline := values.get("inline", "never"), str) and not callable(inline):
+        values["inline"] = "always" if switch("inline", inline) else "never"
     return Options(**values)
 
 
@@ -146,6 +155,20 @@ def _warn_of_contradictions(given: Mapping[str, Any]) -> None:
     ):
         if given.get(name):
             warn(ConfigWarning(f"jit(debug=True, {name}={given[name]!r}): {words}"))
+
+
+def _fastmath(value: Any) -> bool | tuple[str, ...]:
+    """Return the flags that are given in any way that numba takes: a set, a dict with switches, its own object."""
+    value = flags if isinstance(flags := getattr(value, "flags", None), set) else value
+    if not isinstance(value, str | Iterable) or not value:
+        return switch("fastmath", value)
+    names = [value] if isinstance(value, str) else [*value]
+    if unknown := [name for name in names if name not in _FLAGS]:
+        raise ConfigError(
+            f"fastmath={shown(value)}: {unknown[0]!r} is not a flag; give True, False or {', '.join(_FLAGS)}"
+        )
+    chosen = {name for name in names if not isinstance(value, Mapping) or value[name]}
+    return "fast" in chosen or tuple(sorted(chosen)) or False
 
 
 def _text(value: Any) -> str:

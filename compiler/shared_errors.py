@@ -6,8 +6,11 @@ is imported for that: whoever catches a class has imported it.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any, ClassVar, TypeVar, cast
+
+from gridjit.interrupts import let_through
 
 Ours = TypeVar("Ours", bound="SharedError")
 
@@ -15,7 +18,7 @@ Ours = TypeVar("Ours", bound="SharedError")
 class SharedError:
     """The first base of an exception class. also: what it also is, each as "module:Class".
 
-    An instance's class is then made for it, of its own name. It pickles as the class that was called.
+    An instance's class is then made for it, of its own name. Its pickle has all of it that the other process can have.
     """
 
     also: ClassVar[tuple[str, ...]] = ()
@@ -34,10 +37,47 @@ class SharedError:
         return str(self.args[0]) if self.args else ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What was taken from another library's error stays here, and so does that error: it may not pickle.
-        left = {_TAKEN, "original", "functions", "answer", *vars(self).get(_TAKEN, ())}
+        mine, taken = type(self), vars(self).get(_TAKEN, frozenset())
+        left = {_TAKEN, "original", "functions", "answer", *taken}
         own = {name: value for name, value in vars(self).items() if name not in left}
-        return vars(type(self)).get("plain", type(self)), self.args, own
+        plain = vars(mine).get("plain")
+        others = [] if plain is None else [_pickled(other) for other in mine.__bases__[1:]]
+        attributes = {name: _pickled(vars(self)[name]) for name in sorted(taken & vars(self).keys())}
+        return _again, (plain or mine, self.args, others, attributes), own
+
+
+def _again(plain: type[Ours], args: tuple[Any, ...], others: list[bytes], attributes: dict[str, bytes]) -> Ours:
+    """Return an error that was pickled, with those of the other library's classes and attributes that can be had."""
+    made = plain(*args)
+    classes = (*filter(None, map(_imported, plain.also)), *filter(None, map(_unpickled, others)))
+    with contextlib.suppress(TypeError):  # they are laid out differently here, or derive from each other
+        made = combined(plain, tuple(dict.fromkeys(classes)))(*args)
+    vars(made).update({name: _unpickled(data) for name, data in attributes.items() if data})
+    if taken := vars(made).keys() & attributes.keys():
+        vars(made)[_TAKEN] = frozenset(taken)
+    return made
+
+
+def _pickled(value: object) -> bytes:
+    """Return the pickle of what is another library's; b"" if it cannot be pickled, which may fail in any way."""
+    import pickle
+
+    try:
+        return pickle.dumps(value)
+    except Exception as error:
+        let_through(error)
+        return b""
+
+
+def _unpickled(data: bytes) -> Any:
+    """Return what was pickled; None if it cannot be had in this process."""
+    import pickle
+
+    try:
+        return pickle.loads(data) if data else None
+    except Exception as error:
+        let_through(error)
+        return None
 
 
 def for_cause(ours: type[Ours], message: str, cause: BaseException) -> Ours:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -99,6 +99,9 @@ LaunchLike: TypeAlias = (
 )
 
 
+FastFlag: TypeAlias = Literal["fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"]
+
+
 class FunctionOptions(TypedDict, total=False):
     """jit's options that device functions take too."""
 
@@ -110,7 +113,7 @@ class FunctionOptions(TypedDict, total=False):
     background: bool | None
     debug: bool | None
     opt: bool | int | None
-    fastmath: bool | None
+    fastmath: bool | FastFlag | Iterable[FastFlag] | Mapping[FastFlag, bool] | None
     lineinfo: bool | None
     inline: Literal["never", "always"] | bool | Callable[[Any, Any, Any], Any] | None
     forceinline: bool | None

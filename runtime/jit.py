@@ -106,7 +106,7 @@ def jit(
         "cache": cache,
         "max_specializations": max_specializations,
         "hold_gil": switch("jit: hold_gil", hold_gil),
-        "extensions": extensions,
+        "extensions": () if extensions is None else extensions,
         "background": background,
     }
     _check(chosen, kept)
@@ -135,19 +135,25 @@ def _listed(signatures: Any) -> list[Any]:
 
 
 def _check(chosen: Options, kept: dict[str, Any]) -> None:
-    """Raise ConfigError for what jit was given besides the compiler's options, if it cannot be."""
-    if kept["cache"] not in (True, False, None):
-        raise _wrong(kept, "cache", "True or False; GRIDJIT_CACHE_DIR says where the cache is")
+    """Make bools of switches; raise ConfigError for what jit was given besides the options of the compiler."""
+    _settle(kept, "cache", "True or False; GRIDJIT_CACHE_DIR says where the cache is")
+    _settle(kept, "background", "True or False")
     if chosen.tiered and not chosen.specialize:
         raise ConfigError("jit(tiered=True): name fields in specialize=..., for which generic code serves meanwhile")
     if kept["target"] not in (None, "host", "cuda"):
         raise _wrong(kept, "target", "'host' or 'cuda'")
     if not isinstance(kept["extensions"], Iterable):
         raise _wrong(kept, "extensions", "a list of objects with prepare_args")
-    if kept["background"] not in (None, True, False):
-        raise _wrong(kept, "background", "True or False")
     if not isinstance(kept["max_specializations"], int) or kept["max_specializations"] < 1:
         raise _wrong(kept, "max_specializations", "a whole number, 1 or more")
+
+
+def _settle(kept: dict[str, Any], name: str, wanted: str) -> None:
+    """Make a bool of a switch that is given."""
+    try:
+        kept[name] = None if kept[name] is None else switch(name, kept[name])
+    except ConfigError:
+        raise _wrong(kept, name, wanted) from None
 
 
 def _wrong(kept: dict[str, Any], name: str, wanted: str) -> ConfigError:

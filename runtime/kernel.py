@@ -9,9 +9,9 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import gridjit.compiler.frontend.locks  # noqa: F401  # they are freed in a forked child from here on
-from gridjit.compiler.errors import ConfigError, not_called, shown
+from gridjit.compiler.errors import ConfigError, LimitError, not_called, shown
 from gridjit.compiler.footprint import MARKABLE, Markable
-from gridjit.compiler.launch_config import DimLike, LaunchConfig
+from gridjit.compiler.launch_config import DimLike, LaunchConfig, way_on
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.forking import cached_property
@@ -125,15 +125,18 @@ class Kernel(Compilation, Inspection, Indexable):
             scale.configure(8, (16, 16), sharedmem=4096)(x, 2.0)
         """
         self._check_launchable()
-        config = LaunchConfig.of(
-            griddim,
-            blockdim,
-            sharedmem,
-            cluster=cluster,
-            cooperative=cooperative,
-            programmatic=programmatic,
-            preferred_cluster=preferred_cluster,
-        )
+        try:
+            config = LaunchConfig.of(
+                griddim,
+                blockdim,
+                sharedmem,
+                cluster=cluster,
+                cooperative=cooperative,
+                programmatic=programmatic,
+                preferred_cluster=preferred_cluster,
+            )
+        except LimitError as error:
+            raise LimitError(f"{self.name}: {error.args[0]}{way_on(self.name, griddim, blockdim)}") from None
         if config not in self._ready:
             warn_of_few_blocks(self.name, config)
         return self._configured(config, stream)

@@ -199,11 +199,11 @@ def _flags(options: Options, target: Target) -> Any:
     flags.no_cfunc_wrapper = True
     flags.inline = options.inline if isinstance(options.inline, str) else "never"
     flags.error_model = "python" if options.debug else "numpy"
-    flags.fastmath = options.fastmath
+    flags.fastmath = bool(options.fastmath)
     flags.compute_capability = capability(target)
     flags.max_registers = options.max_registers
     flags.lto = options.lto
-    flags.nvvm_options = {"opt": 3 if options.opt else 0, "fastmath": options.fastmath, **_debug_option(options)}
+    flags.nvvm_options = {"opt": 3 if options.opt else 0, "fastmath": bool(options.fastmath), **_debug_option(options)}
     if options.forceinline:
         flags.forceinline = True
     if options.lineinfo or (target.kind == "ptx" and options.debug):

@@ -77,6 +77,34 @@ def values_of_halves() -> None:
     target_registry.lower_constant(types.float16)(constant)
 
 
+def correct_draws(replace: Callable[[Any, str, Any], Any]) -> None:
+    """Let a compile call the functions of draws in place of numba.cuda.random's."""
+    from numba.core.dispatcher import Dispatcher
+    from numba.cuda.target import CUDATypingContext
+
+    def resolve_value_type(context: Any, value: Any) -> Any:
+        if isinstance(value, Dispatcher) and value.py_func.__module__ == "numba.cuda.random":
+            from gridjit.compiler.frontend.draws import IN_PLACE
+
+            value = IN_PLACE.get(value.py_func, value)
+        return original(context, value)
+
+    original: Any = replace(CUDATypingContext, "resolve_value_type", resolve_value_type)
+
+
+def keep_functions_in_tuples(put: Callable[[Any, str, Any], None]) -> None:
+    """Let literal_unroll go over tuples of device functions.
+
+    numba-cuda copies the loop, and would copy a function along with its type: such a copy is gone at once. To functions
+    with one declared signature it gives a type in common, which kernels cannot call.
+    """
+    from numba.cuda.dispatcher import CUDADispatcher
+    from numba.cuda.types import Type
+
+    put(Type, "__deepcopy__", lambda kind, _: kind)
+    put(CUDADispatcher, "get_function_type", lambda _: None)
+
+
 def parsing(declare: Callable[..., Any]) -> Callable[..., Any]:
     """Return numba-cuda's declare_device, for which a signature that is a text is parsed: it would evaluate it."""
 
@@ -109,7 +137,7 @@ def device_dispatcher(function: Callable[..., Any], options: Options, signatures
         "debug": options.debug,
         "lineinfo": options.lineinfo,
         "opt": options.opt,
-        "fastmath": options.fastmath,
+        "fastmath": bool(options.fastmath),
         # A cost model was asked before: numba's inliner takes it from the function that is called.
         "inline": options.inline if isinstance(options.inline, str) else "never",
         "forceinline": options.forceinline,

@@ -137,14 +137,50 @@ def _searched(value: Any) -> ArgumentHandler:
     raise ArgumentError(f"{a_class(python_type)} cannot be passed to a kernel; {_way_on(python_type)}")
 
 
+_ITEMS_ONLY = "kernels have no such container: pass its items as an array, numpy.array(list(x)), or as a tuple"
+_DATES = "pass numpy.{}(x, 'us')"
+_CALLED = "kernels call functions that are globals: decorate it with jit(device=True), and name it in the kernel"
+# Class, by its name -> what to pass instead of its values.
+_WAYS = {
+    "builtins.NoneType": "pass an array or a number, or make two kernels: one takes it, the other does not",
+    "builtins.str": "kernels take no texts: pass a number that stands for it, such as a member of an IntEnum, or an "
+    "array, numpy.array([x])",
+    "builtins.dict": "pass its values as arrays or as a named tuple, whose fields the kernel names",
+    **dict.fromkeys(
+        ("builtins.set", "builtins.frozenset", "builtins.generator", "collections.abc.Iterator", "collections.deque"),
+        _ITEMS_ONLY,
+    ),
+    **{f"builtins.{name}_iterator": _ITEMS_ONLY for name in ("list", "tuple", "range", "set", "dict_key")},
+    "datetime.date": _DATES.format("datetime64"),
+    "datetime.timedelta": _DATES.format("timedelta64"),
+    **dict.fromkeys(("decimal.Decimal", "fractions.Fraction"), "pass float(x)"),
+    **dict.fromkeys(
+        (
+            "builtins.function",
+            "builtins.builtin_function_or_method",
+            "builtins.method",
+            "functools.partial",
+            "gridjit.runtime.kernel.Kernel",
+            "gridjit.runtime.device_function.DeviceFunction",
+            "numba.cuda.dispatcher.CUDADispatcher",
+        ),
+        _CALLED,
+    ),
+    "builtins.module": "kernels use modules that are globals: name it in the kernel",
+    "builtins.slice": "pass its start, stop and step as numbers, or the part of the array that it names, x[slice]",
+    "gridjit.runtime.streams.Stream": "the stream stands between the brackets: kernel[griddim, blockdim, stream](...)",
+}
+
+
 def _way_on(python_type: type) -> str:
     """Return what to pass instead of a value of a class that kernels cannot take."""
     if issubclass(python_type, list | range):
         return "make an array of it, numpy.array(x), or a tuple if it is short and never changes"
     if callable(getattr(python_type, "to_numpy", None)):
         return "pass its values, x.to_numpy(), which may be a copy: what the kernel writes is then in the copy"
-    if python_type is type(None):
-        return "pass an array or a number, or make two kernels: one takes it, the other does not"
+    for kind in python_type.__mro__:
+        if (way := _WAYS.get(class_name(kind))) is not None:
+            return way
     return ACCEPTED
 
 

@@ -57,6 +57,25 @@ class ForeignValue:
         return the_object_itself(value) if _is_numba_type(type(value)) else None
 
 
+class Declared:
+    """Any value where an extension's type is declared, which the kernel's extensions prepare it for."""
+
+    def __init__(self, declared: ForeignType) -> None:
+        self._declared = declared
+
+    def kind(self, value: Any) -> Hashable:
+        return (Declared, self._declared)
+
+    def type_of(self, value: Any, place: Place) -> ArgType:
+        return self._declared
+
+    def parameters(self, value: Any, transfer: Transfer) -> Parameters:
+        raise AssertionError("what is passed was prepared")
+
+    def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
+        return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prepared:
     """A value of an extension's type (numba: its type), and what to pass in its place (kind: as which type)."""

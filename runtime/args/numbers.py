@@ -76,9 +76,9 @@ class PythonInt:
     _signed, _unsigned = ScalarType(dtype="int64"), ScalarType(dtype="uint64")
 
     def kind(self, value: int) -> Hashable:
-        return self._signed if -(2**63) <= value < 2**63 else self._unsigned
+        return self._signed if -(2**63) <= value < 2**63 else self.type_of(value, None)
 
-    def type_of(self, value: int, place: Place) -> ScalarType:
+    def type_of(self, value: int, place: Place | None) -> ScalarType:
         if -(2**63) <= value < 2**63:
             return self._signed
         if 0 <= value < 2**64:

@@ -7,8 +7,9 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError, not_called
+from gridjit.compiler.errors import ArgumentError, ConfigWarning, DeviceError, LaunchError, not_called
 from gridjit.forking import lock, section
+from gridjit.messages import warn
 from gridjit.runtime.attention import recorder_of, recorders, watchers
 from gridjit.runtime.current import current_stream
 from gridjit.runtime.graphs.kept import memory_in
@@ -87,6 +88,9 @@ class Graph:
         self._nodes = Nodes([step.node for step in recording.steps])
         self._end = weakref.finalize(self, _let_go, runnable, self._steps)
         self._end.atexit = False  # the driver may be gone by then
+        if not self._steps:
+            way = "give its stream to launches and copies: kernel[griddim, blockdim, g.stream](...)"
+            warn(ConfigWarning(f"{self!r} recorded nothing, so running it does nothing; {way}"))
 
     @property
     def _key(self) -> tuple[int, int]:

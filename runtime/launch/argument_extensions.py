@@ -2,16 +2,23 @@
 
 Each has prepare_args(ty, val, stream=, retr=) and returns (ty, val); the last in the list prepares first. They prepare
 once per launch, after its hooks; its code is found by the types of the original arguments. What they append to retr is
-called after the launch. A value of an extension's own type keeps its type for the kernel: only what is passed is new,
-and that is passed as the type that was returned with it.
+called after the launch. Where one signature is declared, and with a type of an extension of numba's, prepare_args is
+given that type, whatever the value is. A value of an extension's own type keeps its type for the kernel: only what is
+passed is new, and that is passed as the type that was returned with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
+from gridjit.compiler.errors import ArgumentError, ConfigError, a_class
 from gridjit.runtime.args.staging import Directed
+from gridjit.runtime.launch.arguments import prepared_types
+
+if TYPE_CHECKING:
+    from gridjit.compiler.signature import ForeignType
+    from gridjit.runtime.kernel import Kernel
 
 
 class Extensions(list[Any]):
@@ -44,21 +51,37 @@ for _name in (
     setattr(Extensions, _name, _told(_name))
 
 
-def prepared(
-    extensions: Sequence[Any], args: tuple[Any, ...], stream: Any
-) -> tuple[tuple[Any, ...], list[Callable[[], Any]]]:
-    """Return the arguments as the extensions prepare them, and what to call after the launch."""
+def prepared(kernel: Kernel, args: tuple[Any, ...], stream: Any) -> tuple[tuple[Any, ...], list[Callable[[], Any]]]:
+    """Return the arguments as the kernel's extensions prepare them, and what to call after the launch."""
     after: list[Callable[[], Any]] = []
-    return tuple(_prepared(extensions, arg, stream, after) for arg in args), after
+    wanted = zip(kernel.parameter_names, args, prepared_types(kernel), strict=False)
+    return tuple(_prepared(kernel, *one, stream, after) for one in wanted), after
 
 
-def _prepared(extensions: Sequence[Any], arg: Any, stream: Any, after: list[Callable[[], Any]]) -> Any:
+def _prepared(
+    kernel: Kernel, name: str, arg: Any, declared: ForeignType | None, stream: Any, after: list[Callable[[], Any]]
+) -> Any:
     from gridjit.compiler.frontend.foreign_types import is_foreign
     from gridjit.compiler.frontend.types import numba_type_of
     from gridjit.runtime.args.numba_values import Prepared
 
-    original = numba_type_of(arg.value if isinstance(arg, Directed) else arg)
+    own = arg.value if isinstance(arg, Directed) else arg
+    original = numba_type_of(own) if declared is None else declared.numba
     kind, value = original, arg
-    for extension in reversed(extensions):
+    for extension in reversed(kernel.extensions):
         kind, value = extension.prepare_args(kind, value, stream=stream, retr=after)
+    if declared is not None and kind == original and not _is_of(value, original):
+        raise ArgumentError(
+            f"argument '{name}' of {kernel.name}: No matching definition: {a_class(type(own))} is not accepted for "
+            f"{declared}, and no extension of the kernel prepared it"
+        )
     return Prepared(numba=original, kind=kind, value=value) if is_foreign(original) else value
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    from gridjit.compiler.frontend.types import numba_type_of
+
+    try:
+        return bool(numba_type_of(value) == kind)
+    except ConfigError:
+        return False

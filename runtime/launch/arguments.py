@@ -5,12 +5,13 @@ Whatever an argument raises while it is inspected becomes an ArgumentError that 
 
 from __future__ import annotations
 
+import itertools
 import struct
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import ArgumentError, GridjitError
-from gridjit.compiler.signature import Signature
+from gridjit.compiler.signature import ForeignType, Signature
 from gridjit.interrupts import let_through
 from gridjit.runtime.args.handler import ArgumentHandler, Place, handler_of, unreadable
 from gridjit.runtime.args.staging import Transfer
@@ -57,7 +58,28 @@ def handlers_of(kernel: Kernel, args: tuple[Any, ...]) -> list[ArgumentHandler]:
         listed = f" ({', '.join(names)})" if names else ""
         count = f"{len(names) or 'no'} argument{'s' * (len(names) != 1)}"
         raise ArgumentError(f"{kernel.name} takes {count}{listed}; {given}")
-    return [_named(kernel, name, handler_of, arg) for name, arg in zip(names, args, strict=True)]
+    found = zip(names, args, prepared_types(kernel), strict=False)
+    return [handler_for(wanted, arg) or _named(kernel, name, handler_of, arg) for name, arg, wanted in found]
+
+
+def prepared_types(kernel: Kernel) -> Iterable[ForeignType | None]:
+    """Return, for each argument, the type of an extension of numba that is declared for it, if it is to be prepared.
+
+    Nothing of the value is asked then: the kernel's extensions make of it what the type needs.
+    """
+    if not kernel.extensions or len(kernel.declared) != 1:
+        return itertools.repeat(None)
+    declared = kernel.declared[0].arguments
+    return [one if isinstance(one, ForeignType) else None for one in declared]
+
+
+def handler_for(wanted: ForeignType | None, arg: Any) -> ArgumentHandler | None:
+    """Return what handles a value that is to be prepared for a type; None for any other."""
+    if wanted is None:
+        return None
+    from gridjit.runtime.args.numba_values import Declared, Prepared
+
+    return None if isinstance(arg, Prepared) else Declared(wanted)
 
 
 def kinds_of(kernel: Kernel, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...]) -> tuple[Hashable, ...]:

@@ -99,7 +99,7 @@ def _launch(
     args = given
     after: Sequence[Callable[[], Any]] = ()
     if kernel.extensions:  # after the hooks: what they did to an extension or an argument counts
-        args, after = prepared(kernel.extensions, given, launcher.stream)
+        args, after = prepared(kernel, given, launcher.stream)
         handlers = handlers_of(kernel, args)
         ready = _packed(kernel, ready, handlers, args)
     recorder = recorders and recorder_of(ready.loaded.device.timeline, stream_handle(launcher.stream))

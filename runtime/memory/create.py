@@ -111,7 +111,7 @@ def mapped_array(
     wc: bool = False,
     *,
     space: Space | None = None,
-) -> Array:
+) -> UnifiedArray:
     """Return a NumPy array that kernels use in place: in page-locked memory on a GPU, in any memory on the host.
 
     shape, dtype, strides, order: as for device_array. stream: the stream that uses it; other libraries that take the
@@ -120,8 +120,6 @@ def mapped_array(
     """
     here = space or current_space()
     made, memory = _host_array(functools.partial(here.pinned, mapped=True), shape, dtype, strides, order)
-    if here.device is None:
-        return made
     from gridjit.runtime.memory.unified import MappedArray  # few arrays are mapped
 
     return _unified(MappedArray, made, memory, stream)
@@ -136,8 +134,8 @@ def managed_array(
     attach_global: bool = True,
     *,
     space: Space | None = None,
-) -> Array:
-    """Return a NumPy array that kernels use in place and whose memory moves to where it is used; plain on the host.
+) -> UnifiedArray:
+    """Return a NumPy array that kernels use in place and whose memory moves to where it is used.
 
     shape, dtype, strides, order: as for device_array. Read on the host what a kernel wrote after synchronizing with it.
     attach_global: any stream of any device may use it; otherwise, on devices that cannot page, only the host until it
@@ -147,8 +145,6 @@ def managed_array(
     here = space or current_space()
     manage = functools.partial(here.managed, attach_global=attach_global)
     made, memory = _host_array(manage, shape, dtype, strides, order)
-    if here.device is None:
-        return made
     from gridjit.runtime.memory.unified import ManagedArray
 
     return _unified(ManagedArray, made, memory, stream)
@@ -156,7 +152,7 @@ def managed_array(
 
 def mapped_array_like(
     ary: Any, stream: StreamLike = 0, portable: bool = False, wc: bool = False, *, space: Space | None = None
-) -> Array:
+) -> UnifiedArray:
     """Return a mapped array with the shape, dtype and order of axes of ary; stream, portable and wc as it has them."""
     steps = _dense_like(ary).strides_in_bytes
     return mapped_array(ary.shape, ary.dtype, steps, stream=stream, portable=portable, wc=wc, space=space)

@@ -177,7 +177,7 @@ class DeviceArray(ArrayFacts):
         return view
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Copy value, a number, host array or DeviceArray, into the items that key names."""
+        """Copy value, a number, host array or DeviceArray, into the items that key names, converted as NumPy does."""
         self.setitem(key, value)
 
     def getitem(self, item: Any, stream: StreamLike = None) -> Any:
@@ -189,12 +189,24 @@ class DeviceArray(ArrayFacts):
         from gridjit.runtime.memory.indices import broadcast, view_key
 
         view = self._viewed(self._ghost[view_key(key)])
-        if isinstance(value, DeviceArray):
-            view.copy_to_device(value, stream)
+        if isinstance(value, DeviceArray) and value.dtype == view.dtype:
+            view.copy_to_device(value._viewed(broadcast(value._ghost, view.shape)), stream)
+        elif isinstance(value, DeviceArray):
+            view.setitem(..., value._to_convert(view.dtype, view._in(stream)), stream)
         else:
             refuse_masked(value)
             values = np.asarray(value).astype(view.dtype, copy=False)
             view.copy_to_device(broadcast(values, view.shape), stream)
+
+    def _to_convert(self, dtype: np.dtype[Any], stream: Any) -> Array:
+        """Return the items, read in stream, to become items of another dtype on the host."""
+        handle = stream_handle(stream)
+        if recorder_of(self.space.timeline, handle) is not None or self.space.timeline.capturing(handle):
+            raise ArgumentError(
+                f"a graph cannot assign items of {self.dtype} to items of {dtype}, which are converted on the host: "
+                "convert them in a kernel, or before the graph"
+            )
+        return self.copy_to_host(stream=stream)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))

@@ -36,8 +36,10 @@ def is_full_index(key: Any, ndim: int) -> bool:
 
 def broadcast(values: Array, shape: tuple[int, ...]) -> Array:
     """Return values repeated to shape, as an assignment does; raises ShapeError in numba-cuda's words."""
-    if values.ndim > len(shape):
+    extra = max(values.ndim - len(shape), 0)
+    if values.shape[:extra] != (1,) * extra:
         raise ShapeError(f"Can't assign {values.ndim}-D array to {len(shape)}-D self")
+    values = values.reshape(values.shape[extra:])
     first = len(shape) - values.ndim
     for axis, (size, wanted) in enumerate(zip(values.shape, shape[first:], strict=True), first):
         if size not in (1, wanted):

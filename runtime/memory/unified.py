@@ -1,4 +1,4 @@
-"""UnifiedArray: a NumPy array whose memory a GPU uses in place: mapped (over the bus), or managed (it moves).
+"""UnifiedArray: a NumPy array whose memory a device uses in place: mapped (over the bus), or managed (it moves).
 
 NumPy gives copies and results the class of what they were made from. Those are arrays like any other, with memory None;
 views of the memory are not.
@@ -6,13 +6,18 @@ views of the memory are not.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.runtime.memory.copies import address_of
+from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.space import Memory
 from gridjit.runtime.streams import stream_handle
+
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import StreamLike
+    from gridjit.runtime.memory.device_array import DeviceArray
 
 
 class UnifiedArray(np.ndarray[Any, Any]):
@@ -32,12 +37,36 @@ class UnifiedArray(np.ndarray[Any, Any]):
         self.stream = made_from.stream if ours else 0
 
     @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Version 3 of the CUDA array interface: host and device have the same addresses."""
+    def on_device(self) -> DeviceArray:
+        """The array on the device over the same memory."""
+        from gridjit.runtime.memory.device_array import DeviceArray
+
         if self.memory is None:
             raise AttributeError("this array is a copy in the host's own memory, which is not on any device")
-        interface: dict[str, Any] = dict(self.__array_interface__)
-        return interface | {"version": 3, "stream": stream_handle(self.stream) or None}
+        return DeviceArray(self.memory, self.view(np.ndarray), self.stream)
+
+    def copy_to_host(self, ary: Array | None = None, stream: StreamLike = None) -> Array:
+        """Return the items, copied in stream, as DeviceArray.copy_to_host does."""
+        return self.on_device.copy_to_host(ary, stream)
+
+    def copy_to_device(self, ary: Any, stream: StreamLike = None) -> None:
+        """Copy ary into this array in stream, as DeviceArray.copy_to_device does."""
+        self.on_device.copy_to_device(ary, stream)
+
+    def split(self, section: int, stream: StreamLike = None) -> Iterator[DeviceArray]:
+        """Yield arrays on the device over section items each, as DeviceArray.split does."""
+        return self.on_device.split(section, stream)
+
+    def bind(self, stream: StreamLike = 0) -> UnifiedArray:
+        """Return the array with another stream to copy in."""
+        bound = self.view()
+        bound.stream = stream
+        return bound
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the CUDA array interface: host and device have the same addresses."""
+        return self.on_device.__cuda_array_interface__ | {"stream": stream_handle(self.stream) or None}
 
 
 class MappedArray(UnifiedArray):

@@ -67,7 +67,7 @@ class Inspection:
         add_overload, bind, call, compile_device, doc, dump = (_Replaced() for _ in range(6))
         fold_argument_types, get_annotation_info, get_call_template = (_Replaced() for _ in range(3))
         get_function_type, inspect_cfg, inspect_disasm_cfg, inspect_ptx = (_Replaced() for _ in range(4))
-        ptx, targetctx, targetdescr, typeof_pyval, typingctx = (_Replaced() for _ in range(5))
+        ptx, targetctx, targetdescr, typingctx = (_Replaced() for _ in range(4))
     _code: KernelCode
     _specialized_kernels: dict[Signature, Kernel]
 
@@ -75,6 +75,16 @@ class Inspection:
     def name(self) -> str:
         """The function's qualified name."""
         return self.py_func.__qualname__
+
+    @for_users
+    def typeof_pyval(self, val: Any) -> Any:
+        """Return numba's type of a value that is an argument of the kernel; raises ArgumentError if it cannot be."""
+        from gridjit.compiler.frontend.types import numba_arguments
+        from gridjit.runtime.args.handler import handler_of
+        from gridjit.runtime.launch.arguments import place_of
+
+        kind = handler_of(val).type_of(val, place_of(cast("Kernel", self)))
+        return numba_arguments(Signature(arguments=(kind,)))[0]
 
     @property
     def targetoptions(self) -> dict[str, Any]:

@@ -26,7 +26,6 @@ _OF_KERNELS: Final = {
     "ptx": "inspect_asm(signature) shows the PTX of what is compiled for a GPU",
     "targetctx": "numba.cuda.descriptor.cuda_target has numba-cuda's own",
     "targetdescr": "numba.cuda.descriptor.cuda_target has numba-cuda's own",
-    "typeof_pyval": "numba.cuda.typing.typeof.typeof(value), or specialize(value) for the kernel itself",
     "typingctx": "numba.cuda.descriptor.cuda_target has numba-cuda's own",
 }
 _LAUNCHED: Final = ("configure", "forall", "specialize", "specialized")
@@ -74,6 +73,6 @@ def refuse_of_function(name: str) -> NoReturn:
 def _of_function(name: str) -> str | None:
     if name in _LAUNCHED:
         return "they are called in kernels; what is made without device=True is launched"
-    if name in _OF_KERNELS or name.startswith(_SHOWN):
+    if name in _OF_KERNELS or name.startswith((*_SHOWN, "typeof")):
         return "they are compiled in the kernels that call them, so ask these; or gridjit.cuda.compile_ptx"
     return None

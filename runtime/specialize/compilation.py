@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import ConfigError, GridjitError, LaunchNeededError
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.key.numba_settings import dumps
@@ -28,6 +27,7 @@ from gridjit.runtime.tracebacks import for_users
 from gridjit.stacks import with_room_for_frames
 
 if TYPE_CHECKING:
+    from gridjit.compiler.artifact import Artifact
     from gridjit.compiler.compiled import Compiled
     from gridjit.compiler.view.config import ConfigView
     from gridjit.runtime.accepted import LaunchShape, SignatureLike
@@ -73,7 +73,11 @@ class Compilation:
                 'compile("void(float32[::1], int64)"), or launch it: that compiles it for what it is given'
             )
         launch = Launch(config=as_launch_config(self.py_func.__qualname__, config))
-        return self._specialized(session(), _signature(sig), self.target_for(target), launch).artifact
+        found = self._specialized(session(), _signature(sig), self.target_for(target), launch)
+        from gridjit.runtime.numba_names.compiled_code import CompiledCode
+        from gridjit.runtime.numba_names.overload import Overload  # launches do without
+
+        return CompiledCode.of(found.artifact, Overload(self.form_of(found), found))
 
     def form_for(self, config: object) -> Kernel:
         """Return the specialization for a configuration, or that without one (None)."""

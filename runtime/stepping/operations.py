@@ -181,7 +181,7 @@ def shfl_down_sync(mask: int, value: Any, delta: int) -> Any:
 
 def shfl_xor_sync(mask: int, value: Any, lanes: int) -> Any:
     """Return the value of the lane with some bits of its number changed."""
-    return _warp(mask, value).get(laneid() ^ lanes, value)
+    return _warp(mask, value).get(laneid() ^ int(lanes), value)
 
 
 def all_sync(mask: int, predicate: Any) -> bool:

@@ -9,7 +9,6 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.options import Options
@@ -21,6 +20,7 @@ from gridjit.runtime.specialize.table import Specialization
 from gridjit.runtime.tiered.tiers import Tiers, Wanted
 
 if TYPE_CHECKING:
+    from gridjit.compiler.artifact import Artifact
     from gridjit.compiler.compiled import Compiled
     from gridjit.compiler.view.config import ConfigView
     from gridjit.runtime.accepted import LaunchShape, SignatureLike

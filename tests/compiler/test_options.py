@@ -7,11 +7,13 @@ import importlib
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gridjit
 from gridjit import ConfigError
 from gridjit.compiler.errors import ConfigWarning
+from gridjit.compiler.options import options_of
 
 
 def kernel(x):
@@ -22,19 +24,24 @@ def kernel(x):
     ("options", "words"),
     [
         ({"max_registers": "many"}, "max_registers='many' must be between 1 and 255, and a whole number"),
-        ({"max_registers": 0}, "max_registers=0"),
+        ({"max_registers": -1}, "max_registers=-1"),
         ({"launch_bounds": "x"}, "launch_bounds='x'"),
         ({"launch_bounds": (1, 2, 3, 4)}, "blocks per cluster"),
         ({"shared_memory_carveout": 2.5}, "shared_memory_carveout=2.5 must be between -1 and 100, and a whole number"),
         ({"shared_memory_carveout": "most"}, "one of default, maxl1, maxshared"),
-        ({"fastmath": {"contract"}}, "fastmath={'contract'}: True or False"),
+        ({"fastmath": {"contracted"}}, "'contracted' is not a flag; give True, False or fast, nnan, .*reassoc"),
+        ({"fastmath": {"fast": True, "quick": False}}, "'quick' is not a flag"),
+        ({"fastmath": "yes"}, "fastmath='yes': 'yes' is not a flag"),
+        ({"device": "no"}, "device='no': give True or False"),
+        ({"debug": [False]}, r"debug=\[False\]: give True or False"),
+        ({"boundscheck": True}, "leave it out: debug=True checks indices"),
         ({"specialize": "warp"}, "fields are 'blockdim', 'griddim', 'sharedmem'"),
         ({"inline": "sometimes"}, "one of 'never', 'always', or a function that decides"),
         ({"fastmaths": True}, "no such option; did you mean fastmath?"),
         ({"max_specialisations": 3}, "no such option; did you mean max_specializations?"),
         ({"gpus": 2}, "no such option; the options are background, cache, debug, device"),
         ({"tiered": True}, "name fields in specialize="),
-        ({"tiered": "yes", "specialize": "blockdim"}, "tiered='yes': True or False"),
+        ({"tiered": "yes", "specialize": "blockdim"}, "tiered='yes': give True or False"),
         (
             {"tiered": True, "specialize": "blockdim", "fastmath": True},
             "results depend on what is folded into the code",
@@ -53,6 +60,46 @@ def test_a_value_that_means_nothing_is_refused(options: dict[str, Any], words: s
 def test_only_python_functions_can_be_kernels(other: Any) -> None:
     with pytest.raises(ConfigError, match="functions made with def or lambda"):
         gridjit.jit()(other)
+
+
+SWITCHES = ("debug", "opt", "fastmath", "lineinfo", "lto", "device", "forceinline")
+
+
+@pytest.mark.parametrize("on", [True, 1, 2, np.True_, np.int64(1), 1.0])
+@pytest.mark.parametrize("name", SWITCHES)
+def test_a_switch_is_on_for_any_number_but_zero(name: str, on: Any) -> None:
+    made: Any = gridjit.jit(**{name: on})(kernel)
+    assert made.options == options_of({name: True})
+
+
+@pytest.mark.parametrize("off", [False, 0, np.False_, np.int64(0), 0.0, "", (), [], {}, set()])
+@pytest.mark.parametrize("name", [*SWITCHES, "link", "specialize", "max_registers", "boundscheck"])
+def test_an_option_is_off_for_whatever_is_empty(name: str, off: Any) -> None:
+    made: Any = gridjit.jit(**{name: off})(kernel)
+    assert made.options == options_of({"opt": False} if name == "opt" else {})
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"arcp"}, ("arcp",)),
+        (frozenset({"nsz", "contract"}), ("contract", "nsz")),
+        (["afn", "afn"], ("afn",)),
+        ("reassoc", ("reassoc",)),
+        ({"fast", "nnan"}, True),
+        ({"arcp": True, "nnan": False}, ("arcp",)),
+        ({"arcp": False}, False),
+    ],
+)
+def test_fastmath_takes_flags_as_numba_does(given: Any, kept: object) -> None:
+    assert gridjit.jit(fastmath=given)(kernel).options.fastmath == kept
+
+
+def test_options_of_how_a_kernel_is_kept_take_any_switch() -> None:
+    for off in (0, "", None, np.False_):
+        gridjit.jit(cache=off, hold_gil=off, background=off, extensions=None)(kernel)  # type: ignore[call-overload]
+    for on in (1, 2, np.True_):
+        gridjit.jit(cache=on, hold_gil=on)(kernel)  # type: ignore[call-overload]
 
 
 def test_options_are_kept_as_numba_names_them() -> None:

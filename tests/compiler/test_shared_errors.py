@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import sys
+import threading
 import warnings
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -119,9 +123,28 @@ def test_error_for_a_cause_is_of_its_class_and_has_its_attributes() -> None:
     assert isinstance(error, TheirError)
     assert isinstance(error, GridjitError)
     assert (str(error), error.code) == ("kernel does not compile", 7)
-    again = pickle.loads(pickle.dumps(error))
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
+def test_error_for_a_cause_is_pickled_and_copied_with_its_class_and_attributes(copied: Callable[[Any], Any]) -> None:
+    error: Any = for_cause(CompileError, "kernel does not compile", TheirError(7, "seven"))
+    error.code = 8
+    for _ in range(2):  # a copy can be copied
+        error = copied(error)
+        assert issubclass(type(error), TheirError) and issubclass(type(error), CompileError)
+        assert (str(error), error.code) == ("kernel does not compile", 8)
+
+
+def test_error_leaves_behind_only_what_the_other_process_cannot_have() -> None:
+    class Local(TheirError):
+        """Which no other process finds."""
+
+    cause = Local(7, "seven")
+    cause.lock, cause.text = threading.Lock(), "seven"  # type: ignore[attr-defined]
+    again: Any = pickle.loads(pickle.dumps(for_cause(CompileError, "kernel does not compile", cause)))
+    assert (str(again), again.code, again.text) == ("kernel does not compile", 7, "seven")
+    assert not hasattr(again, "lock")
     assert type(again) is CompileError
-    assert not hasattr(again, "code")
 
 
 @pytest.mark.parametrize("cause", [StopIteration, StopAsyncIteration])

@@ -53,6 +53,14 @@ def test_a_missing_barrier_is_an_error_that_names_both_lines_threads_and_the_arr
         checked(without_barrier)[1, 32](np.ones(32, np.float32))
 
 
+def test_each_of_several_findings_is_on_a_line_of_its_own():
+    with pytest.raises(gridjit.RaceError) as caught:
+        checked(without_barrier)[1, 32](np.ones(32, np.float32))
+    first, second = str(caught.value).splitlines()
+    assert "without_barrier: thread (16, 0, 0)" in first
+    assert second.startswith("  thread (16, 0, 0)")
+
+
 def test_what_is_found_comes_with_what_to_do_about_it():
     with pytest.raises(gridjit.RaceError, match=r"nothing orders the two; order them with cuda\.syncthreads\(\)"):
         checked(without_barrier)[1, 32](np.ones(32, np.float32))

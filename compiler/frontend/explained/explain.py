@@ -31,6 +31,7 @@ from gridjit.interrupts import let_through
 _RULES: Final[tuple[Callable[[Failure], Finding | None], ...]] = (
     calls.mismatch,
     names.undefined,
+    shapes.without_axes,
     *libraries.RULES,
     *names.RULES,
     *constructs.RULES,

@@ -68,6 +68,8 @@ from gridjit.compiler.frontend.narrow.leaving_out import (
 from gridjit.compiler.frontend.narrow.meeting import in_numbas_own_compiles, stop_at_narrow_floats
 from gridjit.compiler.frontend.narrow.modules import are_imported
 from gridjit.compiler.frontend.narrow.words import stop_at_words
+from gridjit.compiler.frontend.vocabulary import correct_draws, keep_functions_in_tuples
+from gridjit.compiler.frontend.warp_types import widen_warp_types
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.phases import phase
 from gridjit.compiler.process.collecting import making_what_stays
@@ -238,6 +240,9 @@ def _isolated(
         _silence_what_cannot_speak()
         _speak_of_what_users_can_change()
         make_names_readable(replace)
+        correct_draws(replace)
+        keep_functions_in_tuples(put)
+        widen_warp_types(replace)
         make_faster(replace)
         replace(matched, "surroundings", _alike(record.keeping))
         _answer_device(compute_capability)

@@ -46,8 +46,8 @@ _LOCAL_ARRAY = regex(rf"{re.escape(_SET_START)}(?P<at>%\"_cudapy_lmem[^\"]*\"), 
 LOCAL = "gridjit.local"
 
 # NVVM contracts multiply-adds by default. If the host does too, its results differ less from a GPU's.
-_CONTRACT = r"\1 contract "
-_FAST = r"\1 reassoc nsz arcp contract afn "
+# What fastmath allows here, of which all code may be contracted. Results stay infinite, or NaN, where they are.
+_FAST = ("reassoc", "nsz", "arcp", "contract", "afn")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ def retarget(
     text: str,
     *,
     kernel: str,
-    fastmath: bool,
+    fastmath: bool | tuple[str, ...],
     exactly: bool = False,
     lines: bool = False,
     checked: bool = False,
@@ -102,7 +102,8 @@ def retarget(
     # Otherwise a function that no earlier module mentions would be lost when modules are linked one by one.
     text = _flatten(text, kernel).replace("define linkonce_odr ", "define weak_odr ")
     if not exactly:
-        text = (_FAST_ARITHMETIC if fastmath else _ARITHMETIC).sub(_FAST if fastmath else _CONTRACT, text)
+        allowed = _FAST if fastmath is True else [flag for flag in _FAST if flag in ("contract", *(fastmath or ()))]
+        text = (_FAST_ARITHMETIC if fastmath else _ARITHMETIC).sub(rf"\1 {' '.join(allowed)} ", text)
     text, zeros = _ZEROS.subn(_SET, text) if "] zeroinitializer, " in text else (text, 0)
     arrays = 0
     if checked:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable
 
+import numpy as np
+
 from gridjit.compiler.signature import ArgType, ArrayType
-from gridjit.runtime.args.arrays.host_arrays import HostArray, array_parameters, array_type
+from gridjit.runtime.args.arrays.host_arrays import HostArray, array_operation, array_parameters, array_type
 from gridjit.runtime.args.handler import Parameters, Place, register
 from gridjit.runtime.args.staging import Array, Transfer, own
 from gridjit.runtime.memory.unified import UnifiedArray
@@ -25,7 +28,10 @@ class InPlaceArray(HostArray):
         return array_parameters(own(value)) if _is_in_place(value) else super().parameters(value, transfer)
 
     def operation(self, value: Array, place: Place, declared: ArgType) -> Operation | None:
-        return None  # whether it has such memory is not for machine code to see
+        if not place.is_host:
+            return None  # whether it has such memory is not for machine code to see
+        found = array_operation(value.view(np.ndarray), declared)
+        return None if found is None else dataclasses.replace(found, python_type=type(value))
 
 
 def _is_in_place(value: Array) -> bool:

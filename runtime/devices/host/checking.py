@@ -113,7 +113,8 @@ class Checking:
                 places = (mine & (record.MOST_SITES - 1), other & (record.MOST_SITES - 1))
                 name = (RaceError if what == record.RACE else UninitializedError).__name__
                 findings.note((self._artifact.kernel, what, *places), f"{name}: {self._artifact.kernel}: {text}")
-            raise kind(f"{self._artifact.kernel}: {'; '.join(texts)}; {_CURES[kind]}")
+            lines = "\n  ".join(texts)
+            raise kind(f"{self._artifact.kernel}: {lines}; {_CURES[kind]}")
 
     def _sentence(self, report: tuple[int, ...], config: LaunchConfig) -> str:
         what, _, mine, other, kinds = report

@@ -22,7 +22,8 @@ CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 # For a producer: do not order your work before mine.
 NO_ORDER = -1
 _KINDS = {code: kind for kind, code in CODES.items()}
-_BFLOAT = 4
+_OPAQUE, _BFLOAT, _BOOL = 3, 4, 6
+_NUMBERS = "kernels have integers of 8 to 64 bits, floats of 16 to 64, complex numbers of 64 and 128, and bools of 8"
 # A producer's deleter, called with the GIL held: it may need it, and may take it again.
 _Deleter = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 _NO_DELETER = _Deleter()
@@ -136,12 +137,13 @@ def _dtype(tensor: Tensor) -> np.dtype[Any]:
             f"items of {bits} bits (DLPack type code {code}) are not whole bytes, so they have no addresses of their "
             "own; view the bytes that they are packed in as uint8"
         )
-    if code in _SMALL_FLOATS and (bits, lanes) == (8, 1):
+    said = f"a tensor of DLPack type (code {code}, {bits} bits, {lanes} lanes) cannot be passed to a kernel"
+    if lanes != 1:
+        raise ArgumentError(f"{said}: its items are vectors; give it another axis, of {lanes} items with one lane each")
+    if code in _SMALL_FLOATS and bits == 8:
         return small_float(_SMALL_FLOATS[code])
-    kind = _KINDS.get(code)
-    if kind is None or lanes != 1:
-        raise ArgumentError(
-            f"a tensor of DLPack type (code {code}, {bits} bits, {lanes} lanes) cannot be passed to a kernel; "
-            f"{TOO_SMALL}"
-        )
-    return np.dtype(f"{kind}{bits // 8}" if kind != "b" else "bool")
+    try:
+        return np.dtype("bool" if (code, bits) == (_BOOL, 8) else f"{_KINDS[code]}{bits // 8}")
+    except (KeyError, TypeError):
+        small = bits < 16 and code not in (*_KINDS, _OPAQUE)
+        raise ArgumentError(f"{said}; {TOO_SMALL if small else _NUMBERS}") from None

@@ -71,3 +71,28 @@ def field_of_a_variable(points, which):
 @mistake(POINTS)
 def record_of_a_tuple(points, which):
     points[0] = (1, 2)
+
+
+NUMBER = "void(float32[::1], Array(float32, 0, 'C'))"
+
+
+@mistake(NUMBER)
+def without_axes_assigned(out, v):
+    out[0] = v
+
+
+@mistake(NUMBER)
+def without_axes_added(out, v):
+    if cuda.grid(1) == 0:
+        out[0] = out[0] + v
+
+
+@mistake(NUMBER)
+def without_axes_given(out, v):
+    out[0] = min(v, 2)
+
+
+@mistake(NUMBER)
+def without_axes_by_another_name(out, v):
+    x = v
+    out[0] = x * 3

@@ -34,7 +34,7 @@ assert_type(gridjit.jit(plain, inline="always"), gridjit.Kernel)
 
 gridjit.jit(fastmth=True)  # wrong: no such option
 gridjit.jit(undecorated, fastmth=True)  # wrong: no such option
-gridjit.jit(fastmath="yes")  # wrong: True or False
+gridjit.jit(fastmath="yes")  # wrong: True, False or flags
 gridjit.jit(target="gpu")  # wrong: "host" or "cuda"
 gridjit.jit(max_specializations=None)  # wrong: a number
 gridjit.jit("void(float32[::1])", background=True)

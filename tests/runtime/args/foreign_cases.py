@@ -146,6 +146,53 @@ def test_an_extension_that_passes_something_else_is_an_error() -> None:
         kernel[1, 1](np.zeros(1), Interval(2.0, 3.0))
 
 
+class Ends:
+    """A value whose class numba does not know."""
+
+    low, high = 2.0, 3.5
+
+
+DECLARED: Any = types.void(types.float64[::1], INTERVAL)
+
+
+@pytest.mark.parametrize("signatures", [DECLARED, [DECLARED]])
+def test_a_declared_type_of_an_extension_is_what_a_value_of_any_class_is_prepared_for(signatures: Any) -> None:
+    out = np.zeros(1)
+    kernel = gridjit.jit(signatures, target="host", extensions=[PassesIntervals()])(width)
+    for value in (Interval(2.0, 3.0), Ends(), Interval(2.0, 3.0)):
+        kernel[1, 1](out, value)
+        assert out[0] == value.high - value.low
+    assert len(kernel.specializations) == 1
+
+
+def test_an_extension_is_given_the_declared_type_and_refuses_a_value_itself() -> None:
+    class Refuses(PassesIntervals):
+        def prepare_args(self, kind: Any, value: Any, stream: Any, retr: Any) -> tuple[Any, Any]:
+            if kind == INTERVAL and not isinstance(value, Interval):
+                raise KeyError(f"{kind} is not {type(value).__name__}")
+            return super().prepare_args(kind, value, stream, retr)
+
+    kernel = gridjit.jit(DECLARED, target="host", extensions=[Refuses()])(width)
+    with pytest.raises(KeyError, match="Interval is not Tag"):
+        kernel[1, 1](np.zeros(1), Tag())
+
+
+@pytest.mark.parametrize("value", [Tag(), Ends(), (2.0, 3.0), 1])
+def test_a_value_that_no_extension_prepares_for_a_declared_type_is_an_error(value: Any) -> None:
+    class Idle:
+        def prepare_args(self, kind: Any, value: Any, stream: Any, retr: Any) -> tuple[Any, Any]:
+            return kind, value
+
+    kernel = gridjit.jit(DECLARED, target="host", extensions=[Idle()])(width)
+    with pytest.raises(
+        ArgumentError, match=r"'interval' of width: No matching definition: .*no extension of the kernel"
+    ):
+        kernel[1, 1](np.zeros(1), value)
+    unprepared = gridjit.jit(DECLARED, target="host")(width)
+    with pytest.raises(ArgumentError):
+        unprepared[1, 1](np.zeros(1), value)
+
+
 def test_an_extensions_type_is_known_by_its_class_and_its_key_also_as_an_item() -> None:
     signature = parse_signature(types.void(INTERVAL[::1], types.UniTuple(TAG, 2)))
     interval, tag = (f"{TagType.__module__}.{name}Type '{name}'" for name in ("Interval", "Tag"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import datetime
+import decimal
 import enum
 import os
 import struct
@@ -228,7 +230,17 @@ class Column:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("text", "a str cannot be passed to a kernel; pass NumPy arrays"),
+        ("text", r"a str cannot be passed to a kernel; kernels take no texts: .* numpy.array\(\[x\]\)"),
+        ({1: 2}, "a dict cannot be passed to a kernel; pass its values as arrays or as a named tuple"),
+        ({1}, r"a set cannot be passed to a kernel; .* pass its items as an array, numpy.array\(list\(x\)\)"),
+        ((i for i in range(3)), r"a generator cannot be passed .* numpy.array\(list\(x\)\)"),
+        (datetime.datetime(2026, 1, 1), r"a datetime.datetime cannot be passed .*; pass numpy.datetime64\(x, 'us'\)"),
+        (datetime.timedelta(1), r"a datetime.timedelta cannot be passed .*; pass numpy.timedelta64\(x, 'us'\)"),
+        (decimal.Decimal(1), r"a decimal.Decimal cannot be passed to a kernel; pass float\(x\)"),
+        (len, "cannot be passed to a kernel; kernels call functions that are globals"),
+        (lambda x: x, r"a function cannot be passed .* decorate it with jit\(device=True\)"),
+        (np, "a module cannot be passed to a kernel; kernels use modules that are globals"),
+        (slice(3), "a slice cannot be passed to a kernel; pass its start, stop and step as numbers"),
         (None, "None cannot be passed to a kernel"),
         ([1, 2], r"a list cannot be passed to a kernel; make an array of it, numpy.array\(x\)"),
         (range(3), r"a range cannot be passed to a kernel; make an array of it"),

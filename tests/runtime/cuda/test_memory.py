@@ -195,7 +195,7 @@ def test_items_are_set_and_read_in_the_stream_that_is_given(api, device):
 @pytest.mark.parametrize(("stream", "said"), [(0, None), (1234, 1234)])
 def test_a_mapped_array_and_its_views_say_the_stream_that_they_are_for(api, device, stream, said):
     made = mapped_array((2, 3), np.int32, stream=stream, space=device.space)
-    assert made.__cuda_array_interface__["stream"] == said  # type: ignore[attr-defined]
+    assert made.__cuda_array_interface__["stream"] == said
     assert made[1:].__cuda_array_interface__["stream"] == said  # type: ignore[attr-defined]
 
 

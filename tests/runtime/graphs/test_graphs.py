@@ -24,7 +24,10 @@ from gridjit.runtime.native.probes import object_layout
 from tests.kernels import increments
 from tests.programs import run_python
 
-pytestmark = pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning"),
+    pytest.mark.filterwarnings("ignore:.* recorded nothing"),
+]
 
 
 def adds(x, amount):
@@ -51,6 +54,18 @@ def zeros(size: int = 8) -> Any:
 
 def of(array: Any) -> set[Any]:
     return set(array.copy_to_host().tolist())
+
+
+def test_an_assignment_of_an_array_is_repeated_in_a_graph_but_not_converted() -> None:
+    x, y, narrow = zeros(), zeros(1), to_device(np.zeros(8, np.float32), space=HOST_SPACE)
+    with gridjit.graph() as g:
+        x.setitem(..., y, g.stream)
+        with pytest.raises(ArgumentError, match="a graph cannot assign items of float32 to items of float64"):
+            x.setitem(..., narrow, g.stream)
+    y[0] = 3
+    g.launch()
+    g.stream.synchronize()
+    assert of(x) == {3.0}
 
 
 def test_what_is_recorded_is_done_when_the_graph_is_launched_and_each_time(add: Any) -> None:
@@ -442,9 +457,10 @@ def test_the_default_stream_is_refused_with_the_way_on(stream: int) -> None:
         gridjit.graph(stream)
 
 
-def test_an_empty_graph_runs() -> None:
-    with gridjit.graph() as g:
+def test_an_empty_graph_runs_and_is_warned_of() -> None:
+    with pytest.warns(gridjit.ConfigWarning, match="recorded nothing.*g.stream") as caught, gridjit.graph() as g:
         pass
+    assert caught[0].filename == __file__
     g.launch()
     assert repr(g) == "<gridjit graph of 0 nodes>"
 

@@ -136,17 +136,45 @@ def test_a_length_that_may_be_any_is_an_error():
         on_host(VALUES[:0]).reshape(0, -1)
 
 
-@pytest.mark.parametrize("row", [np.float32(7), [7], [[7]], range(6), [range(6)], [[1], [2], [3], [4]]])
-def test_what_is_assigned_is_repeated_along_axes_of_one_item_as_numpy_has_it(row):
-    made, expected = on_host(VALUES), VALUES.copy()
-    made[:], expected[:] = np.array(row), np.array(row)
+ROWS = [
+    np.float32(7),
+    [7],
+    [[7]],
+    [[[7]]],
+    range(6),
+    [range(6)],
+    [[[1]] * 4],
+    [[1], [2], [3], [4]],
+    VALUES[::-1, ::-1] * 9,
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint8, np.complex64, bool])
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.filterwarnings("ignore:Casting complex")
+def test_what_is_assigned_is_converted_and_repeated_as_numpy_has_it(row, there, dtype):
+    given, made, expected = np.array(row, dtype), on_host(VALUES), VALUES.copy()
+    made[:], expected[:] = on_host(given) if there else given, given
     assert made.copy_to_host().tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("row", [range(2), range(5), [range(6), range(6)]])
-def test_what_is_assigned_and_does_not_fit_is_an_error(row):
+def test_an_array_is_assigned_to_itself_as_if_it_was_read_first():
+    made, expected = on_host(VALUES), VALUES.copy()
+    made[1:], expected[1:] = made[:-1], expected[:-1].copy()
+    made[:, ::-1] = made[:, 0:1]
+    expected[:, ::-1] = expected[:, 0:1].copy()
+    assert made.copy_to_host().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("row", [range(2), range(5), [range(6), range(6)], range(0)])
+def test_what_is_assigned_and_does_not_fit_is_an_error(row, there):
+    given = np.array(row)
     with pytest.raises(ShapeError, match="Can't copy sequence with size"):
-        on_host(VALUES)[:] = np.array(row)
+        on_host(VALUES)[:] = on_host(given) if there else given
+    with pytest.raises(ShapeError, match="Can't assign 3-D array to 2-D self"):
+        on_host(VALUES)[:] = np.ones((2, 4, 6))
 
 
 def test_views_are_copied_in_the_arrays_stream_unless_another_is_named():

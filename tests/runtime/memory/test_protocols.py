@@ -218,16 +218,25 @@ def test_what_has_no_memory_to_use_is_refused_for_launches_and_views_alike(
         ((0, 4, 1), r"items of 4 bits \(DLPack type code 0\) are not whole bytes"),
         ((17, 4, 1), "items of 4 bits .* view the bytes that they are packed in as uint8"),
         ((15, 6, 1), "items of 6 bits"),
-        ((2, 32, 4), "32 bits, 4 lanes"),
-        ((9, 16, 1), "code 9"),
+        ((2, 32, 4), "32 bits, 4 lanes.*: its items are vectors; give it another axis, of 4 items with one lane"),
+        ((4, 16, 2), "its items are vectors; give it another axis, of 2 items"),
+        ((10, 8, 4), "its items are vectors"),
+        ((9, 16, 1), "code 9.*; kernels have integers of 8 to 64 bits"),
+        ((19, 8, 1), "floats of fewer than 16 bits, kernels support"),
+        ((2, 24, 1), "24 bits.*; kernels have .* floats of 16 to 64"),
+        ((0, 128, 1), "128 bits.*; kernels have integers of 8 to 64 bits"),
+        ((5, 32, 1), "complex numbers of 64 and 128"),
+        ((6, 32, 1), "bools of 8"),
+        ((3, 64, 1), "code 3.*; kernels have integers"),
     ],
 )
-def test_items_that_are_not_whole_bytes_are_refused_with_the_reason(item: tuple[int, int, int], words: str) -> None:
+def test_items_that_kernels_do_not_have_are_refused_with_the_reason(item: tuple[int, int, int], words: str) -> None:
     shape = (ctypes.c_int64 * 1)(3)
     code, bits, lanes = item
     tensor = Tensor(data=0x1000, ndim=1, code=code, bits=bits, lanes=lanes, shape=shape, strides=None)
-    with pytest.raises(ArgumentError, match=words):
+    with pytest.raises(ArgumentError, match=words) as caught:
         array_in(tensor)
+    assert ("fewer than 16" in str(caught.value)) == ("fewer than 16" in words)
 
 
 @pytest.mark.parametrize(("stream", "asked"), [(0, 1), (7, 7), (-1, -1)])

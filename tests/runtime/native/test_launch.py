@@ -70,12 +70,14 @@ def test_an_argument_of_another_type_goes_to_python_and_is_native_the_next_time(
     assert kernel.recorder.launches[2].parameters == kernel.recorder.launches[3].parameters
 
 
-def test_an_int_that_fits_no_parameter_is_an_error_that_names_it() -> None:
-    configured = StandInKernel(arity=1).configured()
-    configured(1)
-    configured(1)
-    with pytest.raises(ArgumentError, match=r"argument 'a0' of standin: the int \d+ does not fit into 64 bits"):
-        configured(2**64)
+@pytest.mark.parametrize("wide", [2**64, -(2**63) - 1, (2**64, 1.0)])
+@pytest.mark.parametrize("before", [1, 2**64 - 1, (2**64 - 1, 1.0)])
+def test_an_int_that_fits_no_parameter_is_an_error_that_names_it(before: Any, wide: Any) -> None:
+    configured = StandInKernel(arity=2).configured()
+    configured(1.0, before)
+    configured(1.0, before)
+    with pytest.raises(ArgumentError, match=r"argument 'a1' of standin: the int -?\d+ does not fit into 64 bits"):
+        configured(1.0, wide)
 
 
 def test_a_wrong_number_of_arguments_is_an_error() -> None:

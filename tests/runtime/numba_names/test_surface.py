@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,8 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.errors import ArgumentError, ConfigError
 
 
 @gridjit.jit(target="host")
@@ -105,3 +108,36 @@ def test_writing_to_the_field_of_a_record_writes_to_the_array(monkeypatch: pytes
     array[1]["a"] = 1.5
     assert array[1]["a"] == 1.5
     assert array.copy_to_host()["a"].tolist() == [0, 1.5]
+
+
+def test_compile_returns_an_artifact_with_the_names_of_a_compiled_kernel() -> None:
+    kernel = gridjit.jit(double.py_func, target="host")
+    made: Any = kernel.compile("void(float64[::1])")
+    (overload,) = kernel.overloads.values()
+    for shape in (32, (4, 8)):
+        assert made.max_cooperative_grid_blocks(shape) == overload.max_cooperative_grid_blocks(shape) > 0
+    assert made.argument_types == overload.argument_types
+    assert made.max_threads_per_block == overload.max_threads_per_block
+    artifact = kernel.specializations[0].artifact
+    assert made == artifact
+    assert artifact == made
+    for alone in (copy.copy(made), pickle.loads(pickle.dumps(made))):
+        assert (type(alone), alone) == (Artifact, artifact)
+        assert not hasattr(alone, "max_cooperative_grid_blocks")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = made.nothing
+
+
+def test_typeof_pyval_is_numbas_type_of_an_argument() -> None:
+    from numba.cuda import types
+
+    for value, kind in (
+        (np.zeros((2, 3), np.float32), types.float32[:, ::1]),
+        (cuda.to_device(np.zeros(3)), types.float64[::1]),
+        (3, types.int64),
+        ((1, 2.5), types.Tuple((types.int64, types.float64))),
+        (np.complex64(1), types.complex64),
+    ):
+        assert double.typeof_pyval(value) == kind
+    with pytest.raises(ArgumentError, match="a str cannot be passed"):
+        double.typeof_pyval("text")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Final
+from typing import Final, TypeGuard
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from gridjit.compiler.frontend.explained.source import text_of
 
 # What the front end says of a shape without items, or less.
 _EMPTY: Final = "array length <= 0"
+_WITHOUT_AXES: Final = re.compile(r"[\w.]+\[\]")
 # What is said of a constant of the launch where there is none.
 _NEEDED: Final = re.compile(r"gridjit\.(?P<name>static\.[\w.]+) needs a launch configuration")
 _WITH_LAUNCH: Final = "A configuration is (grid, block[, sharedmem]); gridjit warm takes --config grid=4,block=128."
@@ -125,4 +126,60 @@ def launch_needed(failure: Failure) -> Finding | None:
     return Finding(sentence=failure.words, advice=_WITH_LAUNCH, node=node)
 
 
-RULES = (launch_needed, shape, empty)
+def without_axes(failure: Failure) -> Finding | None:
+    """An array without axes where its value is meant."""
+    node = _argument_without_axes(failure) or _operand_without_axes(failure)
+    if node is None:
+        return None
+    name = text_of(node)
+    sentence = f"{name!r} is an array without axes, and not a number"
+    return Finding(sentence=sentence, advice=f"Write {name}[()] for its value.", node=node)
+
+
+def operator_without_axes(failure: Failure) -> Finding | None:
+    """An operator of such arrays, which numba-cuda takes for a ufunc that it does not have."""
+    error = failure.error
+    node = next(failure.source.of(ast.BinOp), None) or next(failure.source.of(ast.UnaryOp), None)
+    if not (isinstance(error, KeyError) and error.args and isinstance(error.args[0], np.ufunc)) or node is None:
+        return None
+    sentence = f"{text_of(node)} has an array without axes, and not a number, as an operand"
+    return Finding(sentence=sentence, advice="Write x[()] for the value of such an array x.", node=node)
+
+
+def _argument_without_axes(failure: Failure) -> ast.AST | None:
+    """Return where the line uses such an argument of the kernel by its name alone."""
+    if not failure.places[-1].exact:
+        return None
+    apart = [node.value for node in failure.source.nodes if isinstance(node, ast.Attribute) or _is_of_value(node)]
+    named = (node for node in failure.source.of(ast.Name) if node not in apart)
+    return next((node for node in named if getattr(failure.argument(node.id), "ndim", None) == 0), None)
+
+
+def _is_of_value(node: ast.AST) -> TypeGuard[ast.Subscript]:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) and not node.slice.elts
+
+
+def _operand_without_axes(failure: Failure) -> ast.AST | None:
+    """Return the operand that is such an array, by the types that the operation was given."""
+    kinds = failure.operation.arguments if failure.operation is not None else ()
+    at = next((at for at, kind in enumerate(kinds) if _WITHOUT_AXES.fullmatch(kind)), len(kinds))
+    operands = (_operands(node) for node in failure.source.nodes)
+    return next((found[at] for found in operands if len(found) == len(kinds) > at), None)
+
+
+def _operands(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.BinOp():
+            return [node.left, node.right]
+        case ast.Compare():
+            return [node.left, *node.comparators]
+        case ast.AugAssign():
+            return [node.target, node.value]
+        case ast.UnaryOp():
+            return [node.operand]
+        case ast.Call():
+            return node.args
+    return []
+
+
+RULES = (launch_needed, shape, empty, operator_without_axes)
