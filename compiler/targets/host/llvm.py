@@ -27,9 +27,9 @@ _PARTS = frozenset("{[<(")
 _ATTRIBUTES_OF_RESULTS = tuple(map(int, llvmlite.__version__.split(".")[:2])) < (0, 48)
 _DEFINED = regex(r'define [^@]*@(?:"([^"]*)"|([-\w.$]+))')
 _BEFORE_ATTRIBUTES = ("unnamed_addr", "local_unnamed_addr")
-# Enough cleaning to see a kernel's shape, and nothing that duplicates or moves a barrier. Names are given last, so
-# that every value and block of the result has one. LLVM's NewGVN is not among them: it takes two counters that a loop
-# advances in different branches for one.
+# Enough cleaning to see a kernel's shape, and nothing that duplicates or moves a barrier, which is declared convergent.
+# Names are given last, so that every value and block of the result has one. LLVM's NewGVN is not among them: it takes
+# two counters that a loop advances in different branches for one.
 _CLEANING = (
     # Before inlining, which marks where each variable's life ends at each return of the function: numba makes several
     # variables for each access, so a long kernel would grow by many times before they are gone. What is no longer used
@@ -38,6 +38,8 @@ _CLEANING = (
     "dead_code_elimination",
     "always_inliner",
     "sroa",
+    # LLVM 20 would make values of the end of a loop over range, where newer ones keep the branch.
+    *(("jump_threading",) if binding.llvm_version_info < (21,) else ()),
     "simplify_cfg",
     "instruction_combine",
     "sccp",
