@@ -26,6 +26,7 @@ _PARTS = frozenset("{[<(")
 # Before its version 0.48, llvmlite gives a function's attributes to what it returns.
 _ATTRIBUTES_OF_RESULTS = tuple(map(int, llvmlite.__version__.split(".")[:2])) < (0, 48)
 _DEFINED = regex(r'define [^@]*@(?:"([^"]*)"|([-\w.$]+))')
+_GROUP = regex(r"(?m)^attributes (#\d+) = \{(.*)\}$")
 _BEFORE_ATTRIBUTES = ("unnamed_addr", "local_unnamed_addr")
 # Enough cleaning to see a kernel's shape, and nothing that duplicates or moves a barrier, which is declared convergent.
 # Names are given last, so that every value and block of the result has one. LLVM's NewGVN is not among them: it takes
@@ -116,9 +117,16 @@ def _with_attributes(module: Module, names: Iterable[str], *attributes: str) -> 
             for attribute in attributes:
                 function.add_function_attribute(attribute)
         return module
-    wanted = {*names}
-    lines = text_of(module).split("\n")
-    return parse("\n".join(with_attributes(line, attributes) if _defined(line) in wanted else line for line in lines))
+    wanted, text = {*names}, text_of(module)
+    # LLVM refuses a function that must and must not be inlined.
+    apart = {group[1]: group[2].replace("noinline", "") for group in _GROUP.finditer(text) if "noinline" in group[2]}
+    lines = text.split("\n")
+    for place, line in enumerate(lines):
+        if _defined(line) in wanted:
+            for name, others in apart.items():
+                line = line.replace(f" {name} ", f" {others} ")
+            lines[place] = with_attributes(line, attributes)
+    return parse("\n".join(lines))
 
 
 def _defined(line: str) -> str:
