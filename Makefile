@@ -5,7 +5,7 @@ SUPPORTED := $(PYTHON) -c 'import sys; sys.version_info < (3, 10) and sys.exit("
 .DEFAULT_GOAL := help
 # What one process of the tests compiles to bytecode is there for the next.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist clean soak bench-cache bench-compile suite docs
+.PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist clean soak bench-cache bench-compile suite docs compat
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
@@ -50,6 +50,10 @@ suite: .venv/test  ## run numba-cuda's own tests and the NAS programs on the hos
 		--pyargs $(addprefix numba.cuda.tests.,$(SUITE))
 	GRIDJIT_TARGET=host $(BIN)/python scripts/run-npb.py $(NPB)
 	GRIDJIT_TARGET=host $(BIN)/python -m pytest -q tests/packaging/test_documentation.py
+
+# It makes environments in build/compat from the package index. NAMES picks some: make compat NAMES="oldest newest".
+compat: .venv/test  ## run a few minutes of tests with each supported combination of versions (no GPU needed)
+	$(BIN)/python scripts/compat.py $(NAMES)
 
 # Without a device these tests are skipped, which here would look like success.
 gpu-test: .venv/test  ## run the tests that need a CUDA device

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import llvmlite
 import llvmlite.binding as binding
 from llvmlite.binding.ffi import OutputString, lib
 from llvmlite.binding.newpassmanagers import NewPassManager
@@ -14,6 +15,7 @@ from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.processor import llvm_features
 from gridjit.compiler.targets.refusals import of_code
 from gridjit.interrupts import uninterrupted
+from gridjit.regexes import regex
 
 # An llvmlite module; the library is untyped.
 Module = Any
@@ -21,9 +23,14 @@ Module = Any
 # LLVM's names for pointers that nothing is written through.
 _UNWRITTEN = frozenset((b"readonly", b"readnone"))
 _PARTS = frozenset("{[<(")
-# Enough cleaning to see a kernel's shape, and nothing that duplicates or moves a barrier. Names are given last, so
-# that every value and block of the result has one. LLVM's NewGVN is not among them: it takes two counters that a loop
-# advances in different branches for one.
+# Before its version 0.48, llvmlite gives a function's attributes to what it returns.
+_ATTRIBUTES_OF_RESULTS = tuple(map(int, llvmlite.__version__.split(".")[:2])) < (0, 48)
+_DEFINED = regex(r'define [^@]*@(?:"([^"]*)"|([-\w.$]+))')
+_GROUP = regex(r"(?m)^attributes (#\d+) = \{(.*)\}$")
+_BEFORE_ATTRIBUTES = ("unnamed_addr", "local_unnamed_addr")
+# Enough cleaning to see a kernel's shape, and nothing that duplicates or moves a barrier, which is declared convergent.
+# Names are given last, so that every value and block of the result has one. LLVM's NewGVN is not among them: it takes
+# two counters that a loop advances in different branches for one.
 _CLEANING = (
     # Before inlining, which marks where each variable's life ends at each return of the function: numba makes several
     # variables for each access, so a long kernel would grow by many times before they are gone. What is no longer used
@@ -32,6 +39,8 @@ _CLEANING = (
     "dead_code_elimination",
     "always_inliner",
     "sroa",
+    # LLVM 20 would make values of the end of a loop over range, where newer ones keep the branch.
+    *(("jump_threading",) if binding.llvm_version_info < (21,) else ()),
     "simplify_cfg",
     "instruction_combine",
     "sccp",
@@ -84,18 +93,60 @@ def link(modules: Sequence[Module]) -> Module:
     return first
 
 
-def keep_only(module: Module, entry: str, recursive: frozenset[str]) -> None:
-    """Make all of module but entry private to it, and inline every function that is not recursive."""
+def keep_only(module: Module, entry: str, recursive: frozenset[str]) -> Module:
+    """Make all of module but entry private to it, to have every function inlined that is not recursive; return it."""
+    inlined = []
     for function in module.functions:
         if function.is_declaration:
             continue
         if function.name != entry:
             function.linkage = "internal"
             if function.name not in recursive:
-                function.add_function_attribute("alwaysinline")
+                inlined.append(function.name)
     for variable in module.global_variables:
         if not variable.is_declaration and not variable.name.startswith("llvm."):
             variable.linkage = "internal"
+    return _with_attributes(module, inlined, "alwaysinline")
+
+
+def _with_attributes(module: Module, names: Iterable[str], *attributes: str) -> Module:
+    """Return module, in which functions have attributes."""
+    if not _ATTRIBUTES_OF_RESULTS:
+        for name in names:
+            function = module.get_function(name)
+            for attribute in attributes:
+                function.add_function_attribute(attribute)
+        return module
+    wanted, text = {*names}, text_of(module)
+    # LLVM refuses a function that must and must not be inlined.
+    apart = {group[1]: group[2].replace("noinline", "") for group in _GROUP.finditer(text) if "noinline" in group[2]}
+    lines = text.split("\n")
+    for place, line in enumerate(lines):
+        if _defined(line) in wanted:
+            for name, others in apart.items():
+                line = line.replace(f" {name} ", f" {others} ")
+            lines[place] = with_attributes(line, attributes)
+    return parse("\n".join(lines))
+
+
+def _defined(line: str) -> str:
+    """Return the name of the function whose definition a line begins; "" for others."""
+    found = _DEFINED.match(line)
+    return "" if found is None else (found[1] or found[2])
+
+
+def with_attributes(line: str, attributes: Sequence[str]) -> str:
+    """Return the first line of a function's definition with attributes, which stand behind its parameters."""
+    depth, start = 0, line.index("(", _DEFINED.match(line).end())  # type: ignore[union-attr]
+    for place in range(start, len(line)):
+        depth += {"(": 1, ")": -1}.get(line[place], 0)
+        if not depth:
+            break
+    head, rest = line[: place + 1], line[place + 1 :]
+    for word in _BEFORE_ATTRIBUTES:
+        if rest.startswith(f" {word} "):
+            head, rest = f"{head} {word}", rest.removeprefix(f" {word}")
+    return " ".join((head, *attributes)) + rest
 
 
 def clean(module: Module, target: Target, *, long: bool = False) -> None:
@@ -147,10 +198,7 @@ def with_seldom(module: Module, seldom: Module, shared: Collection[str], target:
     joined = link([seldom, module])
     for name in shared:
         joined.get_function(name).linkage = "internal"
-    for name in names:
-        for how in ("noinline", "optnone"):
-            joined.get_function(name).add_function_attribute(how)
-    return joined
+    return _with_attributes(joined, names, "noinline", "optnone")
 
 
 def emit(module: Module, target: Target) -> bytes:

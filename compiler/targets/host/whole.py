@@ -57,7 +57,7 @@ def read_whole(
         module, types = _one_module(modules, linked.texts, lowered, target, options, loops)
         parameters = _parameters(types, lowered)
     with phase("host: inlining"):
-        llvm.keep_only(module, BODY, loops | provided.APART)
+        module = llvm.keep_only(module, BODY, loops | provided.APART)
         llvm.clean(module, target, long=sum(part.text.count("\n") for part in modules) > _LONG)
         if loops:
             module = llvm.parse(with_places(llvm.text_of(module), BODY))

@@ -33,7 +33,7 @@ def maybe_written(lowered: Lowered, names: Sequence[str]) -> frozenset[str]:
     accept the code.
     """
     module = llvm.link([llvm.parse(text) for text in lowered.modules])
-    llvm.keep_only(module, lowered.entry, recursive(lowered.modules))
+    module = llvm.keep_only(module, lowered.entry, recursive(lowered.modules))
     llvm.clean(module, host_target())
     module = llvm.parse(_FUNCTION.sub(lambda found: _with_pointers(found[0]), llvm.text_of(module)))
     llvm.infer_attributes(module, host_target())
