@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from gridjit.compiler.key.source.code import CodePlan, Reference, digest_fields, lines_digest, plan_of
 from gridjit.compiler.key.source.libraries import (
@@ -326,15 +326,14 @@ class Walk(Visit):
             self._value(f"registered with class {label}", "", "what is registered with class", label, registered(cls))
         bases = tuple(base for base in cls.__bases__ if base is not Enum)
         self._value(f"bases of class {label}", "", "the bases of class", label, bases)
-        noise = _NAMED_TUPLES if hasattr(cls, "_fields") and cls.__bases__ == (tuple,) else _CLASS_NOISE
         rest: dict[str, object] = {}
         for name, value in sorted(vars(cls).items()):
-            if name in noise:
-                continue
-            if not name.startswith("__") or _is_code(value) or _is_own_name(name, value):
-                self._value(f"attribute {name} of class {label}", name, "attribute", f"class {label}", value)
-            else:
+            if name in _ONLY_IF_NAMED:
                 rest[name] = value
+            elif name not in _CLASS_NOISE:
+                if name == "__new__" and _is_of_named_tuple(value):
+                    value = value.__func__.__defaults__
+                self._value(f"attribute {name} of class {label}", name, "attribute", f"class {label}", value)
         self._holders.append((f"class {label}", rest, vars(cls)))
 
     def _enum(self, cls: type[Enum], label: str) -> None:
@@ -400,10 +399,14 @@ class Walk(Visit):
 
 
 _CLASS_NOISE = frozenset({"_abc_impl", "__annotate__", "__annotate_func__", "__dict__", "__weakref__"})
-# What collections.namedtuple makes for every class from the names of its fields.
-_NAMED_TUPLES = _CLASS_NOISE | {"__new__", "__repr__", "__getnewargs__", "__replace__", "_make", "_replace", "_asdict"}
-# What Python keeps of a class or a member, or what its label says.
-_STANDARD = frozenset({"__module__", "__qualname__", "__doc__", "__hash__", "__firstlineno__"})
+# Attributes of a class that no operation of Python's reads unless code names them, as it reads the other special ones.
+_ONLY_IF_NAMED = frozenset(
+    (
+        *("__annotations__", "__doc__", "__firstlineno__", "__module__", "__qualname__", "__static_attributes__"),
+        *("__dataclass_fields__", "__dataclass_params__", "__orig_bases__", "__parameters__", "__type_params__"),
+        *("__protocol_attrs__", "__non_callable_proto_members__"),
+    )
+)
 _MEMBER_NOISE = frozenset({"_value_", "_name_", "__objclass__", "_sort_order_"})
 _SPECIAL = frozenset({"__doc__", "__annotations__"})
 
@@ -436,13 +439,10 @@ def _below(cls: type) -> Iterator[type]:
             yield from _below(one)
 
 
-def _is_code(value: object) -> bool:
-    return issubclass(type(value), (FunctionType, staticmethod, classmethod, property))
-
-
-def _is_own_name(name: str, value: object) -> bool:
-    """Return whether a name with two underscores is the author's own, or is __slots__."""
-    return name == "__slots__" or (name not in _STANDARD and scalar_text(value) is not None)
+def _is_of_named_tuple(value: object) -> TypeGuard[staticmethod[..., object]]:
+    """Return whether collections.namedtuple made a `__new__` from the names of fields."""
+    made = value.__func__ if isinstance(value, staticmethod) else None
+    return isinstance(made, FunctionType) and home_of(made).startswith("namedtuple_")
 
 
 def _is_users_code(value: object) -> bool:

@@ -509,6 +509,35 @@ CHANGES = {
         "N",
     ),
     "bound method": ("class C:\n    @classmethod\n    def f(cls): return 3\nf = C.f\ndef run(x): return f()", "3", "4"),
+    "order of the attributes that a pattern takes": (
+        "class C:\n    __match_args__ = ('a', 'b')\n    a, b = 3, 4\n"
+        "def run(x):\n    match C():\n        case C(one, two): return one",
+        "('a', 'b')",
+        "('b', 'a')",
+    ),
+    "call of a partial": ("class C:\n    __call__ = functools.partial(max, 3)\ndef run(x): return C()(1)", "3", "4"),
+    "item by a builtin": ("class C:\n    __getitem__ = [3].__getitem__\ndef run(x): return C()[0]", "[3]", "[4]"),
+    "operator by an object": (
+        "class Call:\n    def __call__(self, *x): return 3\nclass Other(Call):\n    def __call__(self, *x): return 4\n"
+        "class C:\n    __add__ = functools.partial(Call)\ndef run(x): return C() + 1",
+        "partial(Call)",
+        "partial(Other)",
+    ),
+    "whether objects have a hash": (
+        "class C:\n    __hash__ = object.__hash__\ndef run(x): return {C(): 3}",
+        "object.__hash__",
+        "None",
+    ),
+    "default of a named tuple's field": (
+        "P = namedtuple('P', 'x', defaults=(1,))\nP.__new__.__defaults__ = (3,)\ndef run(x): return P().x",
+        "(3,)",
+        "(4,)",
+    ),
+    "what makes a named tuple": (
+        "P = namedtuple('P', 'x')\nP._make = classmethod(lambda cls, x: cls(3))\ndef run(x): return P._make([1])",
+        "3",
+        "4",
+    ),
 }
 
 
