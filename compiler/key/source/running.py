@@ -144,7 +144,7 @@ class RunningWalk(Walk):
     def _enum(self, cls: type[Enum], label: str) -> None:
         super()._enum(cls, label)
         # Code may go through the members.
-        self._add(f"order of class {label}", ", ".join(cls.__members__))
+        self._add(f"order of class {label}", ", ".join((*cls.__members__, *cls._member_names_)))
 
     def _function(self, function: FunctionType, role: str) -> None:
         self._code = function.__code__

@@ -148,9 +148,22 @@ def _tuple_text(value: Any, visit: Visit) -> str:
 
 
 def _partial_text(value: Any, visit: Visit) -> str:
-    return (
-        f"partial({value_text(value.func, visit)}, {_items_text(value.args, visit)}{_dict_text(value.keywords, visit)})"
-    )
+    held = f"{_items_text(value.args, visit)}{_dict_text(value.keywords, visit)}"
+    return f"partial({value_text(value.func, visit)}, {held}){_put_text(vars(value), visit)}"
+
+
+def _put_text(held: Mapping[str, object], visit: Visit) -> str:
+    return f" with {_dict_text(held, visit)}" if held else ""
+
+
+def _memo_text(value: Any, visit: Visit) -> str:
+    parameters: dict[str, object] = getattr(value, "cache_parameters", dict)()
+    return f"{_wrapper_text(value, visit)}{_put_text(parameters, visit)}"
+
+
+def _method_of_class_text(value: Any, visit: Visit) -> str:
+    put = {name: item for name, item in vars(value).items() if name not in _WRAPPER_NAMES}
+    return f"{type(value).__name__} {value_text(value.__func__, visit)}{_put_text(put, visit)}"
 
 
 def _method_text(value: types.MethodType, visit: Visit) -> str:
@@ -288,8 +301,9 @@ _EXACT: dict[type, _Describe] = {
     types.GetSetDescriptorType: _descriptor_text,
     types.MemberDescriptorType: _descriptor_text,
     functools.cached_property: lambda value, visit: f"cached_property {value_text(value.func, visit)}",
-    staticmethod: lambda value, visit: f"staticmethod {value_text(value.__func__, visit)}",
-    classmethod: lambda value, visit: f"classmethod {value_text(value.__func__, visit)}",
+    functools._lru_cache_wrapper: _memo_text,
+    staticmethod: _method_of_class_text,
+    classmethod: _method_of_class_text,
     property: lambda value, visit: f"property {_items_text((value.fget, value.fset, value.fdel), visit)}",
 }
 

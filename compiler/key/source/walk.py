@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, TypeGuard
@@ -342,8 +342,10 @@ class Walk(Visit):
         for base in cls.__bases__:
             if not is_librarys(base):
                 self._value(f"base {base.__qualname__} of class {label}", "", "a base of class", label, base)
+        for name, data in _data_of(cls).items():
+            self._add(f"data of {name} of class {label}", data)
         for name, value in sorted(vars(cls).items()):
-            if _is_users_code(value) or (scalar_text(value) is not None and not name.startswith("_")):
+            if _is_users_code(value) or _counts_in_enum(cls, name):
                 self._value(f"attribute {name} of class {label}", name, "attribute", f"class {label}", value)
         for name, member in cls.__members__.items():
             state = {key: value for key, value in vars(member).items() if key not in _MEMBER_NOISE}
@@ -408,6 +410,7 @@ _ONLY_IF_NAMED = frozenset(
     )
 )
 _MEMBER_NOISE = frozenset({"_value_", "_name_", "__objclass__", "_sort_order_"})
+_PLAIN: dict[type, Callable[..., object]] = {int: int.__int__, float: float.__float__, str: str.__str__}
 _SPECIAL = frozenset({"__doc__", "__annotations__"})
 
 _CONTAINERS = (list, dict, set, bytearray, deque)
@@ -443,6 +446,20 @@ def _is_of_named_tuple(value: object) -> TypeGuard[staticmethod[..., object]]:
     """Return whether collections.namedtuple made a `__new__` from the names of fields."""
     made = value.__func__ if isinstance(value, staticmethod) else None
     return isinstance(made, FunctionType) and home_of(made).startswith("namedtuple_")
+
+
+def _data_of(cls: type[Enum]) -> dict[str, str]:
+    """Return the numbers and texts that members of an enum are, by name, if a member's value is another."""
+    plain = next((read for base, read in _PLAIN.items() if issubclass(cls, base)), None)
+    texts = {} if plain is None else {name: scalar_text(plain(one)) or "" for name, one in cls.__members__.items()}
+    return {name: text for name, text in texts.items() if text != scalar_text(cls.__members__[name]._value_)}
+
+
+def _counts_in_enum(cls: type[Enum], name: str) -> bool:
+    """Return whether an attribute is none of the members and tables that the module enum keeps in a class."""
+    if name in cls.__members__ or name in _CLASS_NOISE or name in _ONLY_IF_NAMED:
+        return False
+    return not (name.startswith("_") and name.endswith("_")) or name.startswith("__") or name == "_boundary_"
 
 
 def _is_users_code(value: object) -> bool:

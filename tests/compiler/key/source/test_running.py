@@ -533,6 +533,37 @@ CHANGES = {
         "(3,)",
         "(4,)",
     ),
+    "attribute of a partial": (
+        "f = functools.partial(int, '1')\nf.tile = 3\ndef run(x): return f.tile",
+        "tile = 3",
+        "tile = 4",
+    ),
+    "attribute of a static method": (
+        "class C:\n    f = staticmethod(max)\n    f.tile = 3\ndef run(x): return C.__dict__['f'].tile",
+        "tile = 3",
+        "tile = 4",
+    ),
+    "size of a memo": (
+        "@functools.lru_cache(maxsize=3)\ndef f(): pass\ndef run(x): return f.cache_parameters()['maxsize']",
+        "maxsize=3",
+        "maxsize=4",
+    ),
+    "number that a member is": (
+        "class E(int, enum.Enum):\n    def __new__(cls, n):\n        made = int.__new__(cls, n + 3)\n"
+        "        made._value_ = n\n        return made\n    A = 1\ndef run(x): return int(E.A)",
+        "n + 3",
+        "n + 4",
+    ),
+    "what an enum does with other bits": (
+        "class E(enum.IntFlag):\n    A = 1\nE._boundary_ = 3\ndef run(x): return E(6)",
+        "= 3",
+        "= 4",
+    ),
+    "call of a partial in an enum": (
+        "class E(enum.Enum):\n    A = 1\nE.__call__ = functools.partial(max, 3)\ndef run(x): return E.A(1)",
+        "max, 3",
+        "max, 4",
+    ),
     "what makes a named tuple": (
         "P = namedtuple('P', 'x')\nP._make = classmethod(lambda cls, x: cls(3))\ndef run(x): return P._make([1])",
         "3",
