@@ -57,6 +57,8 @@ class RunningWalk(Walk):
         # Modules and classes that the code holds as values: any part of it may take any attribute that it names.
         self._handed_on: dict[int, object] = {}
         self._asked: set[tuple[int, str]] = set()
+        # By identity: lists, dictionaries, arrays and the like, numbered as they were met.
+        self._met: dict[int, int] = {}
         # Names of sets whose order differs by process; "" for those inside something else.
         self._unordered: list[str] = []
         # Classes and modules of Python's own and of NumPy that the code comes to.
@@ -75,6 +77,14 @@ class RunningWalk(Walk):
         self.reached.append(found)
         given = (self(one) for one in _users_code_in(found))
         return " of ".join((super()._leaf(found, owner), *given))
+
+    def again(self, value: object) -> str:
+        """Return words for a value that is the same object as an earlier one: code may compare or change them."""
+        if id(value) in self._met:
+            return f" again {self._met[id(value)]}"
+        self._met[id(value)] = len(self._met)
+        self._alive.append(value)
+        return ""
 
     def installed(self, value: object) -> str | None:
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""

@@ -54,6 +54,10 @@ class Visit:
         """Return the name that a module has in this fingerprint."""
         return name_of_module(found)
 
+    def again(self, value: object) -> str:
+        """Return words for a value that is the same object as an earlier one; "" if no code may ask."""
+        return ""
+
     def installed(self, value: object) -> str | None:
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
         return None
@@ -70,6 +74,12 @@ def value_text(value: object, visit: Visit) -> str:
     """Return a text that is equal for values that a compiler cannot tell apart; raises OpaqueValue."""
     if (text := scalar_text(value)) is not None:
         return text
+    if type(value).__hash__ is None or type(value) is functools.partial:
+        return f"{_whole_text(value, visit)}{visit.again(value)}"
+    return _whole_text(value, visit)
+
+
+def _whole_text(value: object, visit: Visit) -> str:
     if (describe := _EXACT.get(type(value))) is not None:
         return describe(value, visit)
     if hasattr(type(value), "__gridjit_fingerprint__"):

@@ -533,6 +533,17 @@ CHANGES = {
         "(3,)",
         "(4,)",
     ),
+    "whether two lists are one": ("A = []\nB = [] or A\ndef run(x): return A is B", "[] or A", "[]"),
+    "whether two arrays in a tuple are one": (
+        "A = numpy.zeros(3)\nB = (A, A[:])\ndef run(x): return B[0] is B[1]",
+        "A[:]",
+        "A",
+    ),
+    "which of two partials it is": (
+        "A, B = functools.partial(max, 3), functools.partial(max, 3)\nC = [A, B]\ndef run(x): return C.index(B)",
+        "C = [A, B]",
+        "C = [B, A]",
+    ),
     "attribute of a partial": (
         "f = functools.partial(int, '1')\nf.tile = 3\ndef run(x): return f.tile",
         "tile = 3",
@@ -549,10 +560,10 @@ CHANGES = {
         "maxsize=4",
     ),
     "number that a member is": (
-        "class E(int, enum.Enum):\n    def __new__(cls, n):\n        made = int.__new__(cls, n + 3)\n"
-        "        made._value_ = n\n        return made\n    A = 1\ndef run(x): return int(E.A)",
-        "n + 3",
-        "n + 4",
+        "OFF = 3\nclass E(int, enum.Enum):\n    def __new__(cls, n):\n        made = int.__new__(cls, n + OFF)\n"
+        "        made._value_ = n\n        return made\n    A = 1\nOFF = 0\ndef run(x): return int(E.A)",
+        "OFF = 3",
+        "OFF = 4",
     ),
     "what an enum does with other bits": (
         "class E(enum.IntFlag):\n    A = 1\nE._boundary_ = 3\ndef run(x): return E(6)",
