@@ -450,6 +450,16 @@ CHANGES = {
         "3",
         "4",
     ),
+    "name in a type hint that is a text": (
+        "import typing\nT = int\ndef f(x: 'list[T]'): pass\ndef run(x): return typing.get_type_hints(f)",
+        "T = int",
+        "T = float",
+    ),
+    "name in a hint inside another": (
+        "import typing\nT = int\nclass C:\n    x: typing.Optional['T']\ndef run(x): return typing.get_type_hints(C)",
+        "T = int",
+        "T = float",
+    ),
     "metadata of a field": (
         "from dataclasses import *\n@dataclass\nclass C:\n    x: int = field(default=1, metadata={'tile': 3})\n"
         "def run(x): return fields(C)[0]",
