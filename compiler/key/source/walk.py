@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from enum import Enum
+from enum import Enum, Flag
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -344,6 +344,7 @@ class Walk(Visit):
                 self._value(f"base {base.__qualname__} of class {label}", "", "a base of class", label, base)
         for name, data in _data_of(cls).items():
             self._add(f"data of {name} of class {label}", data)
+        self._value(f"other values of class {label}", "", "other values of class", label, _other_values_of(cls))
         for name, value in sorted(vars(cls).items()):
             if _is_users_code(value) or _counts_in_enum(cls, name):
                 self._value(f"attribute {name} of class {label}", name, "attribute", f"class {label}", value)
@@ -453,6 +454,12 @@ def _data_of(cls: type[Enum]) -> dict[str, str]:
     plain = next((read for base, read in _PLAIN.items() if issubclass(cls, base)), None)
     texts = {} if plain is None else {name: scalar_text(plain(one)) or "" for name, one in cls.__members__.items()}
     return {name: text for name, text in texts.items() if text != scalar_text(cls.__members__[name]._value_)}
+
+
+def _other_values_of(cls: type[Enum]) -> dict[object, str]:
+    """Return by which values, other than its own, each member is found; flags make members when they are asked."""
+    found = {} if issubclass(cls, Flag) else cls._value2member_map_
+    return {value: member.name for value, member in found.items() if member._value_ is not value}
 
 
 def _counts_in_enum(cls: type[Enum], name: str) -> bool:

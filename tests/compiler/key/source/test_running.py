@@ -585,6 +585,11 @@ CHANGES = {
         "max, 3",
         "max, 4",
     ),
+    "which member has another value": (
+        "class E(enum.Enum):\n    A = 1\n    B = 2\nE._value2member_map_[9] = E.A\ndef run(x): return E(9)",
+        "= E.A",
+        "= E.B",
+    ),
     "what makes a named tuple": (
         "P = namedtuple('P', 'x')\nP._make = classmethod(lambda cls, x: cls(3))\ndef run(x): return P._make([1])",
         "3",
