@@ -188,7 +188,9 @@ class RunningWalk(Walk):
     def _used(self, function: FunctionType, label: str, plan: CodePlan, reference: Reference, value: object) -> None:
         names = (*reference.attributes, reference.name)
         self._taken_attributes |= taken_by(value, reference.attributes)
-        if (what := unfollowed(value, reference.attributes)) is not None:
+        # What a method __hash__ returns finds objects again; code that could read the number is refused by itself.
+        what = None if value is hash and function.__name__ == "__hash__" else unfollowed(value, reference.attributes)
+        if what is not None:
             self._cannot_follow(label, what, function.__code__, line_of(function.__code__, names[0]))
         for name in states_of(value) & {*plan.attributes}:
             self._cannot_follow(

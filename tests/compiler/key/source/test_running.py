@@ -590,6 +590,11 @@ CHANGES = {
         "= E.A",
         "= E.B",
     ),
+    "default of a frozen data class": (
+        "from dataclasses import *\n@dataclass(frozen=True)\nclass C:\n    x: int = 3\ndef run(x): return {C(): 1}",
+        "3",
+        "4",
+    ),
     "what makes a named tuple": (
         "P = namedtuple('P', 'x')\nP._make = classmethod(lambda cls, x: cls(3))\ndef run(x): return P._make([1])",
         "3",
