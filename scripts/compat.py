@@ -92,7 +92,10 @@ def tried(environment: Environment) -> tuple[list[str], str, bool]:
 def interpreter(version: str) -> str | None:
     """Return the path of a Python of that version, or None."""
     kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    candidates = [*kept.glob(f"{version}.*/bin/python"), *filter(None, [shutil.which(f"python{version}")])]
+    candidates: list[str | Path] = [
+        *kept.glob(f"{version}.*/bin/python"),
+        *filter(None, [shutil.which(f"python{version}")]),
+    ]
     asked = ("-c", f"import sys; raise SystemExit(sys.version_info[:2] != {tuple(map(int, version.split('.')))})")
     return next((str(one) for one in candidates if not subprocess.run([one, *asked], check=False).returncode), None)
 

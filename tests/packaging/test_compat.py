@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def compat(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, ROOT / "scripts" / "compat.py", *arguments]
+    command = [sys.executable, str(ROOT / "scripts" / "compat.py"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

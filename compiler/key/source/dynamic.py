@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dis
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType
 
 from gridjit.compiler.key.source.code import CodeTable, meaningful, with_nested
@@ -161,6 +162,18 @@ def _with_lines(instructions: list[dis.Instruction]) -> Iterator[tuple[int, dis.
         found = getattr(getattr(instruction, "positions", None), "lineno", None) or instruction.starts_line
         line = found if type(found) is int else line
         yield line, instruction
+
+
+def annotation_codes(annotations: Iterable[object]) -> Iterator[CodeType]:
+    """Yield the code that typing.get_type_hints evaluates for annotations that are texts, or hold them."""
+    for one in annotations:
+        text = one if type(one) is str else getattr(one, "__forward_arg__", None)
+        if type(text) is not str:
+            yield from annotation_codes(getattr(one, "__args__", None) or ())
+            continue
+        with contextlib.suppress(SyntaxError, ValueError):  # such a text raises where it is evaluated
+            constants = compile(f"lambda: ({text})", "annotation", "eval").co_consts
+            yield from (constant for constant in constants if isinstance(constant, CodeType))
 
 
 def works_names_out(code: CodeType, namespace: Mapping[str, object]) -> bool:

@@ -17,8 +17,16 @@ from weakref import WeakSet
 from gridjit.compiler.key.installed import Distribution, owner_of
 from gridjit.compiler.key.process_settings import process_settings
 from gridjit.compiler.key.source.code import CodePlan, Reference, names_in_text, plan_of
-from gridjit.compiler.key.source.dynamic import TAKES_NAMES, Import, dynamic_plan, line_of
-from gridjit.compiler.key.source.libraries import home_of, is_library, is_library_module, is_librarys, name_of_module
+from gridjit.compiler.key.source.dynamic import TAKES_NAMES, Import, annotation_codes, dynamic_plan, line_of
+from gridjit.compiler.key.source.libraries import (
+    home_of,
+    is_library,
+    is_library_module,
+    is_librarys,
+    is_module,
+    name_of_module,
+    namespace_of,
+)
 from gridjit.compiler.key.source.objects import MISSING, closure_of
 from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind, type_name
 from gridjit.compiler.key.source.order import has_secret_order, ordered_names
@@ -57,6 +65,10 @@ class RunningWalk(Walk):
         # Modules and classes that the code holds as values: any part of it may take any attribute that it names.
         self._handed_on: dict[int, object] = {}
         self._asked: set[tuple[int, str]] = set()
+        # By identity: lists, dictionaries, arrays and the like, numbered as they were met.
+        self._met: dict[int, int] = {}
+        # By label: where the names in the annotations of functions and classes are looked up.
+        self._scopes: dict[str, dict[str, object]] = {}
         # Names of sets whose order differs by process; "" for those inside something else.
         self._unordered: list[str] = []
         # Classes and modules of Python's own and of NumPy that the code comes to.
@@ -75,6 +87,14 @@ class RunningWalk(Walk):
         self.reached.append(found)
         given = (self(one) for one in _users_code_in(found))
         return " of ".join((super()._leaf(found, owner), *given))
+
+    def again(self, value: object) -> str:
+        """Return words for a value that is the same object as an earlier one: code may compare or change them."""
+        if id(value) in self._met:
+            return f" again {self._met[id(value)]}"
+        self._met[id(value)] = len(self._met)
+        self._alive.append(value)
+        return ""
 
     def installed(self, value: object) -> str | None:
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
@@ -135,19 +155,25 @@ class RunningWalk(Walk):
         if type(value) is str:
             # str.format may be called on a global.
             self._taken_attributes.update(names_in_text(value))
+        if name == "__annotations__" and owner in self._scopes and isinstance(value, dict):
+            for code in annotation_codes(value.values()):
+                self(FunctionType(code, self._scopes[owner]))
         return super()._value(part, name, kind, owner, value)
 
     def _class(self, cls: type) -> None:
         self._code = None
+        if is_module(module := sys.modules.get(cls.__module__)):
+            self._scopes[f"class {self._labels[id(cls)]}"] = namespace_of(module)
         super()._class(cls)
 
     def _enum(self, cls: type[Enum], label: str) -> None:
         super()._enum(cls, label)
         # Code may go through the members.
-        self._add(f"order of class {label}", ", ".join(cls.__members__))
+        self._add(f"order of class {label}", ", ".join((*cls.__members__, *cls._member_names_)))
 
     def _function(self, function: FunctionType, role: str) -> None:
         self._code = function.__code__
+        self._scopes[self._labels[id(function)]] = function.__globals__
         super()._function(function, role)
         label, code = self._labels[id(function)], function.__code__
         dynamic, plan = dynamic_plan(code), plan_of(code)
@@ -162,7 +188,9 @@ class RunningWalk(Walk):
     def _used(self, function: FunctionType, label: str, plan: CodePlan, reference: Reference, value: object) -> None:
         names = (*reference.attributes, reference.name)
         self._taken_attributes |= taken_by(value, reference.attributes)
-        if (what := unfollowed(value, reference.attributes)) is not None:
+        # What a method __hash__ returns finds objects again; code that could read the number is refused by itself.
+        what = None if value is hash and function.__name__ == "__hash__" else unfollowed(value, reference.attributes)
+        if what is not None:
             self._cannot_follow(label, what, function.__code__, line_of(function.__code__, names[0]))
         for name in states_of(value) & {*plan.attributes}:
             self._cannot_follow(

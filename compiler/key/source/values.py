@@ -54,6 +54,10 @@ class Visit:
         """Return the name that a module has in this fingerprint."""
         return name_of_module(found)
 
+    def again(self, value: object) -> str:
+        """Return words for a value that is the same object as an earlier one; "" if no code may ask."""
+        return ""
+
     def installed(self, value: object) -> str | None:
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
         return None
@@ -70,6 +74,12 @@ def value_text(value: object, visit: Visit) -> str:
     """Return a text that is equal for values that a compiler cannot tell apart; raises OpaqueValue."""
     if (text := scalar_text(value)) is not None:
         return text
+    if type(value).__hash__ is None or type(value) is functools.partial:
+        return f"{_whole_text(value, visit)}{visit.again(value)}"
+    return _whole_text(value, visit)
+
+
+def _whole_text(value: object, visit: Visit) -> str:
     if (describe := _EXACT.get(type(value))) is not None:
         return describe(value, visit)
     if hasattr(type(value), "__gridjit_fingerprint__"):
@@ -148,9 +158,22 @@ def _tuple_text(value: Any, visit: Visit) -> str:
 
 
 def _partial_text(value: Any, visit: Visit) -> str:
-    return (
-        f"partial({value_text(value.func, visit)}, {_items_text(value.args, visit)}{_dict_text(value.keywords, visit)})"
-    )
+    held = f"{_items_text(value.args, visit)}{_dict_text(value.keywords, visit)}"
+    return f"partial({value_text(value.func, visit)}, {held}){_put_text(vars(value), visit)}"
+
+
+def _put_text(held: Mapping[str, object], visit: Visit) -> str:
+    return f" with {_dict_text(held, visit)}" if held else ""
+
+
+def _memo_text(value: Any, visit: Visit) -> str:
+    parameters: dict[str, object] = getattr(value, "cache_parameters", dict)()
+    return f"{_wrapper_text(value, visit)}{_put_text(parameters, visit)}"
+
+
+def _method_of_class_text(value: Any, visit: Visit) -> str:
+    put = {name: item for name, item in vars(value).items() if name not in _WRAPPER_NAMES}
+    return f"{type(value).__name__} {value_text(value.__func__, visit)}{_put_text(put, visit)}"
 
 
 def _method_text(value: types.MethodType, visit: Visit) -> str:
@@ -288,8 +311,9 @@ _EXACT: dict[type, _Describe] = {
     types.GetSetDescriptorType: _descriptor_text,
     types.MemberDescriptorType: _descriptor_text,
     functools.cached_property: lambda value, visit: f"cached_property {value_text(value.func, visit)}",
-    staticmethod: lambda value, visit: f"staticmethod {value_text(value.__func__, visit)}",
-    classmethod: lambda value, visit: f"classmethod {value_text(value.__func__, visit)}",
+    functools._lru_cache_wrapper: _memo_text,
+    staticmethod: _method_of_class_text,
+    classmethod: _method_of_class_text,
     property: lambda value, visit: f"property {_items_text((value.fget, value.fset, value.fdel), visit)}",
 }
 

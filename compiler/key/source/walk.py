@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from enum import Enum
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from enum import Enum, Flag
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from gridjit.compiler.key.source.code import CodePlan, Reference, digest_fields, lines_digest, plan_of
 from gridjit.compiler.key.source.libraries import (
@@ -326,15 +326,14 @@ class Walk(Visit):
             self._value(f"registered with class {label}", "", "what is registered with class", label, registered(cls))
         bases = tuple(base for base in cls.__bases__ if base is not Enum)
         self._value(f"bases of class {label}", "", "the bases of class", label, bases)
-        noise = _NAMED_TUPLES if hasattr(cls, "_fields") and cls.__bases__ == (tuple,) else _CLASS_NOISE
         rest: dict[str, object] = {}
         for name, value in sorted(vars(cls).items()):
-            if name in noise:
-                continue
-            if not name.startswith("__") or _is_code(value) or _is_own_name(name, value):
-                self._value(f"attribute {name} of class {label}", name, "attribute", f"class {label}", value)
-            else:
+            if name in _ONLY_IF_NAMED:
                 rest[name] = value
+            elif name not in _CLASS_NOISE:
+                if name == "__new__" and _is_of_named_tuple(value):
+                    value = value.__func__.__defaults__
+                self._value(f"attribute {name} of class {label}", name, "attribute", f"class {label}", value)
         self._holders.append((f"class {label}", rest, vars(cls)))
 
     def _enum(self, cls: type[Enum], label: str) -> None:
@@ -343,8 +342,11 @@ class Walk(Visit):
         for base in cls.__bases__:
             if not is_librarys(base):
                 self._value(f"base {base.__qualname__} of class {label}", "", "a base of class", label, base)
+        for name, data in _data_of(cls).items():
+            self._add(f"data of {name} of class {label}", data)
+        self._value(f"other values of class {label}", "", "other values of class", label, _other_values_of(cls))
         for name, value in sorted(vars(cls).items()):
-            if _is_users_code(value) or (scalar_text(value) is not None and not name.startswith("_")):
+            if _is_users_code(value) or _counts_in_enum(cls, name):
                 self._value(f"attribute {name} of class {label}", name, "attribute", f"class {label}", value)
         for name, member in cls.__members__.items():
             state = {key: value for key, value in vars(member).items() if key not in _MEMBER_NOISE}
@@ -400,11 +402,16 @@ class Walk(Visit):
 
 
 _CLASS_NOISE = frozenset({"_abc_impl", "__annotate__", "__annotate_func__", "__dict__", "__weakref__"})
-# What collections.namedtuple makes for every class from the names of its fields.
-_NAMED_TUPLES = _CLASS_NOISE | {"__new__", "__repr__", "__getnewargs__", "__replace__", "_make", "_replace", "_asdict"}
-# What Python keeps of a class or a member, or what its label says.
-_STANDARD = frozenset({"__module__", "__qualname__", "__doc__", "__hash__", "__firstlineno__"})
+# Attributes of a class that no operation of Python's reads unless code names them, as it reads the other special ones.
+_ONLY_IF_NAMED = frozenset(
+    (
+        *("__annotations__", "__doc__", "__firstlineno__", "__module__", "__qualname__", "__static_attributes__"),
+        *("__dataclass_fields__", "__dataclass_params__", "__orig_bases__", "__parameters__", "__type_params__"),
+        *("__protocol_attrs__", "__non_callable_proto_members__"),
+    )
+)
 _MEMBER_NOISE = frozenset({"_value_", "_name_", "__objclass__", "_sort_order_"})
+_PLAIN: dict[type, Callable[..., object]] = {int: int.__int__, float: float.__float__, str: str.__str__}
 _SPECIAL = frozenset({"__doc__", "__annotations__"})
 
 _CONTAINERS = (list, dict, set, bytearray, deque)
@@ -436,13 +443,30 @@ def _below(cls: type) -> Iterator[type]:
             yield from _below(one)
 
 
-def _is_code(value: object) -> bool:
-    return issubclass(type(value), (FunctionType, staticmethod, classmethod, property))
+def _is_of_named_tuple(value: object) -> TypeGuard[staticmethod[..., object]]:
+    """Return whether collections.namedtuple made a `__new__` from the names of fields."""
+    made = value.__func__ if isinstance(value, staticmethod) else None
+    return isinstance(made, FunctionType) and home_of(made).startswith("namedtuple_")
 
 
-def _is_own_name(name: str, value: object) -> bool:
-    """Return whether a name with two underscores is the author's own, or is __slots__."""
-    return name == "__slots__" or (name not in _STANDARD and scalar_text(value) is not None)
+def _data_of(cls: type[Enum]) -> dict[str, str]:
+    """Return the numbers and texts that members of an enum are, by name, if a member's value is another."""
+    plain = next((read for base, read in _PLAIN.items() if issubclass(cls, base)), None)
+    texts = {} if plain is None else {name: scalar_text(plain(one)) or "" for name, one in cls.__members__.items()}
+    return {name: text for name, text in texts.items() if text != scalar_text(cls.__members__[name]._value_)}
+
+
+def _other_values_of(cls: type[Enum]) -> dict[object, str]:
+    """Return by which values, other than its own, each member is found; flags make members when they are asked."""
+    found = {} if issubclass(cls, Flag) else cls._value2member_map_
+    return {value: member.name for value, member in found.items() if member._value_ is not value}
+
+
+def _counts_in_enum(cls: type[Enum], name: str) -> bool:
+    """Return whether an attribute is none of the members and tables that the module enum keeps in a class."""
+    if name in cls.__members__ or name in _CLASS_NOISE or name in _ONLY_IF_NAMED:
+        return False
+    return not (name.startswith("_") and name.endswith("_")) or name.startswith("__") or name == "_boundary_"
 
 
 def _is_users_code(value: object) -> bool:

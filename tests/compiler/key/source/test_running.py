@@ -450,6 +450,16 @@ CHANGES = {
         "3",
         "4",
     ),
+    "name in a type hint that is a text": (
+        "import typing\nT = int\ndef f(x: 'list[T]'): pass\ndef run(x): return typing.get_type_hints(f)",
+        "T = int",
+        "T = float",
+    ),
+    "name in a hint inside another": (
+        "import typing\nT = int\nclass C:\n    x: typing.Optional['T']\ndef run(x): return typing.get_type_hints(C)",
+        "T = int",
+        "T = float",
+    ),
     "metadata of a field": (
         "from dataclasses import *\n@dataclass\nclass C:\n    x: int = field(default=1, metadata={'tile': 3})\n"
         "def run(x): return fields(C)[0]",
@@ -509,6 +519,87 @@ CHANGES = {
         "N",
     ),
     "bound method": ("class C:\n    @classmethod\n    def f(cls): return 3\nf = C.f\ndef run(x): return f()", "3", "4"),
+    "order of the attributes that a pattern takes": (
+        "class C:\n    __match_args__ = ('a', 'b')\n    a, b = 3, 4\n"
+        "def run(x):\n    match C():\n        case C(one, two): return one",
+        "('a', 'b')",
+        "('b', 'a')",
+    ),
+    "call of a partial": ("class C:\n    __call__ = functools.partial(max, 3)\ndef run(x): return C()(1)", "3", "4"),
+    "item by a builtin": ("class C:\n    __getitem__ = [3].__getitem__\ndef run(x): return C()[0]", "[3]", "[4]"),
+    "operator by an object": (
+        "class Call:\n    def __call__(self, *x): return 3\nclass Other(Call):\n    def __call__(self, *x): return 4\n"
+        "class C:\n    __add__ = functools.partial(Call)\ndef run(x): return C() + 1",
+        "partial(Call)",
+        "partial(Other)",
+    ),
+    "whether objects have a hash": (
+        "class C:\n    __hash__ = object.__hash__\ndef run(x): return {C(): 3}",
+        "object.__hash__",
+        "None",
+    ),
+    "default of a named tuple's field": (
+        "P = namedtuple('P', 'x', defaults=(1,))\nP.__new__.__defaults__ = (3,)\ndef run(x): return P().x",
+        "(3,)",
+        "(4,)",
+    ),
+    "whether two lists are one": ("A = []\nB = [] or A\ndef run(x): return A is B", "[] or A", "[]"),
+    "whether two arrays in a tuple are one": (
+        "A = numpy.zeros(3)\nB = (A, A[:])\ndef run(x): return B[0] is B[1]",
+        "A[:]",
+        "A",
+    ),
+    "which of two partials it is": (
+        "A, B = functools.partial(max, 3), functools.partial(max, 3)\nC = [A, B]\ndef run(x): return C.index(B)",
+        "C = [A, B]",
+        "C = [B, A]",
+    ),
+    "attribute of a partial": (
+        "f = functools.partial(int, '1')\nf.tile = 3\ndef run(x): return f.tile",
+        "tile = 3",
+        "tile = 4",
+    ),
+    "attribute of a static method": (
+        "class C:\n    f = staticmethod(max)\n    f.tile = 3\ndef run(x): return C.__dict__['f'].tile",
+        "tile = 3",
+        "tile = 4",
+    ),
+    "size of a memo": (
+        "@functools.lru_cache(maxsize=3)\ndef f(): pass\ndef run(x): return f.cache_parameters()['maxsize']",
+        "maxsize=3",
+        "maxsize=4",
+    ),
+    "number that a member is": (
+        "OFF = 3\nclass E(int, enum.Enum):\n    def __new__(cls, n):\n        made = int.__new__(cls, n + OFF)\n"
+        "        made._value_ = n\n        return made\n    A = 1\nOFF = 0\ndef run(x): return int(E.A)",
+        "OFF = 3",
+        "OFF = 4",
+    ),
+    "what an enum does with other bits": (
+        "class E(enum.IntFlag):\n    A = 1\nE._boundary_ = 3\ndef run(x): return E(6)",
+        "= 3",
+        "= 4",
+    ),
+    "call of a partial in an enum": (
+        "class E(enum.Enum):\n    A = 1\nE.__call__ = functools.partial(max, 3)\ndef run(x): return E.A(1)",
+        "max, 3",
+        "max, 4",
+    ),
+    "which member has another value": (
+        "class E(enum.Enum):\n    A = 1\n    B = 2\nE._value2member_map_[9] = E.A\ndef run(x): return E(9)",
+        "= E.A",
+        "= E.B",
+    ),
+    "default of a frozen data class": (
+        "from dataclasses import *\n@dataclass(frozen=True)\nclass C:\n    x: int = 3\ndef run(x): return {C(): 1}",
+        "3",
+        "4",
+    ),
+    "what makes a named tuple": (
+        "P = namedtuple('P', 'x')\nP._make = classmethod(lambda cls, x: cls(3))\ndef run(x): return P._make([1])",
+        "3",
+        "4",
+    ),
 }
 
 
