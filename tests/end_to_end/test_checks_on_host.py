@@ -281,6 +281,21 @@ def test_a_read_by_another_warp_is_remembered_beside_those_of_one_warp():
         kernel[1, 64](np.zeros(64, np.int64))
 
 
+def test_fences_need_no_atomic_operation_beside_them():
+    @checked
+    def kernel(x):
+        i = cuda.grid(1)
+        x[i] *= 2
+        cuda.threadfence()
+        cuda.threadfence_block()
+        cuda.threadfence_system()
+        x[i] += 1
+
+    x = np.arange(32)
+    kernel[1, 32](x)
+    assert (x == np.arange(32) * 2 + 1).all()
+
+
 def last_block_sums(x, parts, count, out):
     last = cuda.shared.array(1, np.int32)
     if cuda.threadIdx.x == 0:

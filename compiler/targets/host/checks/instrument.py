@@ -94,7 +94,7 @@ class Instrumenter:
             if pattern.search(plain):
                 return self._meeting(who, plain, here)
         if _is_fence(plain):
-            return [f"call void @gridjit.check.fence(ptr {_CLOCK})", plain]
+            return [*([f"call void @gridjit.check.fence(ptr {_CLOCK})"] if self.releases else []), plain]
         told = [text for access in accesses(plain) for text in self._tell(access, line, here)]
         return [*told, plain, *self._synchronizes(plain)]
 
