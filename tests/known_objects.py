@@ -26,6 +26,7 @@ import llvmlite.binding
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host import generate, llvm
 from gridjit.compiler.targets.host.flow import uniform_chains, uniform_lines, uniform_roots, uniform_ways
+from gridjit.compiler.targets.host.library import libmvec
 from gridjit.compiler.targets.host.library.halves import half_calls
 from gridjit.compiler.targets.host.loops import seldom
 from gridjit.runtime.native import object_code
@@ -95,6 +96,7 @@ def _makers() -> tuple[object, ...]:
     makers = (
         generate,
         half_calls,
+        libmvec,
         llvm,
         object_code,
         seldom,

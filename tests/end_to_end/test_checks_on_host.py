@@ -190,6 +190,120 @@ def test_what_two_locks_guard_races():
         checked(under_two_locks)[1, 4](np.zeros(2, np.int32), np.zeros(1))
 
 
+def in_warps(tile, reads):
+    """Return a kernel in which a warp's barrier stands between a write and a read of another lane's item."""
+
+    @checked
+    def kernel(x, out):
+        s = cuda.shared.array(64, np.int64) if tile else x
+        t = cuda.threadIdx.x
+        s[t] = t * 3 + 1
+        cuda.syncwarp()
+        out[t] = s[t ^ reads]
+
+    return kernel
+
+
+@pytest.mark.parametrize("tile", [True, False], ids=["shared", "global"])
+def test_a_barrier_of_warps_orders_the_lanes_of_one_warp_only(tile):
+    x, out = np.zeros(64, np.int64), np.zeros(64, np.int64)
+    in_warps(tile, 31)[1, 64](x, out)
+    assert (out == (np.arange(64) ^ 31) * 3 + 1).all()
+    with pytest.raises(gridjit.RaceError, match="nothing orders the two"):
+        in_warps(tile, 32)[1, 64](x, out)
+
+
+@pytest.mark.parametrize("warps", [True, False])
+def test_a_sum_by_halves_needs_barriers_of_the_block_down_to_one_warp(warps):
+    @checked
+    def kernel(x, out):
+        s = cuda.shared.array(128, np.float32)
+        t = cuda.threadIdx.x
+        s[t] = x[t]
+        cuda.syncthreads()
+        half = 64
+        while half > 0:
+            if t < half:
+                s[t] += s[t + half]
+            if warps or half <= 16:
+                cuda.syncwarp()
+            else:
+                cuda.syncthreads()
+            half //= 2
+        if t == 0:
+            out[0] = s[0]
+
+    out = np.zeros(1, np.float32)
+    if warps:
+        with pytest.raises(gridjit.RaceError, match="shared array 's'"):
+            kernel[1, 128](np.ones(128, np.float32), out)
+    else:
+        kernel[1, 128](np.ones(128, np.float32), out)
+        assert out[0] == 128
+
+
+def by_masks(reads):
+    """Return a kernel whose lanes meet in halves, then in their warp, and read in between."""
+
+    @checked
+    def kernel(x, out):
+        s = cuda.shared.array(32, np.int64)
+        t = cuda.threadIdx.x
+        mask = 0xFFFF if t < 16 else 0xFFFF0000
+        for turn in range(5):
+            s[t] = x[t] + turn
+            cuda.syncwarp(mask)
+            out[t] = s[t ^ reads]
+            if t < 16:
+                cuda.syncwarp(0xFFFF)
+            cuda.syncwarp()
+            out[t] += s[31 - t]
+            cuda.syncwarp()
+
+    return kernel
+
+
+def test_a_barrier_of_some_lanes_orders_only_these():
+    x, out = np.arange(32), np.zeros(32, np.int64)
+    by_masks(1)[1, 32](x, out)
+    assert (out == (x ^ 1) + 31 - x + 8).all()
+    with pytest.raises(gridjit.RaceError, match="shared array 's'"):
+        by_masks(16)[1, 32](x, out)
+
+
+def test_a_read_by_another_warp_is_remembered_beside_those_of_one_warp():
+    @checked
+    def kernel(out):
+        s = cuda.shared.array(1, np.int64)
+        t = cuda.threadIdx.x
+        if t == 0:
+            s[0] = 5
+        cuda.syncthreads()
+        out[t] = s[0]
+        cuda.syncwarp()
+        if t == 0:
+            s[0] = 6
+
+    kernel[1, 32](np.zeros(32, np.int64))
+    with pytest.raises(gridjit.RaceError, match="shared array 's'"):
+        kernel[1, 64](np.zeros(64, np.int64))
+
+
+def test_fences_need_no_atomic_operation_beside_them():
+    @checked
+    def kernel(x):
+        i = cuda.grid(1)
+        x[i] *= 2
+        cuda.threadfence()
+        cuda.threadfence_block()
+        cuda.threadfence_system()
+        x[i] += 1
+
+    x = np.arange(32)
+    kernel[1, 32](x)
+    assert (x == np.arange(32) * 2 + 1).all()
+
+
 def last_block_sums(x, parts, count, out):
     last = cuda.shared.array(1, np.int32)
     if cuda.threadIdx.x == 0:

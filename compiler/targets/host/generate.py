@@ -25,6 +25,7 @@ from gridjit.compiler.targets.host.gathered.arrays import Gathering, gathered
 from gridjit.compiler.targets.host.gathered.operations import written_out
 from gridjit.compiler.targets.host.library import provided
 from gridjit.compiler.targets.host.library.halves import half_calls
+from gridjit.compiler.targets.host.library.libmvec import replacement, several_forms
 from gridjit.compiler.targets.host.library.ptx.conversions import as_converted_on_gpus
 from gridjit.compiler.targets.host.lines import bare, with_lines
 from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
@@ -199,7 +200,15 @@ def _final(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Modu
         module = llvm.with_seldom(module, llvm.parse(llvm.header(target) + parts.seldom), parts.shared, target)
     if half_calls.may_be_called(text, target):
         module = llvm.link([module, llvm.parse(llvm.header(target) + half_calls.DEFINITIONS)])
-    return module
+    return _with_one_form(module, target) if "@_ZGV" in text else module
+
+
+def _with_one_form(module: llvm.Module, target: Target) -> llvm.Module:
+    """Return an optimized module in which each mathematical function gives one result for an argument."""
+    made = several_forms(llvm.text_of(module))
+    for symbol in made:
+        module.get_function(symbol).name = replacement(symbol)
+    return llvm.link([module, *(llvm.parse(llvm.header(target) + text) for text in made.values())])
 
 
 def _optimum(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Module:

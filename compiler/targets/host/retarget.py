@@ -14,6 +14,7 @@ from gridjit.compiler.targets.host.hoisting import hoisted
 from gridjit.compiler.targets.host.library import intrinsics
 from gridjit.compiler.targets.host.library.ptx.inline_asm import replace_asm
 from gridjit.compiler.targets.host.spots import with_spots
+from gridjit.digests import sha256
 from gridjit.regexes import regex
 
 # What the lines begin with that are left out; where places in the source are kept, fewer are.
@@ -33,6 +34,8 @@ _ARITHMETIC = regex(r"(= f(?:add|sub|mul)) (?=float|double|half|<)")
 _FAST_ARITHMETIC = regex(r"(= f(?:add|sub|mul|div|rem|neg)) (?=float|double|half|<)")
 _DECLARE = regex(r'^declare [^\n]*?@"?([^"(\s]+)"?\([^\n]*$', re.MULTILINE)
 _DECLARATION = "\ndeclare "
+# LLVM cuts names of local values after 1,024 characters, and what tells them apart is at their ends.
+_LONG_NAME = regex(r'%"([^"]{200})([^"]{200,})"')
 # Every local array starts with such a store. LLVM splits it into items, which takes minutes for many items.
 _ZEROS = regex(r'^ *store (?P<type>\[.*\]) zeroinitializer, (?P=type)\* (?P<at>%"[^"]+"|%[-\w.$]+)', re.MULTILINE)
 _SET_START = "  call void @llvm.memset.p0.i64(ptr "
@@ -86,6 +89,7 @@ def retarget(
     """
     dropped = _DROPPED_BUT_LINES if lines else _DROPPED
     text = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(dropped))
+    text = _LONG_NAME.sub(lambda found: f'%"{found[1]}.{sha256(found[2].encode()).hex()}"', text)
     # A search that begins at each line takes as long as parsing the text, so it is only made for what is there.
     if "!dbg" in text or "llvm.dbg." in text:
         text = _DEBUG_CALL.sub("", text)

@@ -385,3 +385,29 @@ def test_loads_and_stores_with_cache_hints_are_loads_and_stores(run, dtype):
     x, out = np.arange(20).astype(dtype), np.zeros(20, dtype)
     run(hinted, 1, 20, x, out)
     np.testing.assert_array_equal(out, x * dtype(5) + dtype(3))
+
+
+FUNCTIONS = ("exp({})", "sin({}) * math.cos({})", "pow({}, {} + 1)", "log1p({})", "erf({})", "hypot({}, 2 * {})")
+
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_functions_result_depends_on_its_argument_alone(run, function, dtype):
+    names = {"cuda": cuda, "math": math}
+    value = f"math.{function.format('x[i]', 'x[i]')}"
+    lines = [
+        "i = cuda.grid(1)",
+        "if i < x.size:",
+        f"    out[i] = {value}",
+        "    if x[i] > 0.5:",
+        f"        out[i] += {value}",
+    ]
+    exec("def kernel(x, out):\n" + "".join(f"    {line}\n" for line in lines), names)
+    x = np.random.default_rng(0).uniform(0.01, 0.99, 503).astype(dtype)
+    found = set()
+    for block, shift in ((1, 0), (7, 1), (33, 5), (64, 11), (250, 100)):
+        out = np.zeros_like(x)
+        run(names["kernel"], -(-x.size // block), block, np.roll(x, shift), out)
+        found.add(np.roll(out, -shift).tobytes())
+    assert len(found) == 1

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
+from tests.runtime.host.step_programs import model, programs, source
 
 cuda = numba_cuda()
 
@@ -75,6 +78,43 @@ def test_lanes_read_what_others_of_their_warp_wrote_without_a_barrier(run, kerne
     out = np.zeros(threads, np.int64)
     assert run(kernel, 1, threads, x, out) is None
     assert out.tolist() == expected(x).tolist()
+
+
+STATEMENTS = {
+    "if lane >= 1: s[t] += s[t - 1]": lambda x, t, lane: np.where(lane >= 1, x + x[t - 1], x),
+    "s[t] = s[t ^ 16] - s[t]": lambda x, t, lane: x[t ^ 16] - x,
+    "s[t] += s[t - lane + (lane + 1) % 32]": lambda x, t, lane: x + x[t - lane + (lane + 1) % 32],
+    "s[t] += s[t - lane]": lambda x, t, lane: x + x[t - lane],
+    "s[t] += s[x[0] + 4]": lambda x, t, lane: x + x[x[0] + 4],
+    "s[t] += s[t + (16 if lane < 16 else 0)]": lambda x, t, lane: x + np.where(lane < 16, x[(t + 16) % 64], x),
+    "s[t] = s[t ^ 16] - (s if lane < 40 else x)[t]": lambda x, t, lane: x[t ^ 16] - x,
+    "s[t] = 0; s[t ^ 1] = t": lambda x, t, lane: t ^ 1,
+    "cuda.atomic.add(s, t - lane, 1); s[t] += s[t - lane]": lambda x, t, lane: np.where(
+        lane == 0, 2 * x + 64, x + x[t - lane] + 32
+    ),
+}
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_statement_reads_what_was_there_before_any_lane_wrote(run, statement):
+    names = {"cuda": cuda, "np": np}
+    text = ["s = cuda.shared.array(64, np.int64)", "t, lane = cuda.threadIdx.x, cuda.laneid", "s[t] = x[t]"]
+    text += ["cuda.syncthreads()", statement, "cuda.syncthreads()", "out[t] = s[t]"]
+    exec("def kernel(x, out):\n" + "".join(f"    {line}\n" for line in text), names)
+    t = np.arange(64)
+    x, out = t * 5 % 17 + 1, np.zeros(64, np.int64)
+    assert run(names["kernel"], 1, 64, x, out) is None
+    assert out.tolist() == STATEMENTS[statement](x, t, t % 32).tolist()
+
+
+@settings(max_examples=settings().max_examples // 4, suppress_health_check=list(HealthCheck))
+@given(program=programs, seed=st.integers(0, 9))
+def test_programs_without_barriers_do_what_lanes_in_step_would(run, program, seed):
+    names = {"cuda": cuda, "np": np}
+    exec(source(program), names)
+    x, out = np.random.default_rng(seed).integers(0, 100, 64), np.zeros(64, np.int64)
+    assert run(names["kernel"], 1, 64, x, out) is None
+    assert out.tolist() == model(program, x).tolist(), source(program)
 
 
 def rows(x, n):
@@ -208,3 +248,20 @@ def test_a_kernel_that_has_the_barriers_it_needs_waits_nowhere_else(compiled, ke
     x = np.arange(32)
     code = compiled(kernel, (x, np.zeros(32, np.int64)), Options())
     assert code.resources["barriers"] == barriers
+
+
+def slices(x, out, n):
+    tile = cuda.shared.array(128, np.int64)
+    t = cuda.threadIdx.x
+    mine = tile[n:]
+    mine[t] = x[t]
+    cuda.syncthreads()
+    tile[n:][t] += mine[t ^ 1]
+    cuda.syncthreads()
+    out[t] = mine[t]
+
+
+def test_slices_that_begin_at_one_place_are_one(run):
+    x, out = np.arange(32), np.zeros(32, np.int64)
+    assert run(slices, 1, 32, x, out, 16) is None
+    assert out.tolist() == (x + (x ^ 1)).tolist()

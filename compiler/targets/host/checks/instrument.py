@@ -30,6 +30,7 @@ from gridjit.compiler.targets.host.checks.roots import (
     definitions_of,
 )
 from gridjit.compiler.targets.host.checks.updates import Updates, updates
+from gridjit.compiler.targets.host.collectives.calls import read_call
 from gridjit.compiler.targets.host.library.intrinsics import GRID_BARRIER, NAP, OUTSIDE, SHARED_ARRAY
 from gridjit.compiler.targets.host.regions.barriers import waits_for_others
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, defined, opcode
@@ -93,7 +94,7 @@ class Instrumenter:
             if pattern.search(plain):
                 return self._meeting(who, plain, here)
         if _is_fence(plain):
-            return [f"call void @gridjit.check.fence(ptr {_CLOCK})", plain]
+            return [*([f"call void @gridjit.check.fence(ptr {_CLOCK})"] if self.releases else []), plain]
         told = [text for access in accesses(plain) for text in self._tell(access, line, here)]
         return [*told, plain, *self._synchronizes(plain)]
 
@@ -101,20 +102,21 @@ class Instrumenter:
         if not self.orders:
             before, self.now = self.now, clock_after(*here)
             return [plain, *step(before, self.now)]
-        lines, join = self._join(who)
-        counter = order_ir.PASSED[who]
+        call = read_call(plain)
+        lanes = call.mask if call and who == "warp" else "-1"
+        lines, join = self._join(who, lanes)
         return [
             *lines,
-            f"call void @gridjit.check.arrive(ptr {_CLOCK}, ptr {join}, i64 {counter})",
+            f"call void @gridjit.check.arrive(ptr {_CLOCK}, ptr {join}, i32 {lanes})",
             plain,
             # Again: a region that begins here does not see what comes before.
-            *(again := self._join(who))[0],
-            f"call void @gridjit.check.pass(ptr {_CLOCK}, ptr {again[1]}, i64 {counter}, "
-            f"i1 {str(who == 'grid').lower()})",
+            *(again := self._join(who, lanes))[0],
+            f"call void @gridjit.check.pass(ptr {_CLOCK}, ptr {again[1]}, i32 {lanes}, "
+            f"i1 {_bit(who != 'warp')}, i1 {_bit(who == 'grid')})",
         ]
 
-    def _join(self, who: str) -> tuple[list[str], str]:
-        """Return where threads that meet note that they do."""
+    def _join(self, who: str, lanes: str = "-1") -> tuple[list[str], str]:
+        """Return where threads that meet note that they do; lanes: the mask of a warp's."""
         self.fresh += 1
         at, n = f"%gj.join.{self.fresh}", self.fresh
         if who == "grid":
@@ -125,9 +127,7 @@ class Instrumenter:
             return base, f"%gj.joins.{n}"
         return [
             *base,
-            f"%gj.warp.{n} = lshr i32 %gj.thread, 5",
-            f"%gj.warp.next.{n} = add i32 %gj.warp.{n}, 1",
-            f"{at} = getelementptr [{order_ir.JOIN_BYTES} x i8], ptr %gj.joins.{n}, i32 %gj.warp.next.{n}",
+            f"{at} = call ptr @gridjit.check.lanes(ptr %gj.joins.{n}, i32 %gj.thread, i32 {lanes})",
         ], at
 
     def _synchronizes(self, plain: str) -> list[str]:
@@ -206,16 +206,18 @@ class Instrumenter:
         return [*clock, *self._looked_at(access, kind, who)]
 
     def _clock(self) -> tuple[list[str], str]:
-        """Return the code that finds the thread's clock and the highest one that it acquired, and both as arguments."""
+        """Return the code that finds the thread's clock and what is ordered before it, and these as arguments."""
         if not self.orders:
-            return [], f"i32 {self.now}, i32 0"
+            return [], f"i32 {self.now}, i32 {self.now}, i64 0"
         self.fresh += 1
-        clock, at, known = (f"%gj.{word}.{self.fresh}" for word in ("now", "known.at", "known"))
+        clock, past, known = (f"%gj.{word}.{self.fresh}" for word in ("now", "past", "known"))
         return [
             f"{clock} = load i32, ptr {_CLOCK}",
-            f"{at} = getelementptr i8, ptr {_CLOCK}, i64 4",
-            f"{known} = load i32, ptr {at}",
-        ], f"i32 {clock}, i32 {known}"
+            f"{past}.at = getelementptr i8, ptr {_CLOCK}, i64 {order_ir.PAST}",
+            f"{past} = load i32, ptr {past}.at",
+            f"{known}.at = getelementptr i8, ptr {_CLOCK}, i64 {order_ir.KNOWN}",
+            f"{known} = load i64, ptr {known}.at, align 4",
+        ], f"i32 {clock}, i32 {past}, i64 {known}"
 
     def _line_of(self, write: Position) -> str:
         """Return the instruction that reads what another one writes."""
@@ -368,7 +370,7 @@ def _bit(value: bool) -> str:
 
 def _begun(block: Block, writer: Instrumenter) -> Block:
     """Return a kernel's first block, begun with the thread's clock and who it is."""
-    joins, at = writer._join("block") if writer.orders else ([], "null")
+    joins, at = writer._join("block")
     begun = [
         f"{_CLOCK} = alloca {order_ir.CLOCK}, align 8",
         *joins,

@@ -1,7 +1,8 @@
 """Addresses: where in shared memory the threads of a block load and store, as far as the code tells.
 
 An address is a place that all threads share, plus multiples of values, plus a number of bytes, or a range of numbers if
-a loop counts through it. Indices are assumed not to be negative and not to overflow.
+a loop counts through it. Indices are assumed not to be negative and not to overflow. A value of which only the name is
+known may be any number.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import gcd
 
-from gridjit.compiler.targets.host.regions.body import NAME, Body, arms, defined, opcode
+from gridjit.compiler.targets.host.regions.body import NAME, Body, arms, defined, opcode, used
 from gridjit.compiler.targets.host.regions.computed import Element, computed, element, is_value
 from gridjit.regexes import regex
 
 _VALUE = rf"({NAME}|-?\d+)"
 _CASTS = frozenset(("sext", "zext", "trunc", "freeze"))
-# What is added to an index that may be negative: one of two numbers.
-_WRAPPED = regex(rf"{NAME} = select i1 {NAME}, i\d+ {_VALUE}, i\d+ 0(?:,|$)", needs=("select",))
-_EITHER = regex(rf"{NAME} = select i1 {NAME}, i\d+ (-?\d+), i\d+ (-?\d+)(?:,|$)", needs=("select",))
+_EITHER = regex(rf"{NAME} = select i1 ({NAME}), i\d+ {_VALUE}, i\d+ {_VALUE}(?:,|$)", needs=("select",))
+_CHOSEN = frozenset(("phi", "select", "inttoptr"))
 _BRANCH = "br i1 "
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
 _LANES = 32
@@ -65,46 +66,59 @@ class Addresses:
         self.known: dict[str, _Sum] = {}
 
     def of(self, pointer: str) -> Address | None:
-        """Return what is known of a pointer; None if it is not one into shared memory, or was chosen or loaded."""
-        found = element(self.lines.get(pointer, ""))
-        size = _SIZES.get(found.kind.rpartition(" ")[2].removesuffix("]"), 0) if found else 0
-        index = _index(found) if found else ""
-        if found is None or not size or not index:
-            return Address(pointer, _Sum()) if pointer == _SHARED else None
-        before = self.of(found.base)
+        """Return what is known of a pointer; None if it is not one into shared memory."""
+        line = self.lines.get(pointer, "")
+        found = element(line)
+        if found is None:
+            chosen = line and opcode(line) in _CHOSEN and self._leads_to_shared(pointer)
+            return Address(pointer, _Sum()) if pointer == _SHARED else Address("", _Sum()) if chosen else None
+        before = self._part(found.base)
+        size = _SIZES.get(found.kind.rpartition(" ")[2].removesuffix("]"), 0)
+        index = _index(found)
         if before is None:
             return None
-        by = self._sum(index)
-        if pointer in self.same and by.terms:
-            return Address(pointer, _Sum())
-        return Address(before.base, before.by.plus(by, size))
+        by = self._sum(index) if size and index else _Sum(((pointer, 1),))
+        if (inner := element(self.lines.get(found.base, ""))) and self._is_wrapped(_index(inner), index):
+            by = _Sum()
+        if found.base == _SHARED and not by.terms:
+            return Address(f"{_SHARED}+{by.low * (size or 1)}", _Sum())  # where an array begins
+        return Address(before.base, before.by.plus(by, size or 1))
 
-    def may_meet(self, one: Address, other: Address) -> bool:
-        """Return whether threads of a warp may be at one place, one thread at one address and another at the other.
+    def _part(self, pointer: str) -> Address | None:
+        """Return what is known of a pointer that items are counted from: a part of the memory, if all threads do."""
+        address = self.of(pointer)
+        is_part = address and address.by.terms and pointer in self.same
+        return Address(f"{address.base}+{address.by}", _Sum()) if address and is_part else address
 
-        Parts of shared memory that begin at different places are taken to be apart.
-        """
-        changes = any(name in self.changing for name, _ in (*one.by.terms, *other.by.terms))
-        if changes and one.base == other.base:
-            return True
-        directions = self.directions(one, other)
-        return directions is None or bool(directions)
+    def _leads_to_shared(self, pointer: str) -> bool:
+        """Return whether a pointer is made of the one to the shared memory."""
+        seen, waiting = set[str](), [pointer]
+        while waiting:
+            if (name := waiting.pop()) not in seen:
+                seen.add(name)
+                waiting += used(self.lines.get(name, ""))
+        return _SHARED in seen
 
-    def directions(self, one: Address, other: Address) -> frozenset[int] | None:
+    def meet(self, one: Address, other: Address, *, turns: bool = False) -> frozenset[int] | None:
         """Return where in its warp a thread is at other while another thread is at one, if both are at the same place.
 
-        1 if it may be a later lane, -1 if an earlier one; both if either; None if that is not known.
+        1 if it is a later lane, -1 if an earlier one; both if either; None if that is not known. turns: whether they
+        may be in different turns of a loop. Parts of shared memory that begin at different places are taken to be
+        apart, and so is an item that threads find in one way.
         """
-        if one.base != other.base:
+        if "" in (one.base, other.base):
+            return None
+        changes = turns and any(name in self.changing for name, _ in one.by.terms)
+        if one.base != other.base or (one == other and not changes and not self.is_one_place(one)):
             return frozenset()
         stride, rest = _apart(one.by)
         other_stride, other_rest = _apart(other.by)
-        if rest != other_rest:
-            return None
+        alike = {term for term in {*rest} & {*other_rest} if self._is_same(term[0])}
+        alike -= {(name, count) for name, count in alike if turns and name in self.changing}
+        step = gcd(*(count for _, count in {*rest, *other_rest} - alike))
         gap = other.by.low - one.by.high, other.by.high - one.by.low
-        if all(self._is_same(name) for name, _ in rest):
-            return _directions(stride, other_stride, *gap)
-        return frozenset() if stride == other_stride and gap == (0, 0) else None
+        found = _directions(stride, other_stride, *gap, step)
+        return None if found and step else found
 
     def is_one_place(self, address: Address) -> bool:
         """Return whether an address is the same for all threads."""
@@ -130,15 +144,31 @@ class Addresses:
         if found and found.operation in _CASTS and is_value(a):
             return self._sum(a)
         if found and is_value(a) and is_value(b) and found.type.startswith("i"):
+            if found.operation == "add" and (self._is_wrapped(a, b) or self._is_wrapped(b, a)):
+                return self._sum(a if self._is_wrapped(a, b) else b)
             if found.operation in ("add", "sub") or (found.operation == "or" and "disjoint" in found.flags):
                 return self._sum(a).plus(self._sum(b), -1 if found.operation == "sub" else 1)
             if found.operation in ("mul", "shl") and not b.startswith("%"):
                 return _Sum().plus(self._sum(a), 1 << int(b) if found.operation == "shl" else int(b))
-        if _WRAPPED.match(line):
-            return _Sum()
         if either := _EITHER.match(line):
-            return _Sum((), *sorted((int(either[1]), int(either[2]))))
+            one, other = self._sum(either[2]), self._sum(either[3])
+            if self._negative(either[1]) == other:
+                return other
+            if one.terms == other.terms:
+                return _Sum(one.terms, min(one.low, other.low), max(one.high, other.high))
         return _Sum(((name, 1),))
+
+    def _negative(self, condition: str) -> _Sum | None:
+        """Return the sum that a condition compares with 0, to learn whether an index counts from the end."""
+        found = computed(self.lines.get(condition, ""))
+        if found is None or found.operation != "icmp" or not found.is_binary or found.flags[-1] not in ("slt", "ult"):
+            return None
+        return self._sum(found.operands[0]).plus(self._sum(found.operands[1]), -1)
+
+    def _is_wrapped(self, index: str, size: str) -> bool:
+        """Return whether an index that may be negative gets an array's size then."""
+        either = _EITHER.match(self.lines.get(size, ""))
+        return either is not None and either[3] == "0" and self._negative(either[1]) == self._sum(index)
 
 
 def _index(found: Element) -> str:
@@ -155,10 +185,16 @@ def _apart(by: _Sum) -> tuple[int, tuple[tuple[str, int], ...]]:
 
 
 @cache
-def _directions(stride: int, other: int, low: int, high: int) -> frozenset[int]:
-    """Return the directions in which lanes `stride` bytes apart meet, if the other is low to high bytes away."""
+def _directions(stride: int, other: int, low: int, high: int, step: int) -> frozenset[int]:
+    """Return the directions in which lanes `stride` bytes apart meet, if the other is low to high bytes away.
+
+    step: any multiple of which may be added.
+    """
     pairs = ((lane, far) for lane in range(_LANES) for far in range(_LANES) if lane != far)
-    return frozenset(1 if far > lane else -1 for lane, far in pairs if low <= lane * stride - far * other <= high)
+    ways = ((1 if far > lane else -1, lane * stride - far * other) for lane, far in pairs)
+    if not step:
+        return frozenset(way for way, by in ways if low <= by <= high)
+    return frozenset(way for way, by in ways if (high - by) // step * step >= low - by)
 
 
 def _counted(body: Body, lines: Mapping[str, str]) -> dict[str, tuple[int, int]]:

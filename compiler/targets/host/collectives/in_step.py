@@ -5,24 +5,26 @@ So a kernel may read from shared memory what other lanes wrote earlier, without 
 result every time. The host runs threads one after the other. Such a kernel gets cuts, at which lanes wait for each
 other.
 
-A cut is put where accesses of the same array may meet: at the end of each iteration of a loop with barriers, where
-diverged paths meet, and between accesses that are a known number of lanes apart. A loop without a barrier gets
-none, and a kernel without barriers only the last kind. An unneeded cut costs time, and a missing one leaves a race.
+There is one rule: lanes are in step between a read and a write, by two lanes, that are not proven to be of different
+items. A cut is put at the end of a loop's iteration, where diverged paths meet, or before the second access. Two writes
+get one only if they surely meet, and an update of one item (`s[i] += 1`) does not: which lane wins is undefined. Global
+memory gets none. An unneeded cut costs time, and a missing one leaves a race.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from gridjit.compiler.targets.host.checks.accesses import accesses, synchronizes
 from gridjit.compiler.targets.host.collectives.addresses import Address, Addresses
-from gridjit.compiler.targets.host.flow.meetings import meetings
-from gridjit.compiler.targets.host.flow.uniform import parting_branches, uniform_values
+from gridjit.compiler.targets.host.collectives.calls import read_call
+from gridjit.compiler.targets.host.collectives.kinds import of_block
+from gridjit.compiler.targets.host.flow.meetings import from_the_end, meetings
+from gridjit.compiler.targets.host.flow.uniform import parted_blocks, parting_branches, uniform_values
 from gridjit.compiler.targets.host.library.intrinsics import SHARED_ARRAY, STEP
-from gridjit.compiler.targets.host.regions.barriers import is_cut
 from gridjit.compiler.targets.host.regions.body import Block, Body, defined, opcode, used
-from gridjit.compiler.targets.host.regions.computed import accessed
 from gridjit.compiler.targets.host.regions.coordinates import place
 from gridjit.compiler.targets.host.resident.waits import loops
 
@@ -37,14 +39,15 @@ class _Spot(NamedTuple):
 
 
 class _Access(NamedTuple):
-    """A load or a store of shared memory."""
+    """An access to shared memory, "read", "write" or "atomic", in the block of a label."""
 
-    loads: bool
+    kind: str
     address: Address
+    label: str
 
 
-# The accesses of a block, in order, and None for cuts, each with the instruction that it comes before.
-_Events = list[tuple[int, _Access | None]]
+# The accesses of a block, in order, each with the instruction that it comes before. A cut is whether all lanes come.
+_Events = list[tuple[int, _Access | bool]]
 # Instructions that give a new value in each turn of a loop.
 _VARYING = frozenset(("phi", "load", "call", "atomicrmw", "cmpxchg", "freeze"))
 
@@ -54,7 +57,13 @@ def in_step(body: Body, offsets: Mapping[str, int]) -> Body:
     if not any(SHARED_ARRAY in line for block in body.blocks for line in block.lines):
         return body
     spots = _Search(place(body, offsets)).spots()
-    return replace(body, blocks=tuple(_with_cuts(block, spots) for block in body.blocks)) if spots else body
+    if not spots:
+        return body
+    # Lanes at the earliest cut go first, so the paths of a branch stand before the block where they meet.
+    first, *others = body.blocks
+    order = from_the_end({block.label: block for block in body.blocks})
+    others.sort(key=lambda block: -order.get(block.label, 0))
+    return replace(body, blocks=tuple(_with_cuts(block, spots) for block in (first, *others)))
 
 
 def _with_cuts(block: Block, spots: Collection[_Spot]) -> Block:
@@ -76,6 +85,7 @@ class _Search:
         self.before = {label: [one for one, ways in self.after.items() if label in ways] for label in self.blocks}
         self.loops = loops(self.blocks)
         self.same = uniform_values(body)
+        self.parted = parted_blocks(body, self.same)
         inside = {label for loop in self.loops for label in loop.labels}
         self.addresses = Addresses(body, self.same, _changing(self.blocks, inside))
         self.events = {label: self._events(block) for label, block in self.blocks.items()}
@@ -83,57 +93,54 @@ class _Search:
 
     def spots(self) -> frozenset[_Spot]:
         """Return the places of the cuts."""
-        outside = self._outside_loops()
-        cuts = any(event is None for events in self.events.values() for _, event in events)
-        self._look_at(self._ends(outside), self._may_meet)
-        self._look_at(self._meetings(outside), self._may_meet if cuts else self._meet)
-        for label in outside:
+        self._look_at(self._meetings())
+        self._look_at(self._ends(), turns=True)
+        for label in self.blocks:
             self._look_between(label)
         return frozenset(self.found)
 
     def _events(self, block: Block) -> _Events:
         events: _Events = []
         for number, line in enumerate(block.lines):
-            if is_cut(line):
-                events.append((number, None))
-            elif (pointer := accessed(line)) and (address := self.addresses.of(pointer)):
-                events.append((number, _Access(not line.startswith("store "), address)))
+            if call := read_call(line):
+                events.append((number, of_block(call.kind) or block.label not in self.parted))
+            # Locks are made of the others, and whoever holds one goes on alone.
+            lock = (synchronizes(line) or ("", False))[1]
+            for access in [] if lock else accesses(line):
+                if address := self.addresses.of(access.at):
+                    events.append((number, _Access(access.kind, address, block.label)))
         return events
 
-    def _outside_loops(self) -> list[str]:
-        """Return the blocks that are in no loop, or only in loops with cuts."""
-        inside = set[str]()
-        for loop in self.loops:
-            if not any(event is None for label in loop.labels for _, event in self.events[label]):
-                inside |= loop.labels
-        return [label for label in self.blocks if label not in inside]
-
-    def _meetings(self, outside: Collection[str]) -> Iterator[_Spot]:
+    def _meetings(self) -> Iterator[_Spot]:
         """Yield where the ways of threads that went apart meet."""
         meet = meetings(self.blocks)
         for label in dict.fromkeys(meet[branch] for branch in parting_branches(self.body, self.same)):
-            if label is not None and label in outside:
+            if label is not None:
                 lines = self.blocks[label].lines
                 yield _Spot(label, next(number for number, line in enumerate(lines) if opcode(line) != "phi"))
 
-    def _ends(self, outside: Collection[str]) -> Iterator[_Spot]:
-        """Yield the ends of turns of loops with cuts."""
-        for end in (end for loop in self.loops for end in loop.latches if end in outside):
+    def _ends(self) -> Iterator[_Spot]:
+        """Yield the ends of loops' turns."""
+        for end in (end for loop in self.loops for end in loop.latches):
             yield _Spot(end, len(self.blocks[end].lines) - 1)
 
-    def _look_at(self, candidates: Iterable[_Spot], meet: Callable[[_Access, _Access], bool]) -> None:
-        """Put cuts at those of the places where accesses before may meet accesses after."""
+    def _look_at(self, candidates: Iterable[_Spot], *, turns: bool = False) -> None:
+        """Put cuts at those of the places where accesses before may meet accesses after.
+
+        turns: whether these are in another turn of a loop.
+        """
         for spot in candidates:
             later = self._coming(spot)
-            if any(one.loads != other.loads and meet(one, other) for one in self._reaching(spot) for other in later):
+            earlier = self._reaching(spot, past=not turns)
+            if any(self._may_meet(one, other, turns) for one in earlier for other in later):
                 self._put(spot)
 
     def _look_between(self, label: str) -> None:
-        """Put cuts into a block, before accesses that surely meet earlier ones."""
+        """Put cuts into a block, before accesses that may meet earlier ones."""
         first = _Spot(label, 0)
         earlier = set(self._reaching(first))
         for number, event in list(self.events[label]):
-            if event is None:
+            if isinstance(event, bool):
                 earlier = set()
                 continue
             if any(self._out_of_step(one, event) for one in earlier):
@@ -144,53 +151,60 @@ class _Search:
     def _put(self, spot: _Spot) -> None:
         self.found.add(spot)
         self.events[spot.label] = sorted(
-            [*self.events[spot.label], (spot.number, None)], key=lambda event: (event[0], event[1] is not None)
+            [*self.events[spot.label], (spot.number, spot.label not in self.parted)],
+            key=lambda event: (event[0], not isinstance(event[1], bool)),
         )
 
-    def _reaching(self, spot: _Spot) -> set[_Access]:
-        """Return the accesses from which a thread comes to a place without a cut."""
-        return self._walk(spot, self.before, forward=False)
+    def _reaching(self, spot: _Spot, *, past: bool = False) -> set[_Access]:
+        """Return the accesses from which a thread comes to a place without a cut.
+
+        past: go past cuts to which not all lanes come. The others did not wait there.
+        """
+        return self._walk(spot, self.before, forward=False, past=past)
 
     def _coming(self, spot: _Spot) -> set[_Access]:
         """Return the accesses to which a thread comes from a place without a cut."""
         return self._walk(spot, self.after, forward=True)
 
-    def _walk(self, spot: _Spot, ways: Mapping[str, Collection[str]], *, forward: bool) -> set[_Access]:
+    def _walk(
+        self, spot: _Spot, ways: Mapping[str, Collection[str]], *, forward: bool, past: bool = False
+    ) -> set[_Access]:
         found, seen = set[_Access](), set[str]()
         near = [event for number, event in self.events[spot.label] if (number >= spot.number) == forward]
-        waiting = list(ways[spot.label]) if _take(near, found, forward=forward) else []
+        waiting = list(ways[spot.label]) if _take(near, found, forward=forward, past=past) else []
         while waiting:
             if (label := waiting.pop()) not in seen:
                 seen.add(label)
-                if _take([event for _, event in self.events[label]], found, forward=forward):
+                if _take([event for _, event in self.events[label]], found, forward=forward, past=past):
                     waiting += ways[label]
         return found
 
-    def _may_meet(self, one: _Access, other: _Access) -> bool:
-        """Return whether a thread's access `other`, after a place, may be where another's `one` was before it."""
-        return self.addresses.may_meet(one.address, other.address)
-
-    def _meet(self, one: _Access, other: _Access) -> bool:
-        """Return whether a thread surely is where another one was."""
-        return bool(self.addresses.directions(one.address, other.address))
+    def _may_meet(self, one: _Access, other: _Access, turns: bool) -> bool:
+        """Return whether a thread's access `other` may be to an item that another's `one` read or wrote before it."""
+        return one.kind != other.kind and self.addresses.meet(one.address, other.address, turns=turns) != frozenset()
 
     def _out_of_step(self, one: _Access, other: _Access) -> bool:
-        """Return whether lanes that run one after the other surely get another result than lanes that run in step.
+        """Return whether lanes that run one after the other may get another result than lanes that run in step.
 
-        A lane that reads before an earlier lane writes reads what it would read in step.
+        A lane that reads before an earlier lane writes reads what it would read in step. Lanes that write one item in
+        the block where they read it are one lane, or it is undefined which wins.
         """
-        if one.loads == other.loads or self.addresses.is_one_place(other.address):
+        alone = other.kind == "write" and one.label == other.label and self.addresses.is_one_place(other.address)
+        if alone or one.kind == other.kind != "write":
             return False
-        directions = self.addresses.directions(one.address, other.address) or frozenset()
-        return -1 in directions if one.loads else bool(directions)
+        directions = self.addresses.meet(one.address, other.address)
+        if directions is None:
+            return one.kind != other.kind
+        return -1 in directions or (bool(directions) and other.kind != "write")
 
 
-def _take(events: Sequence[_Access | None], found: set[_Access], *, forward: bool) -> bool:
-    """Collect the accesses on this side of the first cut; return whether there is none."""
+def _take(events: Sequence[_Access | bool], found: set[_Access], *, forward: bool, past: bool) -> bool:
+    """Collect the accesses on this side of the first cut; return whether there is none. past: as in _reaching."""
     for event in events if forward else reversed(events):
-        if event is None:
+        if not isinstance(event, bool):
+            found.add(event)
+        elif event or not past:
             return False
-        found.add(event)
     return True
 
 

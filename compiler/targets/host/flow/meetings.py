@@ -17,7 +17,7 @@ def meetings(blocks: Mapping[str, Block]) -> dict[str, str | None]:
     (Cooper, Harvey and Kennedy), from the end backwards.
     """
     after = {label: block.successors or (_END,) for label, block in blocks.items()}
-    order = _from_the_end(after)
+    order = from_the_end(blocks)
     nearest: dict[str, str] = {_END: _END}
     changed = True
     while changed:
@@ -32,11 +32,11 @@ def meetings(blocks: Mapping[str, Block]) -> dict[str, str | None]:
     return {label: nearest.get(label) or None for label in blocks}
 
 
-def _from_the_end(after: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
+def from_the_end(blocks: Mapping[str, Block]) -> dict[str, int]:
     """Return the blocks that lead to the end, with their numbers; each comes before those that only lead through it."""
     before: dict[str, list[str]] = {}
-    for label, successors in after.items():
-        for successor in dict.fromkeys(successors):
+    for label, block in blocks.items():
+        for successor in dict.fromkeys(block.successors or (_END,)):
             before.setdefault(successor, []).append(label)
     done: list[str] = []
     seen, path = {_END}, [(_END, iter(before.get(_END, ())))]

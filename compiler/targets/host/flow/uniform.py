@@ -56,8 +56,8 @@ def parted_blocks(body: Body, same: Collection[str]) -> frozenset[str]:
 
 def parting_branches(body: Body, same: Collection[str]) -> list[str]:
     """Return the blocks from which threads may go different ways; same: body's uniform values."""
-    own = {name for block in body.blocks for line in block.lines if (name := defined(line))} - set(same)
-    parting = (block for block in body.blocks if _reads(block.lines[-1]) & (own | _THREADS_OWN))
+    own = {name for block in body.blocks for line in block.lines if (name := defined(line))} - set(same) | _THREADS_OWN
+    parting = (block for block in body.blocks if _reads(block.lines[-1]) & own)
     return [block.label for block in parting if len(block.successors) > 1]
 
 

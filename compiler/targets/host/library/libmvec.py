@@ -1,9 +1,17 @@
-"""libmvec: glibc's vector functions, offered to LLVM's vectorizer where the target has them."""
+"""libmvec: glibc's vector functions, offered to LLVM's vectorizer where the target has them.
+
+Their last bits differ from libm's, and from width to width. So code that calls a function in several forms calls the
+widest of them for all: a result depends on the argument alone, not on the thread's place in a vector loop.
+"""
 
 from __future__ import annotations
 
+import re
+from typing import NamedTuple
+
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.processor import has_feature, libmvec_level
+from gridjit.regexes import regex
 
 # libmvec's functions by the glibc level (see target) that brought them.
 _LIBMVEC = dict.fromkeys(("sin", "cos", "exp", "log", "pow"), 1) | dict.fromkeys(
@@ -34,6 +42,62 @@ _LIBMVEC = dict.fromkeys(("sin", "cos", "exp", "log", "pow"), 1) | dict.fromkeys
 )
 # Vector extensions: their letter in the vector ABI, the processor feature, and the bytes of a vector.
 _VECTORS = (("e", "avx512f", 64), ("d", "avx2", 32), ("b", "sse2", 16))
+_CALLED = regex(r"\bcall [^@\n]*@(_ZGV\wN(\d+)(v+)_(\w+))\(", needs=("_ZGV",))
+_REPLACED = "gridjit.as.vectors."
+
+
+class _Form(NamedTuple):
+    """A function's form: how many arguments it takes in one call, its symbol, and how many parameters it has."""
+
+    width: int
+    symbol: str
+    arity: int
+
+
+def several_forms(text: str) -> dict[str, str]:
+    """Return definitions in place of the functions that optimized code calls beside a wider form, by their symbols."""
+    if "_ZGV" not in text:
+        return {}
+    called: dict[str, set[_Form]] = {}
+    for symbol, width, parameters, function in _CALLED.findall(text):
+        called.setdefault(function, set()).add(_Form(int(width), symbol, len(parameters)))
+    made = dict[str, str]()
+    for function, forms in called.items():
+        kind = "float" if function.endswith("f") and function != "erf" else "double"
+        widest = max(forms)
+        alone = {_Form(1, function, widest.arity)} if re.search(rf"\bcall [^@\n]*@{function}\(", text) else set()
+        made |= {other.symbol: _by_wider(other, widest, kind) for other in sorted((forms | alone) - {widest})}
+    return made
+
+
+def replacement(symbol: str) -> str:
+    """Return the name of the definition in place of a symbol."""
+    return _REPLACED + symbol
+
+
+def _by_wider(form: _Form, wider: _Form, kind: str) -> str:
+    """Return the definition of a form by a call of a wider one, which computes each result several times."""
+    given, wide = f"<{form.width} x {kind}>", f"<{wider.width} x {kind}>"
+    arguments = [f"%x{number}" for number in range(form.arity)]
+    lanes = ", ".join(f"i32 {lane % form.width}" for lane in range(wider.width))
+    first = ", ".join(f"i32 {lane}" for lane in range(form.width))
+    lines = [f"%w{number} = shufflevector {given} {name}, {given} poison, <{wider.width} x i32> <{lanes}>"
+             for number, name in enumerate(arguments)]  # fmt: skip
+    passed = ", ".join(f"{wide} %w{number}" for number in range(form.arity))
+    lines += [
+        f"%all = call {wide} @{wider.symbol}({passed})",
+        f"%r = shufflevector {wide} %all, {wide} poison, <{form.width} x i32> <{first}>",
+    ]
+    if form.width == 1:
+        ones = [f"%v{number} = insertelement {given} poison, {kind} {name}, i32 0"
+                for number, name in enumerate(arguments)]  # fmt: skip
+        lines = [*ones, *(line.replace(f" {given} %x", f" {given} %v") for line in lines)]
+        lines.append(f"%one = extractelement {given} %r, i32 0")
+    taken, end = (kind, "%one") if form.width == 1 else (given, "%r")
+    body = "".join(f"  {line}\n" for line in [*lines, f"ret {taken} {end}"])
+    parameters = ", ".join(f"{taken} {name}" for name in arguments)
+    declared = f"declare {wide} @{wider.symbol}({', '.join([wide] * form.arity)})\n"
+    return f"{declared}define weak_odr hidden {taken} @{replacement(form.symbol)}({parameters}) nounwind {{\n{body}}}\n"
 
 
 def vector_forms(function: str, kind: str, target: Target) -> list[tuple[str, str]]:

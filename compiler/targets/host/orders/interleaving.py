@@ -30,6 +30,7 @@ from gridjit.compiler.targets.host.regions.body import Block, Body, defined, opc
 from gridjit.compiler.targets.host.regions.heads import barrier_before, without
 from gridjit.compiler.targets.host.regions.operations import may_wait
 from gridjit.compiler.targets.host.regions.slots import ValueType
+from gridjit.compiler.targets.host.resident.waits import loops
 from gridjit.regexes import regex
 
 _BARRIER = f'call void @"{BARRIER}"()'
@@ -63,7 +64,11 @@ def interleave(body: Body, stays: Stays = tuple, *, joins: bool = True) -> Inter
     done = Interleaved(body=body, copies={}, counters=frozenset())
     if any(opcode(line) == "alloca" or may_wait(line) for block in body.blocks for line in block.lines):
         return done
+    blocks = {block.label: block for block in body.blocks}
+    heads = {loop.head for loop in loops(blocks)}
     for number, label in enumerate(passed_by_all(replace(body, blocks=stays(body.blocks)))):
+        if heads.isdisjoint(blocks[label].successors):
+            continue
         loop = strided_loop(done.body, label, stays)
         if loop is not None and passed_as_often(body, label, stays):
             done = _rewritten(done, loop, number, joins=joins)

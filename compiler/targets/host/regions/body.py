@@ -41,7 +41,7 @@ class Block:
     @property
     def successors(self) -> tuple[str, ...]:
         """The labels control can go to from here."""
-        return tuple(_SUCCESSOR.findall(self.lines[-1]))
+        return _successors(self.lines[-1])
 
     @property
     def phis(self) -> tuple[str, ...]:
@@ -93,6 +93,11 @@ def _statements(text: str) -> Iterator[str]:
             pending = line
         else:
             yield line
+
+
+@lru_cache(_REMEMBERED)
+def _successors(line: str) -> tuple[str, ...]:
+    return tuple(_SUCCESSOR.findall(line))
 
 
 @lru_cache(_REMEMBERED)

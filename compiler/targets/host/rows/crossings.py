@@ -8,7 +8,7 @@ the loop, and needs no masks. Where a value is so large that it may wrap around,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.regions.barriers import is_cut
@@ -51,11 +51,17 @@ def crossed(body: Body, axis: str) -> Crossed:
     lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
     # Whether they are the same along a row is asked where a region begins.
     row = Row(lines, axis, [name for name, line in lines.items() if opcode(line) == "phi"])
-    found = {
-        name: one
-        for name, decides in _asked(body.blocks, lines).items()
-        if (one := _comparison(lines[name], row)) is not None and (decides or one.moves(lines))
-    }
+    asked = _asked(body.blocks, lines)
+    ways = {block.label: block for block in body.blocks}
+    cuts = {block.label for block in body.blocks if any(map(is_cut, block.lines))}
+    found = dict[str, _Comparison]()
+    for name, labels in asked.items():
+        if (one := _comparison(lines[name], row)) is not None and (
+            one.moves(lines) or any(_decides(ways[label], ways, cuts) for label in labels)
+        ):
+            found[name] = one
+        if len(found) > 2 * _MOST:
+            break
     if not 0 < len(found) <= 2 * _MOST:
         return Crossed(body=body, axis=axis)
     numbers = {name: number for number, name in enumerate(found)}
@@ -71,19 +77,17 @@ def crossed(body: Body, axis: str) -> Crossed:
     return Crossed(body=replace(body, blocks=tuple(blocks)), axis=axis, pairs=pairs)
 
 
-def _asked(blocks: Sequence[Block], lines: Mapping[str, str]) -> dict[str, bool]:
-    """Return the comparisons that branches depend on, and whether one of these branches decides on a store or the like.
+def _asked(blocks: Sequence[Block], lines: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the comparisons that branches depend on, with the labels of these branches' blocks.
 
     Comparisons of the guard do not count, nor do those that only rare threads make.
     """
-    ways = {block.label: block for block in blocks}
-    found: dict[str, bool] = {}
+    found: dict[str, list[str]] = {}
     for block in blocks:
         last = block.lines[-1]
         if last.startswith(_BRANCH) and (condition := last.removeprefix("br i1 ").partition(", ")[0]) != PASSES:
-            decides = _decides(block, ways)
             for name in _joined(condition, lines):
-                found[name] = found.get(name, False) or decides
+                found.setdefault(name, []).append(block.label)
     return {name: found[name] for name in lines if name in found}
 
 
@@ -100,19 +104,19 @@ def _joined(condition: str, lines: Mapping[str, str]) -> set[str]:
     return {name for name in seen if opcode(lines[name]) == "icmp"}
 
 
-def _decides(block: Block, ways: Mapping[str, Block]) -> bool:
+def _decides(block: Block, ways: Mapping[str, Block], cuts: Collection[str]) -> bool:
     """Return whether a branch decides on anything with effects, since masked code for it is slow."""
-    sides = [_reached(label, ways) for label in block.successors]
+    sides = [_reached(label, ways, cuts) for label in block.successors]
     apart = set().union(*sides) - set(sides[0]).intersection(*sides)
     return any(opcode(line) in _EFFECTS and "@llvm." not in line for label in apart for line in ways[label].lines)
 
 
-def _reached(start: str, ways: Mapping[str, Block]) -> set[str]:
-    """Return the labels of the blocks that follow, up to the next barrier."""
+def _reached(start: str, ways: Mapping[str, Block], cuts: Collection[str]) -> set[str]:
+    """Return the labels of the blocks that follow, up to the next barrier; cuts: the blocks that have one."""
     seen, waiting = {start}, [start]
     while waiting:
-        block = ways[waiting.pop()]
-        new = set(block.successors) - seen if not any(map(is_cut, block.lines)) else ()
+        label = waiting.pop()
+        new = set(ways[label].successors) - seen if label not in cuts else ()
         seen |= set(new)
         waiting += new
     return seen

@@ -27,6 +27,11 @@ KINDS = {"read": READ, "write": WRITE, "atomic": ATOMIC, "look": READ}
 SPACES = {"global": GLOBAL, "shared": SHARED, "paged": SHARED, "local": LOCAL}
 
 
+# The thread's clock; the clock below which its block is ordered before it; that of other blocks, with the lanes that
+# are ordered before the thread's own clock.
+ORDER = "i32 %clock.short, i32 %past.short, i64 %known.lanes"
+
+
 def access_name(kind: str, space: str) -> str:
     """Return the function that looks at an access of a kind to a space, "unknown" among them."""
     return f"gridjit.check.{kind}.{space}"
@@ -46,7 +51,7 @@ def access_ir(checks: Collection[str]) -> str:
 
 def given(kind: str, space: str) -> str:
     """Return the parameters of such a function."""
-    parameters = ["ptr %p", "i64 %size", "i64 %site", "i64 %who", "i32 %clock.short", "i32 %known.short", *_more(kind)]
+    parameters = ["ptr %p", "i64 %size", "i64 %site", "i64 %who", ORDER, *_more(kind)]
     dense = {"shared": ["i64 %index", "i64 %shift", "i64 %counter"], "unknown": ["ptr %shared", "i64 %shift"]}
     return ", ".join([*parameters, *dense.get(space, [])])
 
@@ -66,7 +71,9 @@ def _access(kind: str, space: str, races: bool, unwritten: bool) -> str:
             f"  %state = load ptr, ptr @{record.STATE}",
             "  %at = ptrtoint ptr %p to i64",
             "  %clock = zext i32 %clock.short to i64",
-            "  %known = zext i32 %known.short to i64",
+            "  %past = zext i32 %past.short to i64",
+            "  %known = and i64 %known.lanes, 4294967295",
+            "  %lanes = lshr i64 %known.lanes, 32",
             f"  %clock.bits = shl i64 %clock, {CLOCK_AT}",
             "  %placed = or i64 %who, %site",
             "  %now = or i64 %placed, %clock.bits",
@@ -316,9 +323,9 @@ def _pair(plane: str, name: str, its: int, kind: str, space: str) -> list[str]:
 
 def _against(name: str, old: str, its: int, kind: str, space: str, unless: str = "false") -> list[str]:
     """Return the code that reports an access that is unordered with a recorded one."""
-    shared = str(SPACES[space] == SHARED).lower()
+    now = f"i64 %now, i64 %past, i64 %known, i64 %lanes, i1 {str(SPACES[space] == SHARED).lower()}"
     return [
-        f"  %{name}.unordered = call i1 @gj.unordered(i64 {old}, i64 %now, i64 %clock, i64 %known, i1 {shared})",
+        f"  %{name}.unordered = call i1 @gj.unordered(i64 {old}, {now})",
         f"  %{name}.counts = xor i1 {unless}, true",
         f"  %{name}.races = and i1 %{name}.unordered, %{name}.counts",
         f"  br i1 %{name}.races, label %{name}.say, label %{name}.fine",
@@ -352,7 +359,7 @@ def _kept(kind: str, space: str, races: bool) -> list[str]:
     if kind != "write" and space != "local":
         where = "%reads" if kind == "read" else "%atomics"
         shared = str(SPACES[space] == SHARED).lower()
-        return [f"  call void @gj.keep(ptr {where}, i64 %now, i64 %clock, i1 {shared})"]
+        return [f"  call void @gj.keep(ptr {where}, i64 %now, i64 %past, i64 %lanes, i1 {shared})"]
     if space == "local":
         return ["  store i64 %now, ptr %writes"]
     if not races:

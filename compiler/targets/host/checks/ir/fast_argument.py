@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridjit.compiler.targets.host.checks import record
-from gridjit.compiler.targets.host.checks.ir.access import access_name
+from gridjit.compiler.targets.host.checks.ir.access import ORDER, access_name
 from gridjit.compiler.targets.host.checks.ir.fast_code import (
     INVARIANT,
     all_fine,
@@ -34,8 +34,7 @@ define internal i64 @{FLAGS}(i64 %number) noinline nounwind willreturn speculata
 # A read of any size: nothing is looked at where nothing has to be.
 ANY_READ = "gridjit.check.read.argument"
 ANY_READ_TEXT = f"""
-define internal void @{ANY_READ}(ptr %p, i64 %size, i64 %site, i64 %who, i32 %clock.short, i32 %known.short,
-  i64 %number)
+define internal void @{ANY_READ}(ptr %p, i64 %size, i64 %site, i64 %who, {ORDER}, i64 %number)
   nounwind alwaysinline {{
   %flags = call i64 @{FLAGS}(i64 %number)
   %none = icmp eq i64 %flags, 0
@@ -43,7 +42,7 @@ define internal void @{ANY_READ}(ptr %p, i64 %size, i64 %site, i64 %who, i32 %cl
 done:
   ret void
 slow:
-  call void @{access_name("read", "global")}(ptr %p, i64 %size, i64 %site, i64 %who, i32 %clock.short, i32 %known.short)
+  call void @{access_name("read", "global")}(ptr %p, i64 %size, i64 %site, i64 %who, {ORDER})
   ret void
 }}
 """
@@ -183,7 +182,7 @@ def _before(name: str) -> list[str]:
     """Return the code that asks whether a record is missing, or ordered before now: in other blocks, slowly."""
     return [
         f"  %{name}.age = sub i64 %{name}, %block.bits",
-        f"  %{name}.past = icmp ult i64 %{name}.age, %clock.bits",
+        f"  %{name}.past = icmp ult i64 %{name}.age, %past.bits",
         *same(name),
         f"  %{name}.before = or i1 %{name}.none, %{name}.past",
         f"  %{name}.fine = or i1 %{name}.before, %{name}.same",

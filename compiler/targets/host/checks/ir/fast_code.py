@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from gridjit.compiler.targets.host.checks.ir.access import access_name
+from gridjit.compiler.targets.host.checks.ir.access import ORDER, access_name
 from gridjit.compiler.targets.host.checks.ir.tests import BLOCK, WHO
 from gridjit.compiler.targets.host.checks.record import CLOCK_AT
 
@@ -21,12 +21,14 @@ def function(name: str, parameters: str, lines: list[str]) -> str:
 
 
 def now() -> list[str]:
-    """Return the code that makes the record of an access that happens now."""
+    """Return the code that makes the record of an access that happens now, and one that its block is ordered before."""
     return [
         "  %clock = zext i32 %clock.short to i64",
         f"  %clock.bits = shl i64 %clock, {CLOCK_AT}",
+        "  %past = zext i32 %past.short to i64",
+        f"  %past.bits = shl i64 %past, {CLOCK_AT}",
         f"  %block.bits = and i64 %who, {BLOCK}",
-        "  %epoch = or i64 %block.bits, %clock.bits",
+        "  %epoch = or i64 %block.bits, %past.bits",
         "  %placed = or i64 %who, %site",
         "  %now = or i64 %placed, %clock.bits",
     ]
@@ -84,7 +86,7 @@ def _compared(size: int) -> list[str]:
 
 def slow_path(kind: str, space: str, size: int, more: str) -> list[str]:
     """Return the code that leaves the access to the function that handles every case."""
-    who = "i64 %who, i32 %clock.short, i32 %known.short"
+    who = f"i64 %who, {ORDER}"
     read = f"  call void @{access_name('read', space)}(ptr %p, i64 {size}, i64 %site.read, {who}{more})"
     if kind == "update":
         return ["  %site.read = or i64 %site, 1", read, *slow_path("write", space, size, more)]
@@ -98,4 +100,4 @@ def slow_path(kind: str, space: str, size: int, more: str) -> list[str]:
 
 def parameters(kind: str, size: int, more: str) -> str:
     new = f"i{8 * size} %new, " if kind in ("write", "update") else ""
-    return f"ptr %p, {new}i64 %site, i64 %who, i32 %clock.short, i32 %known.short, {more}"
+    return f"ptr %p, {new}i64 %site, i64 %who, {ORDER}, {more}"

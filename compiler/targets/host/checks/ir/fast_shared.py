@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gridjit.compiler.targets.host.checks import record
-from gridjit.compiler.targets.host.checks.ir.access import access_name
+from gridjit.compiler.targets.host.checks.ir.access import ORDER, access_name
 from gridjit.compiler.targets.host.checks.ir.fast_code import (
     INVARIANT,
     all_fine,
@@ -19,7 +19,7 @@ from gridjit.compiler.targets.host.checks.ir.fast_code import (
     same,
     slow_path,
 )
-from gridjit.compiler.targets.host.checks.ir.tests import BLOCK, WHEN
+from gridjit.compiler.targets.host.checks.ir.tests import BLOCK, FARTHER, WHEN
 from gridjit.compiler.targets.host.checks.record import BLOCK_AT
 
 SHARED_KINDS = ("read", "write", "atomic", "look", "update")
@@ -31,8 +31,8 @@ _HARMLESS = "willreturn nofree nosync memory(read, inaccessiblemem: readwrite)"
 # that nothing is written, and leaving it out.
 ASKS = f"""
 @gridjit.look = global ptr @{access_name("look", "shared")}
-define internal void @{_ASK}(ptr %p, i64 %size, i64 %site, i64 %who, i32 %clock.short, i32 %known.short,
-  i64 %index, i64 %shift, ptr %writes) nounwind noinline {_HARMLESS} {{
+define internal void @{_ASK}(ptr %p, i64 %size, i64 %site, i64 %who, {ORDER}, i64 %index,
+  i64 %shift, ptr %writes) nounwind noinline {_HARMLESS} {{
   %w = load i64, ptr %writes
   %block.bits = and i64 %who, {BLOCK}
   %block.first = add i64 %block.bits, 1
@@ -43,8 +43,8 @@ done:
   ret void
 slow:
   %look = load ptr, ptr @gridjit.look
-  call void %look(ptr %p, i64 %size, i64 %site, i64 %who,
-    i32 %clock.short, i32 %known.short, i64 %index, i64 %shift, i64 -1)
+  call void %look(ptr %p, i64 %size, i64 %site, i64 %who, {ORDER},
+    i64 %index, i64 %shift, i64 -1)
   ret void
 }}
 """
@@ -141,7 +141,7 @@ def _written(name: str) -> list[str]:
     return [
         "  %block.first = add i64 %block.bits, 1",
         f"  %{name}.age = sub i64 %{name}, %block.first",
-        f"  %{name}.before = icmp ult i64 %{name}.age, %clock.bits",
+        f"  %{name}.before = icmp ult i64 %{name}.age, %past.bits",
     ]
 
 
@@ -248,13 +248,16 @@ def _atomic(unwritten: bool) -> list[str]:
         "keep:",
         "  store i64 %now, ptr %atomics",
         "  br label %done",
-        # Two of this time, of other threads, are enough.
+        # Two of this time are enough, unless this one is of a thread farther from the first.
         "others:",
         "  %both = or i64 %a1.differs, %a2.differs",
         f"  %when = and i64 %both, {WHEN}",
         "  %at.once = icmp eq i64 %when, 0",
         "  %two = icmp ne i64 %a2, 0",
-        "  %enough = and i1 %two, %at.once",
+        f"  %apart = call i1 @{FARTHER}(i64 %a1, i64 %a2, i64 %now)",
+        "  %near = xor i1 %apart, true",
+        "  %both.once = and i1 %two, %at.once",
+        "  %enough = and i1 %both.once, %near",
         "  br i1 %enough, label %done, label %slow",
     ]
 
@@ -273,8 +276,7 @@ def _look(kind: str, size: int, unwritten: bool) -> list[str]:
             "  br i1 %by.block, label %done, label %slow",
         ]
     return [
-        f"  call void @{_ASK}(ptr %p, i64 {size}, i64 %site, i64 %who, i32 %clock.short, i32 %known.short, "
-        "i64 %index, i64 %shift, ptr %writes)",
+        f"  call void @{_ASK}(ptr %p, i64 {size}, i64 %site, i64 %who, {ORDER}, i64 %index, i64 %shift, ptr %writes)",
         "  br label %done",
     ]
 
