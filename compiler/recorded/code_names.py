@@ -53,7 +53,16 @@ def names_of_module(module: ModuleType) -> CodeNames:
 
 def names_of_import(module: ModuleType) -> CodeNames:
     """Return the names in the code that a module's import runs: not those in functions that it only defines."""
-    return _find(tuple(_run_in(_code_of(module))))
+    return _find(code_of_import(module))
+
+
+def code_of_import(module: ModuleType) -> tuple[CodeType, ...]:
+    """Return the code that a module's import runs, without the code in it."""
+    return tuple(map(_without_nested, _run_in(_code_of(module))))
+
+
+def _without_nested(code: CodeType) -> CodeType:
+    return code.replace(co_consts=tuple(None if isinstance(one, CodeType) else one for one in code.co_consts))
 
 
 def _code_of(module: ModuleType) -> CodeType:

@@ -30,7 +30,14 @@ from gridjit.compiler.key.source.dynamic import works_names_out
 from gridjit.compiler.key.source.libraries import home_of, is_library, name_of_module
 from gridjit.compiler.key.source.objects import closure_of, defaults_of
 from gridjit.compiler.key.source.opaque import of_kind
-from gridjit.compiler.recorded.code_names import CodeNames, names_in, names_of, names_of_import, names_of_module
+from gridjit.compiler.recorded.code_names import (
+    CodeNames,
+    code_of_import,
+    names_in,
+    names_of,
+    names_of_import,
+    names_of_module,
+)
 from gridjit.compiler.recorded.library_code import METHODS, name_now, unseen_code
 from gridjit.compiler.recorded.library_settings import (
     DECLARED,
@@ -148,10 +155,11 @@ class _Walk:
         called = tuple(name for base, name in code.taken if not base and setting_text(namespace.get(name)) is None)
         self._namespace(name_of_module(module), namespace, called)
         names = _interned.setdefault(code.names, code.names)
+        computes = any(works_names_out(one, namespace) for one in code_of_import(module))
         for found in _imported(module.__package__, names):
             if found is not module:
                 self._module(found, names)
-                if code.computes:
+                if computes:
                     self._module(found, _public_settings(found))
 
     def run(self) -> None:
