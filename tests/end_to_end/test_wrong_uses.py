@@ -160,7 +160,7 @@ USES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "no compiles": (lambda: touched.disable_compile("x"), ConfigError, "disable_compile: val='x': give True or False"),  # type: ignore[arg-type]
     "timing": (lambda: gridjit.create_event(timing="x"), ConfigError, "timing='x': give True or False"),  # type: ignore[arg-type]
-    "nonblocking": (lambda: gridjit.create_stream(nonblocking=[]), ConfigError, "nonblocking=[]: give True or False"),  # type: ignore[arg-type]
+    "nonblocking": (lambda: gridjit.create_stream(nonblocking="x"), ConfigError, "nonblocking='x': give True or False"),  # type: ignore[arg-type]
     "hold_gil": (lambda: gridjit.jit(hold_gil=np.ones(2)), ConfigError, "hold_gil=array([1., 1.]): give True or False"),  # type: ignore[call-overload]
     "long value": (lambda: touched.forall("a" * 99), ConfigError, "forall(ntasks=a str): give a whole number"),  # type: ignore[arg-type]
     "value without repr": (
