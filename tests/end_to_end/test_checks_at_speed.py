@@ -133,7 +133,7 @@ def reads_and_races(x, out):
 def test_a_read_of_unwritten_memory_is_named_before_races_that_may_follow_from_what_it_read():
     kernel = checked(reads_and_races)
     with pytest.raises(
-        gridjit.UninitializedError, match=r"'tile' that nothing has written; .* array 'x' .* nothing orders the two"
+        gridjit.UninitializedError, match=r"'tile' that nothing has written\n.* array 'x' .* nothing orders the two"
     ):
         kernel[1, 32](np.zeros(1), np.zeros(32))
 

@@ -55,7 +55,9 @@ def test_programs_that_look_for_numbas_error_still_find_it(own_jit: Any) -> None
 
     with pytest.raises(CudaSupportError) as caught:
         own_jit("void(float32[:])")(missed)
-    assert type(pickle.loads(pickle.dumps(caught.value))) is gridjit.DeviceError
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert isinstance(again, gridjit.DeviceError) and isinstance(again, CudaSupportError)
+    assert str(again) == str(caught.value)
 
 
 IMPORTS = ("from numba import cuda", "import gridjit.cuda")
