@@ -48,10 +48,6 @@ def _array(found: re.Match[str]) -> str:
     return array_text(found[1], int(found[2]))
 
 
-def _literal(found: re.Match[str]) -> str:
-    return repr(found[2]) if found[1] == "str" else found[2]
-
-
 def _uniform(found: re.Match[str]) -> str:
     count = int(found[2])
     return f"({', '.join([found[1]] * count)}{',' * (count == 1)})" if count <= 4 else f"tuple of {count} {found[1]}"
@@ -59,7 +55,7 @@ def _uniform(found: re.Match[str]) -> str:
 
 # What numba writes, and what users write for it. Applied until nothing changes, so from the inside outwards.
 _WRITTEN: Final[tuple[tuple[str, Written], ...]] = (
-    (r"Literal\[(\w+)\]\((.*?)\)(?=[,)\]}\s'\"]|$)", _literal),
+    (r"Literal\[\w+\]\((.*?)\)(?=[,)\]}\s'\"]|$)", r"\1"),
     (r"Record\([^()]*\)", "record"),
     (_FLAGS + r"array\(([^(),]+), (\d+)d, [CFA](?:, \w+)?\)", _array),
     (r"Array\(([^(),]+), (\d+), '[CFA]', \w+, aligned=\w+\)", _array),
@@ -90,6 +86,9 @@ _WRITTEN: Final[tuple[tuple[str, Written], ...]] = (
     (r"\bundefined\b(?=[\])])", "anything"),
 )
 _PATTERNS: Final = tuple((re.compile(pattern), written) for pattern, written in _WRITTEN)
+# A string that the kernel holds: whatever is in it is not a type.
+_STRING = re.compile(r"Literal\[str\]\((.*?)\)(?=[,)\]}\s'\"]|$)")
+_KEPT = re.compile("\0(\\d+)\0")
 _TEXT = re.compile(r"<U\d")
 _TEMPORARY = re.compile(r"(?: for)? ?'?\$[\w.]+'?,?")
 _VERSION = re.compile(r"'([^\W\d]\w*)\.\d+'")
@@ -101,12 +100,18 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 def said(text: str) -> str:
     """Return a text with types, functions and literals as users write them."""
-    before = ""
+    strings: list[str] = []
+
+    def kept(found: re.Match[str]) -> str:
+        strings.append(repr(found[1]))
+        return f"\0{len(strings) - 1}\0"
+
+    text, before = _STRING.sub(kept, text), ""
     while before != text:
         before = text
         for pattern, written in _PATTERNS:
             text = pattern.sub(written, text)
-    return text
+    return _KEPT.sub(lambda found: strings[int(found[1])], text)
 
 
 def cleaned(text: str) -> str:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from gridjit.compiler.errors import GridjitError
 from gridjit.compiler.frontend.explained.explain import explain
 from gridjit.compiler.frontend.explained.source import innermost_function
+from gridjit.compiler.frontend.explained.types_said import said
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 
@@ -128,6 +129,11 @@ def test_words_of_a_librarys_authors_are_shown() -> None:
     words = "BlockReduce.sum: give items_per_thread, one of (1, 2, 4)"
     assert sentence(doubled, raised_in("somebodys_extension", ValueError(words))) == words
     assert sentence(doubled, raised_in("numba", GridjitError(words))) == words
+
+
+def test_a_string_that_a_kernel_holds_is_not_taken_for_types() -> None:
+    numbas = "Tuple(none, Literal[str](none), Literal[int](2)) and Literal[str](an unicode_type)"
+    assert said(numbas) == "(None, 'none', 2) and 'an unicode_type'"
 
 
 def test_users_may_give_their_own_names_any_name() -> None:
