@@ -41,7 +41,7 @@ def names_of(code: CodeType) -> CodeNames:
     known = _known.get(id(code))
     if known is not None and known[0]() is code:
         return known[1]
-    found = _find(tuple(with_nested(code)))
+    found = names_of_all(tuple(with_nested(code)))
     _known[id(code)] = (weakref.ref(code, functools.partial(_forget, id(code))), found)
     return found
 
@@ -51,13 +51,8 @@ def names_of_module(module: ModuleType) -> CodeNames:
     return names_of(_code_of(module))
 
 
-def names_of_import(module: ModuleType) -> CodeNames:
-    """Return the names in the code that a module's import runs: not those in functions that it only defines."""
-    return _find(code_of_import(module))
-
-
 def code_of_import(module: ModuleType) -> tuple[CodeType, ...]:
-    """Return the code that a module's import runs, without the code in it."""
+    """Return the code that a module's import runs, each without the code in it: no functions that it only defines."""
     return tuple(map(_without_nested, _run_in(_code_of(module))))
 
 
@@ -102,7 +97,8 @@ def _spelled(text: str) -> Iterator[str]:
         yield from dict.fromkeys((name, *parts))
 
 
-def _find(every: tuple[CodeType, ...]) -> CodeNames:
+def names_of_all(every: tuple[CodeType, ...]) -> CodeNames:
+    """Return the names in several pieces of code, not in the code in them."""
     texts = dict.fromkeys(text for one in every for text in names_in(one.co_consts))
     taken = dict.fromkeys(pair for one in every for pair in _taken(one))
     operations = frozenset().union(*(one.co_code[::2] for one in every))

@@ -35,7 +35,7 @@ from gridjit.compiler.recorded.code_names import (
     code_of_import,
     names_in,
     names_of,
-    names_of_import,
+    names_of_all,
     names_of_module,
 )
 from gridjit.compiler.recorded.library_code import METHODS, name_now, unseen_code
@@ -151,11 +151,12 @@ class _Walk:
 
     def importing(self, module: ModuleType) -> None:
         """Note what a module's import takes: not its plain values, which are those that it gives."""
-        code, namespace = names_of_import(module), vars(module)
+        run, namespace = code_of_import(module), vars(module)
+        code = names_of_all(run)
         called = tuple(name for base, name in code.taken if not base and setting_text(namespace.get(name)) is None)
         self._namespace(name_of_module(module), namespace, called)
         names = _interned.setdefault(code.names, code.names)
-        computes = any(works_names_out(one, namespace) for one in code_of_import(module))
+        computes = any(works_names_out(one, namespace) for one in run)
         for found in _imported(module.__package__, names):
             if found is not module:
                 self._module(found, names)

@@ -123,11 +123,12 @@ class Loading:
     def _settings(self, modules: dict[str, list[ModuleType]]) -> Iterator[tuple[str, str, str, str, int]]:
         """Yield the plain values that loading may have read: those that its code names, as they were before."""
         values = _all_values()
+        replaced = dict.fromkeys(self._replaced(values))
         for name, _, loader in current_extensions():
             module, _, function = loader.partition(":")
             own = {name_of_module(one): one for one in modules[name]}
             texts = reach([in_loaded(module, function)], own.keys() - self._modules, own).texts()
-            for (home, path), text in {**dict.fromkeys(self._replaced(values)), **texts}.items():
+            for (home, path), text in {**replaced, **texts}.items():
                 now = values.get(home, {}).get(path, MISSING)
                 before = self._before(home, path, now, text)
                 if before is not None:

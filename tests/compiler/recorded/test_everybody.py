@@ -610,7 +610,6 @@ def test_a_kernel_whose_overload_imports_an_extension_is_found_by_the_next_proce
 
 
 SET_BEFORE = """
-    import operator
     import tiles
     from numba.cuda.extending import overload
 
@@ -693,17 +692,7 @@ def test_values_that_an_extension_computes_and_its_loading_does_not_read_cause_n
     assert [run("uses", USES)[0][0][:2] for _ in range(2)] == [[3, 1], [3, 0]]
 
 
-MEMBERS = """
-    import tiles
-    from numba.cuda.core.rewrites import Rewrite, register_rewrite
-
-    def init():
-        if tiles.Mode.FAST.value:
-            @register_rewrite("before-inference")
-            class Watch(Rewrite):
-                def match(self, *arguments):
-                    return False
-"""
+MEMBERS = REWRITE.replace("def init():", "def init():\n        import tiles\n        assert tiles.Mode.FAST.value")
 
 
 def test_members_of_enumerations_are_the_same_whether_a_program_or_loading_imports_them(
