@@ -107,12 +107,12 @@ class Checking:
 
     def _judge(self, reports: list[tuple[int, ...]], config: LaunchConfig) -> None:
         if found := _essential(reports):
-            kind = RaceError if found[0][0] == record.RACE else UninitializedError
+            kind = _error_of(found[0][0])
             texts = [self._sentence(report, config) for report in found]
             for (what, _, mine, other, _), text in zip(found, texts, strict=True):
                 places = (mine & (record.MOST_SITES - 1), other & (record.MOST_SITES - 1))
-                name = (RaceError if what == record.RACE else UninitializedError).__name__
-                findings.note((self._artifact.kernel, what, *places), f"{name}: {self._artifact.kernel}: {text}")
+                named = f"{_error_of(what).__name__}: {self._artifact.kernel}: {text}"
+                findings.note((self._artifact.kernel, what, *places), named)
             lines = "\n  ".join(texts)
             raise kind(f"{self._artifact.kernel}: {lines}; {_CURES[kind]}")
 
@@ -222,6 +222,10 @@ def _functions() -> tuple[tuple[int, int], ...]:
     system = ctypes.CDLL(None)
     pairs = ((record.TAKE, system.mmap), (record.GIVE, system.munmap), (record.ADVISE, system.madvise))
     return tuple((offset, ctypes.cast(function, ctypes.c_void_p).value or 0) for offset, function in pairs)
+
+
+def _error_of(what: int) -> type[RaceError] | type[UninitializedError]:
+    return RaceError if what == record.RACE else UninitializedError
 
 
 def _essential(reports: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
