@@ -19,7 +19,7 @@ import pytest
 import gridjit
 from gridjit import DeviceError, cuda
 
-pytestmark = pytest.mark.usefixtures("target")
+pytestmark = pytest.mark.usefixtures("target", "values")
 
 
 @gridjit.jit
@@ -60,7 +60,7 @@ class Gate:
 
 @pytest.fixture
 def values() -> Any:
-    """An array on the device, in no stream that other work is in."""
+    """An array on the device, in no stream that other work is in; the kernels are loaded, which no gate can hold up."""
     made = cuda.to_device(np.zeros(100, np.int64))
     add[1, 128](made, 0)
     double_and_add[1, 128](made, 0)
