@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
+from gridjit.compiler.frontend.debugging.unassigned import check_assignments
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
 from gridjit.compiler.frontend.isolated.isolation import Isolation, import_all, isolated
@@ -78,9 +79,13 @@ def lower(
             records.append(record)
             tell_who_asks(view, lines=options.debug or options.lineinfo)
             if options.checks:
-                from gridjit.compiler.frontend.checked import name_accesses  # the host target's, as what it imports
+                from gridjit.compiler.frontend.debugging.accesses import (
+                    name_accesses,  # the host target's, as what it imports
+                )
 
                 name_accesses(replace)
+            if _looks_for_unassigned(options):
+                check_assignments(replace)
             with phase("front end"):
                 result = _compiled(function, signature, options, target, record)
             with phase("LLVM IR text"):
@@ -134,6 +139,10 @@ def _explained(
 
 def _looks_at_bounds(options: Options) -> bool:
     return "bounds" in options.checks if options.checks else options.debug
+
+
+def _looks_for_unassigned(options: Options) -> bool:
+    return "uninitialized" in options.checks if options.checks else options.debug
 
 
 def capability(target: Target) -> tuple[Any, ...]:

@@ -94,6 +94,96 @@ def test_an_exception_names_kernel_block_thread_and_line() -> None:
         kernel[2, 32](x, 35)
 
 
+def doubled_if_positive(x, out):
+    i = cuda.grid(1)
+    if x[i] > 0:
+        doubled = x[i] * 2
+    out[i] = doubled
+
+
+def last_of_a_loop(x, out):
+    i = cuda.grid(1)
+    for j in range(x[i]):
+        last = j
+    out[i] = last
+
+
+def in_an_array_of_a_branch(x, out):
+    i = cuda.grid(1)
+    if x[i] > 0:
+        own = cuda.local.array(4, np.int64)
+        own[0] = 1
+    out[i] = own[0]
+
+
+def added_to(x, out):
+    i = cuda.grid(1)
+    if x[i] > 0:
+        total = 0
+    total += x[i]
+    out[i] = total
+
+
+@gridjit.jit(device=True)
+def last_of(n):
+    while n > 0:
+        last = n
+        n -= 1
+    return last
+
+
+def in_a_function(x, out):
+    i = cuda.grid(1)
+    out[i] = last_of(x[i])
+
+
+def always_assigned(x, out):
+    i = cuda.grid(1)
+    for j in range(3):
+        if j == 0:
+            total, seen = x[i], j
+        else:
+            total = total + j
+    if x[i] > 0:
+        sign, only_here = 1, 2
+    else:
+        sign = -1
+    while True:
+        kept = total
+        if total > 10:
+            break
+        total += 5
+    if x[i] > 0:
+        sign += only_here
+    out[i] = kept * sign + seen
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "line"),
+    [
+        (doubled_if_positive, "doubled", 4),
+        (last_of_a_loop, "last", 4),
+        (in_an_array_of_a_branch, "own", 5),
+        (added_to, "total", 4),
+        (in_a_function, "last", 5),
+    ],
+)
+def test_a_read_of_a_variable_that_nothing_assigned_raises_as_in_python(function: Any, name: str, line: int) -> None:
+    where = last_of.py_func if function is in_a_function else function
+    line += where.__code__.co_firstlineno
+    out = np.zeros(4, np.int64)
+    debugged(function)[1, 4](np.array([1, 2, 3, 1]), out)
+    place = rf"line {line}, .*{function.__qualname__}, tid=\[2, 0, 0\]"
+    with pytest.raises(UnboundLocalError, match=f"{place}.*variable '{name}' is read where it has no value"):
+        debugged(function)[1, 4](np.array([1, 2, 0, 1]), out)
+
+
+def test_a_variable_that_each_path_to_its_reads_assigns_is_none_of_them() -> None:
+    out, x = np.zeros(3, np.int64), np.array([1, -1, 40])
+    debugged(always_assigned)[1, 3](x, out)
+    assert out.tolist() == [3 * 14, -12, 3 * 43]
+
+
 def divides(x, zero):
     i = cuda.grid(1)
     x[i] = 100 // (x[i] - zero)

@@ -1,4 +1,4 @@
-"""checked: what a kernel's compile does so that its checks on the host can name array, axis, index and source line.
+"""accesses: what a kernel's compile does so that its checks on the host can name array, axis, index and source line.
 
 Each instruction gets a debug location, whose scope names the array that is accessed there. Unlike in numba-cuda, the
 indices of atomic operations and of loads with cache hints are checked, too.
