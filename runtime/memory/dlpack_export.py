@@ -1,30 +1,30 @@
-"""dlpack_export: a DeviceArray as a DLPack capsule, legacy or versioned (https://dmlc.github.io/dlpack/latest/c_api.html)."""
+"""dlpack_export: a DeviceArray as a DLPack capsule, legacy or versioned (https://dmlc.github.io/dlpack/latest/c_api.html).
+
+NumPy makes the capsule, of an array over the same address; what NumPy cannot know is written into it: the device.
+"""
 
 from __future__ import annotations
 
-import ctypes
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gridjit.compiler.errors import ArgumentError, shown, switch
-from gridjit.runtime.memory.dlpack_structures import (
-    CODES,
-    COPIED,
-    READ_ONLY,
-    Deleter,
-    Managed,
-    ManagedVersioned,
-    Tensor,
-    pointer_in,
-)
+from gridjit.runtime.memory.dlpack_structures import CODES, COPIED, Managed, ManagedVersioned, pointer_in
 from gridjit.runtime.streams import LEGACY, Stream, new_event, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.memory.device_array import DeviceArray
 
 _VERSION = (1, 0)
+# NumPy before 2.1 makes legacy capsules only, which DLPack allows whatever a consumer asks for.
+_MAKES_VERSIONED = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
 
-# What consumers hold, by the address they were given: the structure, its dimensions, and the array.
-_held: dict[int, tuple[Any, ...]] = {}
+
+class _Held(np.ndarray[Any, Any]):
+    """An array over a DeviceArray's memory, which it keeps: the one that a capsule keeps."""
+
+    __slots__ = ("array",)
 
 
 def export(
@@ -45,17 +45,21 @@ def export(
     if dl_device is not None and dl_device != array.__dlpack_device__():
         raise BufferError(f"the array is on device {array.__dlpack_device__()}, not on {dl_device}")
     given = array.copied() if copy is not None and switch("__dlpack__: copy", copy) else array
-    versioned = max_version is not None and max_version >= _VERSION
-    read_only = not given.flags["WRITEABLE"]
-    if read_only and not versioned:
-        raise BufferError("a read-only array needs DLPack 1.0: ask with max_version=(1, 0)")
-    tensor, dimensions = _tensor(given)
+    versioned = _MAKES_VERSIONED and max_version is not None and max_version >= _VERSION
+    _check_items(given)
+    if not versioned and not given._ghost.flags.writeable:
+        raise BufferError("a read-only array needs DLPack 1.0: max_version=(1, 0), and NumPy 2.1 or newer")
     _order(given, stream)
-    if not versioned:
-        return _capsule(Managed(tensor=tensor, deleter=_delete), (dimensions, given), b"dltensor")
-    flags = (READ_ONLY if read_only else 0) | (COPIED if copy else 0)
-    made = ManagedVersioned(major=_VERSION[0], minor=_VERSION[1], deleter=_delete, flags=flags, tensor=tensor)
-    return _capsule(made, (dimensions, given), b"dltensor_versioned")
+    held = given._ghost.view(_Held)
+    held.array = given  # type: ignore[attr-defined]  # its slot
+    capsule: Any = held.__dlpack__(max_version=_VERSION) if versioned else held.__dlpack__()
+    if versioned:
+        made = ManagedVersioned.from_address(pointer_in(id(capsule), b"dltensor_versioned"))
+        made.flags |= COPIED if copy else 0
+        _place(made.tensor, given)
+    else:
+        _place(Managed.from_address(pointer_in(id(capsule), b"dltensor")).tensor, given)
+    return capsule
 
 
 def _check_pair(name: str, given: object, parts: str) -> None:
@@ -65,30 +69,19 @@ def _check_pair(name: str, given: object, parts: str) -> None:
     raise ArgumentError(f"__dlpack__: {name}={shown(given)}: give None or {parts}, a tuple of two whole numbers")
 
 
-def _tensor(array: DeviceArray) -> tuple[Tensor, Any]:
-    dtype, ndim = array.dtype, array.ndim
+def _check_items(array: DeviceArray) -> None:
+    dtype = array.dtype
     if dtype.kind not in CODES or not dtype.isnative:
         raise BufferError(f"DLPack does not support items of {dtype}")
     if any(stride % dtype.itemsize for stride in array.strides):
         raise BufferError(f"strides {array.strides} are not whole items of {dtype.itemsize} bytes, as DLPack needs")
-    steps = [stride // dtype.itemsize for stride in array.strides]
-    dimensions = (ctypes.c_int64 * (2 * ndim))(*array.shape, *steps)
-    shape = ctypes.cast(dimensions, ctypes.POINTER(ctypes.c_int64))
-    strides = ctypes.cast(ctypes.addressof(dimensions) + 8 * ndim, ctypes.POINTER(ctypes.c_int64))
-    device_type, device_id = array.__dlpack_device__()
-    tensor = Tensor(
-        data=array.data if array.size else None,
-        device_type=device_type,
-        device_id=device_id,
-        ndim=ndim,
-        code=CODES[dtype.kind],
-        bits=8 * dtype.itemsize,
-        lanes=1,
-        shape=shape,
-        strides=strides,
-        byte_offset=0,
-    )
-    return tensor, dimensions
+
+
+def _place(tensor: Any, array: DeviceArray) -> None:
+    """Write an array's device into a tensor; one without items has no address."""
+    tensor.device_type, tensor.device_id = array.__dlpack_device__()
+    if not array.size:
+        tensor.data = None
 
 
 def _order(array: DeviceArray, stream: Any) -> None:
@@ -107,36 +100,3 @@ def _order(array: DeviceArray, stream: Any) -> None:
         with new_event(timeline, timing=False) as event:
             timeline.record(event.handle, stream_handle(array.stream))
             event.wait(Stream(timeline, consumer, None))
-
-
-def _forget(address: int) -> None:
-    _held.pop(address, None)
-
-
-# Called by the consumer when it is done.
-_delete = Deleter(_forget)
-
-
-_Destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-# Prototypes of our own: the argument types of ctypes.pythonapi's functions are shared by all who use them.
-_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
-    ("PyCapsule_New", ctypes.pythonapi)
-)
-# A capsule keeps only the pointer to its name, so the names live as long as the module.
-_NAMES = {name: ctypes.create_string_buffer(name) for name in (b"dltensor", b"dltensor_versioned")}
-
-
-def _unconsumed(capsule: int) -> None:
-    """A capsule that nobody consumed still has its name: what it holds goes with it."""
-    for name in _NAMES:
-        _held.pop(pointer_in(capsule, name), None)
-
-
-_drop = _Destructor(_unconsumed)
-
-
-def _capsule(structure: Any, parts: tuple[Any, ...], name: bytes) -> Any:
-    address = ctypes.addressof(structure)
-    _held[address] = (structure, *parts)
-    named = ctypes.cast(_NAMES[name], ctypes.c_char_p)
-    return _new(address, named, ctypes.cast(_drop, ctypes.c_void_p))

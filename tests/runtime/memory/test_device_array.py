@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 import struct
+import weakref
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ import pytest
 from gridjit.compiler.errors import ArgumentError, CopyNeededError, DeviceError, LayoutError, ShapeError
 from gridjit.compiler.signature import ArrayType
 from gridjit.runtime.devices.cuda import presence
-from gridjit.runtime.memory import dlpack_export
 from gridjit.runtime.memory.create import device_array, device_array_like, pinned_array, to_device
 from gridjit.runtime.memory.space import HOST_SPACE
 
@@ -285,24 +285,29 @@ def test_an_array_on_the_host_has_the_cuda_array_interface_only_where_no_gpu_cou
 
 def test_dlpack_shares_the_memory_and_lets_go_of_it():
     made = on_host(VALUES)
-    before = len(dlpack_export._held)
+    kept = weakref.ref(made._memory)
     shared = np.from_dlpack(made.T)
     assert shared.ctypes.data == made.data
     assert shared.strides == made.T.strides
-    assert len(dlpack_export._held) == before + 1
+    del made
+    gc.collect()
+    assert kept() is not None and np.array_equal(shared, VALUES.T)
     del shared
     gc.collect()
-    assert len(dlpack_export._held) == before
+    assert kept() is None
 
 
 @pytest.mark.parametrize("max_version", [None, (1, 0)])
 def test_an_unused_dlpack_capsule_lets_go(max_version):
     made = on_host(VALUES)
-    before = len(dlpack_export._held)
+    kept = weakref.ref(made._memory)
     capsule = made.__dlpack__(max_version=max_version)
-    assert len(dlpack_export._held) == before + 1
+    del made
+    gc.collect()
+    assert kept() is not None
     del capsule
-    assert len(dlpack_export._held) == before
+    gc.collect()
+    assert kept() is None
 
 
 def test_dlpack_refuses_what_it_cannot_say():
