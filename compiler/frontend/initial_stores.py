@@ -1,15 +1,15 @@
 """initial_stores: takes out of LLVM IR text those zeros that numba stores where it reserves memory, and nothing reads.
 
-It stores them in a function's entry block, whatever is stored there later. Memory that is used in two blocks costs
-LLVM, and NVVM with it, a walk through the second block up to the first use: for the thousands of array views of a long
-kernel that is most of a compile. The zeros of a memory go if all its other uses are in one block, and the first of them
-there overwrites it as a whole. The machine code is the same.
+It stores them in a function's entry block, whatever is stored there later. For each memory that its entry block and
+another one use, LLVM, and NVVM with it, walks through much of the function: for the thousands of variables of a long
+kernel that is most of a compile. The zeros of a memory go if it is overwritten as a whole on every path from the entry
+block to its other uses. The machine code is the same.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import accumulate
 
@@ -20,6 +20,9 @@ _RESERVED = re.compile(
     r'(?P<kept>\n  (?P<at>%"[^"\n]*") = alloca (?P<type>.+))\n  store (?P=type) [^%\n]*, (?P=type)\* (?P=at)(?=\n)'
 )
 _NAME = re.compile(r'(%"[^"\n]*")')
+_TARGET = re.compile(r' label %"([^"\n]*)"')
+# More blocks than this are not searched for a store.
+_FAR = 16
 _STORE = re.compile(r'  store (?P<type>.+) \S+, (?P=type)\* (?P<at>%"[^"\n]*")(?:, (?:align \d+|![^\n]*))*')
 
 
@@ -55,17 +58,41 @@ def _unread(function: str, blocks: Sequence[tuple[int, int]]) -> set[str]:
 
 
 def _overwritten(function: str, blocks: Sequence[tuple[int, int]], reserved: set[str]) -> set[str]:
-    """Return those of reserved that one block alone uses, and overwrites as a whole before anything else."""
-    home: set[str] = set()
-    others: set[str] = set()
-    for start, end in blocks if reserved else ():
+    """Return those of reserved that are overwritten as a whole before anything else; blocks: without the entry."""
+    stored, used = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
+    for block, (start, end) in enumerate(blocks if reserved else ()):
         parts = _NAME.split(function[start:end])  # what is between names, and names, by turns
-        used = reserved.intersection(parts[1::2])
-        others |= used & home
-        first = _first(parts) if (new := used - home) else {}
-        home |= new
-        others.update(name for name in new if not _is_stored(function, start + first[name], name))
-    return home - others
+        here = reserved.intersection(parts[1::2])
+        for name, at in _first(parts).items() if here else ():
+            if name in here:
+                (stored if _is_stored(function, start + at, name) else used)[name].add(block)
+    before = _predecessors(function, blocks) if used else {}
+    return {name for name in stored if all(_follows(stored[name], block, before) for block in used[name])}
+
+
+def _predecessors(function: str, blocks: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
+    """Return the blocks that each block is reached from, -1 for the entry; nothing if a label is of none of them."""
+    numbers = {function[start : function.index("\n", start)].strip('":'): at for at, (start, _) in enumerate(blocks)}
+    before: dict[int, list[int]] = {}
+    for at, (start, end) in enumerate([(0, blocks[0][0]), *blocks], -1):
+        for label in _TARGET.findall(function, start, end):
+            if label not in numbers:
+                return {}
+            before.setdefault(numbers[label], []).append(at)
+    return before
+
+
+def _follows(stored: set[int], block: int, before: dict[int, list[int]]) -> bool:
+    """Return whether each way to a block leads through one of stored, as far as few steps back tell."""
+    seen, left = {block}, [block]
+    while left:
+        for one in before.get(left.pop(), [-1]):
+            if one < 0 or len(seen) > _FAR:
+                return False
+            if one not in seen and one not in stored:
+                seen.add(one)
+                left.append(one)
+    return True
 
 
 def _first(parts: Sequence[str]) -> dict[str, int]:

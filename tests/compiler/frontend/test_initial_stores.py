@@ -27,8 +27,18 @@ ZEROS = "  store {i64, [2 x i64]} zeroinitializer, {i64, [2 x i64]}* "
 def function(*blocks: str, entry: str = "") -> str:
     """Return a function that reserves %"a" and %"b", with blocks of the given lines."""
     reserved = "".join(f'  %"{name}" = alloca {{i64, [2 x i64]}}\n{ZEROS}%"{name}"\n' for name in "ab")
-    rest = "".join(f'B{number}:\n{block}  br label %"B{number + 1}"\n' for number, block in enumerate(blocks))
+    nexts = [*(f'  br label %"B{number}"\n' for number in range(1, len(blocks))), "  ret i32 0\n"]
+    ends = ["" if "label" in block else end for block, end in zip(blocks, nexts, strict=True)]
+    rest = "".join(f"B{number}:\n{block}{end}" for number, (block, end) in enumerate(zip(blocks, ends, strict=True)))
     return f'define i32 @"f"({{i64, [2 x i64]}} %"v")\n{{\nentry:\n{reserved}{entry}  br label %"B0"\n{rest}}}\n'
+
+
+def to(*labels: str) -> str:
+    """Return the branch at a block's end to one block or two, or the switch to more."""
+    first, *others = (f'label %"{label}"' for label in labels)
+    if len(labels) < 3:
+        return f"  br {'i1 %c, ' if others else ''}{', '.join((first, *others))}\n"
+    return "  switch i64 %n, " + first + " [\n" + "".join(f"    i64 1, {label}\n" for label in others) + "  ]\n"
 
 
 def store(name: str, value: str = '%"v"', suffix: str = "") -> str:
@@ -65,7 +75,11 @@ def test_the_place_of_a_store_in_the_source_does_not_matter() -> None:
     [
         pytest.param((load("a"),), id="read first"),
         pytest.param((part_of("a") + store("a"),), id="overwritten in part first"),
-        pytest.param((store("a"), load("a")), id="used in another block"),
+        pytest.param((to("B2", "B1"), store("a"), load("a")), id="one way does not overwrite"),
+        pytest.param((to("B2", "B1", "B3"), store("a"), store("a"), load("a")), id="nor does a case of a switch"),
+        pytest.param((load("a") + to("B0", "B1"), store("a") + to("B0")), id="overwritten for the next turn only"),
+        pytest.param((store("a"), *[""] * 30, load("a")), id="too far away to be looked for"),
+        pytest.param((store("a") + to("B1", "unknown"), load("a")), id="a label of no block"),
         pytest.param((load("a"), store("a")), id="read in the block before"),
         pytest.param(('  call void @"g"({i64, [2 x i64]}* %"a")\n' + store("a"),), id="given away first"),
         pytest.param(('  store {i64, [2 x i64]}* %"a", {i64, [2 x i64]}** %"q"\n' + store("a"),), id="address stored"),
@@ -74,6 +88,19 @@ def test_the_place_of_a_store_in_the_source_does_not_matter() -> None:
 def test_zeros_stay_where_something_may_read_them(blocks: tuple[str, ...]) -> None:
     text = function(*blocks)
     assert without_initial_stores(text) == text
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        pytest.param((store("a"), load("a")), id="by the block before"),
+        pytest.param((to("B1", "B2"), store("a") + to("B3"), store("a"), load("a")), id="in both branches"),
+        pytest.param((store("a"), load("a") + to("B1", "B2"), load("a")), id="before a loop"),
+        pytest.param((to("B1", "B2"), store("a") + load("a"), store("a")), id="in each block that uses it"),
+    ],
+)
+def test_zeros_go_where_each_way_to_their_reads_overwrites_them(blocks: tuple[str, ...]) -> None:
+    assert zeroed(function(*blocks)) == ["b"]
 
 
 def test_zeros_stay_where_the_entry_block_uses_them() -> None:
@@ -95,7 +122,8 @@ def views(u, out, n):
     last = 0.0
     if i < u.shape[0] and j < u.shape[1]:
         for k in range(n):
-            last = u[i][j][k] + 2.0 * u[i][j][k + 1]
+            k = k % u.shape[2]
+            last = u[i][j][k] + 2.0 * u[i][j][(k + 1) % 5]
             out[i][j][k] = last - out[i][j][0]
         out[i][j][n] = last
 
