@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import warnings
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.faster import liveness
 from gridjit.compiler.frontend.faster.answers import attributes, constants, implementations
 from gridjit.compiler.frontend.faster.around import error_contexts, instructions, lines, memory, pass_runs, warned
 from gridjit.compiler.frontend.isolated.isolation import import_all
@@ -21,10 +23,11 @@ numba_cuda()
 from llvmlite import ir as llvm  # noqa: E402
 from numba.cuda import lowering, types  # noqa: E402  # the first import has to come first
 from numba.cuda.compiler import run_frontend  # noqa: E402
-from numba.cuda.core import errors, event, typeinfer  # noqa: E402
+from numba.cuda.core import analysis, errors, event, typeinfer, untyped_passes  # noqa: E402
 from numba.cuda.core.compiler_machinery import FunctionPass, PassManager, register_pass  # noqa: E402
+from numba.cuda.core.controlflow import CFGraph  # noqa: E402
 from numba.cuda.core.imputils import Registry  # noqa: E402
-from numba.cuda.core.ir import Del, Loc  # noqa: E402
+from numba.cuda.core.ir import Assign, Block, Del, Loc, Scope, Var  # noqa: E402
 from numba.cuda.descriptor import cuda_target  # noqa: E402
 from numba.cuda.flags import CUDAFlags  # noqa: E402
 from numba.cuda.lowering import Lower  # noqa: E402
@@ -272,3 +275,44 @@ def test_others_than_rewrites_are_told_which_variables_are_constant_in_numbas_wo
     assert any("not possible" in one for one in expected)
     faster(constants)
     assert constants_of(function) == expected
+
+
+def test_variables_are_alive_where_numba_finds_them_alive() -> None:
+    draw = random.Random(3)
+    for count in (1, 2, 5, 12, 40):
+        for _ in range(20):
+            blocks = dict.fromkeys(range(count), None)
+            cfg = CFGraph()
+            for block in blocks:
+                cfg.add_node(block)
+            for block in range(1, count):
+                cfg.add_edge(draw.randrange(block), block)
+            for _ in range(count // 2):
+                cfg.add_edge(draw.randrange(count), draw.randrange(count))
+            cfg.set_entry_point(0)
+            cfg.process()
+            uses, defines = (
+                {block: {*draw.choices("abcdefgh", k=draw.randrange(4))} for block in blocks} for _ in "12"
+            )
+            assert liveness.compute_live_map(cfg, blocks, uses, defines) == analysis.compute_live_map(
+                cfg, blocks, uses, defines
+            )
+
+
+def test_every_scope_has_every_variable_that_a_block_mentions(faster: Any) -> None:
+    place, scopes = Loc("here.py", 1), [Scope(None, Loc("here.py", 1)) for _ in range(2)]
+
+    def defined() -> list[dict[str, Any]]:
+        blocks = {at: Block(scope, place) for at, scope in enumerate([scopes[0], scopes[1], scopes[0]])}
+        for at, block in blocks.items():
+            target = Var(block.scope, f"a{at}", place)
+            block.append(Assign(Var(block.scope, "x", place), target, place))
+        untyped_passes.fixup_var_define_in_scope(blocks)
+        return [{name: one.name for name, one in block.scope.localvars._con.items()} for block in blocks.values()]
+
+    expected = defined()
+    assert set(expected[0]) == {"a0", "a1", "a2", "x"}
+    for scope in scopes:
+        scope.localvars._con.clear()
+    faster(liveness)
+    assert defined() == expected
