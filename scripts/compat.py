@@ -5,9 +5,9 @@
     python scripts/compat.py oldest newest     # some of them
     python scripts/compat.py --markdown        # the table for docs/support.md; nothing is run
 
-Each environment is made from the package index, in build/compat, and kept there. The Pythons are those that are found
-as python3.10 and so on, or among pyenv's. Exit status 1 if a test failed or an environment could not be made; one
-whose Python is not installed is listed as not run.
+Each environment is made from the package index, in build/compat, and kept there; each run brings it up to date. The
+Pythons are those that are found as python3.10 and so on, or among pyenv's. Exit status 1 if a test failed or an
+environment could not be made; one whose Python is not installed is listed as not run.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def tried(environment: Environment) -> tuple[list[str], str, bool]:
     try:
         made = installed(environment, python)
     except subprocess.CalledProcessError as error:
-        return nothing, f"cannot be installed: exit status {error.returncode}", True
+        return nothing, f"not run: it cannot be installed (exit status {error.returncode}, see above)", True
     began = time.monotonic()
     folders = [str(ROOT / "tests" / name) for name in TESTS]
     command = [made, "-m", "pytest", "-q", "-n", str(os.cpu_count()), "-p", "no:cacheprovider", *folders]
@@ -108,6 +108,7 @@ def installed(environment: Environment, python: str) -> str:
         subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
     wanted = [text for one in environment.requirements for text in (lower_bounds() if one == "oldest" else [one])]
     pip = [made, "-m", "pip", "install", *(() if sys.stderr.isatty() else ("--quiet",)), "--disable-pip-version-check"]
+    pip += ["--upgrade", "--upgrade-strategy", "eager"]  # in a kept environment too, the newest is the newest
     subprocess.run([*pip, "--editable", f"{ROOT}[test,cu13]", *wanted], check=True)
     return str(made)
 

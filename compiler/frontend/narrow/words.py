@@ -46,7 +46,7 @@ MODULES_OF_WORDS = (*(f"{words.package}.{one}" for one, words in WORDS.items()),
 # Methods of arrays that the modules type, or implement.
 METHODS = frozenset(
     ("all", "allclose", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod", "std", "var")
-) | {"nonzero", "sum"}
+) | {"nonzero", "ptp", "sum"}  # NumPy 2 has no method ptp
 # Where functions and types are from that are words, if types know nothing of them.
 _HOMES = ("numpy", "numba.cuda.libdevice", "numba.cuda.np.")
 

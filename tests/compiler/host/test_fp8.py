@@ -161,7 +161,7 @@ def _power(number, up, saturates):
 @pytest.mark.parametrize(("word", "dtype"), [("float", np.float32), ("double", np.float64)])
 def test_powers_of_two_are_rounded_as_asked(word, dtype, rounding, up, saturates):
     call = function(named(f"__nv_cvt_{word}_to_e8m0", f"{word[0]}17__nv_saturation_t13cudaRoundMode"))
-    powers = [dtype(2.0) ** n for n in (-149, -140, -128, -127, -126, -1, 0, 1, 7, 126, 127)]
+    powers = [dtype(2.0**n) for n in (-149, -140, -128, -127, -126, -1, 0, 1, 7, 126, 127)]
     numbers = [dtype(0), dtype(np.inf), dtype(np.nan), dtype(1.5), dtype(3e38), *powers]
     numbers += [np.nextafter(one, dtype(to)) for one in powers for to in (0, np.inf)]
     for number in (sign * one for one in numbers for sign in (dtype(1), dtype(-1))):

@@ -29,7 +29,7 @@ def chain_of(links: int) -> Any:
 
 
 # Conditions that all threads share, that differ within a warp's lanes, and between warps; and what is done there.
-_CONDITIONS = ("n > {link}", "(i >> 5) % 3 != {link} % 3", "kept != {link}")
+_CONDITIONS = ("n > {link}", "(i >> 5) % 3 != {link} % 3", "kept >> {link} & 1 == 0")
 _DONE = {
     "shuffle": "v += cuda.shfl_xor_sync(0xFFFFFFFF, v, {lane})",
     "vote": "v += cuda.ballot_sync(0xFFFFFFFF, v % 2 == 0) & 7",

@@ -392,10 +392,10 @@ class Exporter:
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device
 
-    def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **rest: Any) -> Any:
-        if self.old and max_version is not None:
+    def __dlpack__(self, *, stream: int | None = None, **asked: Any) -> Any:
+        if self.old and asked:
             raise TypeError("unexpected keyword max_version")
-        return self.values.__dlpack__(max_version=max_version) if not self.old else self.values.__dlpack__()
+        return self.values.__dlpack__(**asked)  # NumPy before 2.1 knows no max_version
 
 
 @pytest.mark.parametrize("old", [False, True])
