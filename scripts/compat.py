@@ -3,6 +3,7 @@
 
     python scripts/compat.py                   # all environments, with a table at the end
     python scripts/compat.py oldest newest     # some of them
+    python scripts/compat.py --brief oldest    # fewer tests: the front end and arguments
     python scripts/compat.py --markdown        # the table for docs/support.md; nothing is run
 
 Each environment is made from the package index, in build/compat, and kept there; each run brings it up to date. The
@@ -19,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +28,8 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "compat"
 # A few minutes of tests: the front end and what its code becomes, programs from end to end, and arguments.
 TESTS = ("compiler/frontend", "compiler/host", "compiler/key", "runtime/args", "end_to_end/test_numpy_names.py")
+# Less, for continuous integration: the front end and arguments.
+BRIEF = ("compiler/frontend", "runtime/args", "end_to_end/test_numpy_names.py")
 TOLD = ("numba", "llvmlite", "numba-cuda", "numpy")
 
 
@@ -53,6 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     known = {one.name: one for one in ENVIRONMENTS}
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(known)} (default: all)")
+    parser.add_argument("--brief", action="store_true", help="run fewer tests: the front end and arguments")
     parser.add_argument("--markdown", action="store_true", help="print the table of docs/support.md, and run nothing")
     given = parser.parse_args()
     if unknown := [name for name in given.names if name not in known]:
@@ -60,14 +65,15 @@ def main() -> None:
     if given.markdown:
         print(markdown(), end="")
         return
-    results = [(one, *tried(one)) for one in map(known.__getitem__, given.names or known)]
+    tests = BRIEF if given.brief else TESTS
+    results = [(one, *tried(one, tests)) for one in map(known.__getitem__, given.names or known)]
     print(f"\n{'environment':14}{'Python':8}{''.join(f'{name:12}' for name in TOLD)}tests")
     for environment, versions, result, _ in results:
         print(f"{environment.name:14}{environment.python:8}{''.join(f'{text:12}' for text in versions)}{result}")
     raise SystemExit(any(failed for *_, failed in results))
 
 
-def tried(environment: Environment) -> tuple[list[str], str, bool]:
+def tried(environment: Environment, tests: Sequence[str] = TESTS) -> tuple[list[str], str, bool]:
     """Return the versions in an environment, what its tests came to, and whether that is a failure."""
     nothing = ["-"] * len(TOLD)
     if (python := interpreter(environment.python)) is None:
@@ -78,7 +84,7 @@ def tried(environment: Environment) -> tuple[list[str], str, bool]:
     except subprocess.CalledProcessError as error:
         return nothing, f"not run: it cannot be installed (exit status {error.returncode}, see above)", True
     began = time.monotonic()
-    folders = [str(ROOT / "tests" / name) for name in TESTS]
+    folders = [str(ROOT / "tests" / name) for name in tests]
     command = [made, "-m", "pytest", "-q", "-n", str(os.cpu_count()), "-p", "no:cacheprovider", *folders]
     done = subprocess.run(
         [*command, "-m", "not gpu and not slow"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
