@@ -143,6 +143,7 @@ STATEMENTS = {
     "s[t] += s[t + (16 if lane < 16 else 0)]": lambda x, t, lane: x + np.where(lane < 16, x[(t + 16) % 64], x),
     "s[t] = s[t ^ 16] - (s if lane < 40 else x)[t]": lambda x, t, lane: x[t ^ 16] - x,
     "s[t] = 0; s[t ^ 1] = t": lambda x, t, lane: t ^ 1,
+    "s[t] = 0; s[t ^ (x[0] + 15)] = t": lambda x, t, lane: t ^ 16,
     "cuda.atomic.add(s, t - lane, 1); s[t] += s[t - lane]": lambda x, t, lane: np.where(
         lane == 0, 2 * x + 64, x + x[t - lane] + 32
     ),
