@@ -195,7 +195,8 @@ class DeviceArray(ArrayFacts):
             view.setitem(..., value._to_convert(view.dtype, view._in(stream)), stream)
         else:
             refuse_masked(value)
-            values = np.asarray(value).astype(view.dtype, copy=False)
+            # A record is written as a tuple, which is one only to those who know its fields.
+            values = np.asarray(value, view.dtype if view.dtype.names else None).astype(view.dtype, copy=False)
             view.copy_to_device(broadcast(values, view.shape), stream)
 
     def _to_convert(self, dtype: np.dtype[Any], stream: Any) -> Array:

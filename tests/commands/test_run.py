@@ -152,6 +152,16 @@ def test_the_end_says_which_kernels_went_through_gridjit_and_why_others_did_not(
     assert line.endswith(", 1 never needed code")
 
 
+def test_names_stay_gridjits_when_the_program_reloads_numba_cuda(tmp_path: Path) -> None:
+    lines = (
+        "import importlib, gridjit, numba.cuda",
+        "importlib.reload(numba.cuda)",
+        "print(numba.cuda.jit is gridjit.jit)",
+    )
+    (tmp_path / "program.py").write_text("\n".join(lines))
+    assert ended(tmp_path, "-m", "gridjit", "run", "program.py")[:2] == (0, "True\n")
+
+
 def test_kernels_have_the_same_code_as_without_the_command(tmp_path: Path) -> None:
     installed = "import gridjit\ngridjit.install()\n" + KERNELS
     (tmp_path / "forgetful.py").write_text(FORGETFUL)

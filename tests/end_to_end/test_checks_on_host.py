@@ -457,6 +457,22 @@ def test_local_memory_that_a_thread_did_not_write_is_unwritten_in_each_thread():
         kernel[1, 32](np.zeros(32))
 
 
+def test_a_finding_in_an_inlined_function_names_its_file_and_its_variables(tmp_path):
+    lines = "def half(value):", "    own = cuda.local.array(2, np.float64)", "    own[0] = value", "    return own[1]"
+    text, file, names = "\n".join(lines), tmp_path / "halves.py", {"cuda": cuda, "np": np}
+    file.write_text(text)
+    exec(compile(text, str(file), "exec"), names)
+    half = gridjit.jit(names["half"], device=True, inline="always")
+
+    def kernel(x):
+        x[cuda.grid(1)] = half(x[0])
+
+    with pytest.raises(
+        gridjit.UninitializedError, match=r"halves\.py:4, in .*kernel\) reads an item of local array 'own'"
+    ):
+        checked(kernel)[1, 1](np.ones(1))
+
+
 def test_shared_memory_that_another_block_wrote_is_unwritten():
     with pytest.raises(
         gridjit.UninitializedError, match=r"thread \(16, 0, 0\) .* shared array 'tile' that nothing has written"

@@ -11,11 +11,14 @@ from typing import Any
 
 from gridjit.compiler.targets.host.checks.places import ARRAY_MARK
 from gridjit.compiler.targets.host.library.intrinsics import ITEM, OUTSIDE
+from gridjit.regexes import regex
 
 _Replace = Callable[[Any, str, Any], Any]
 
 # How deep expressions are searched for arrays: as deep as people write them.
 _DEEPEST = 32
+# What numba puts before the name of a variable of a function that it inlines.
+_INLINED = regex(r"^.*_v\d+_(?=.)")
 
 
 def name_accesses(replace: _Replace) -> None:
@@ -42,8 +45,19 @@ def name_accesses(replace: _Replace) -> None:
             lowered.pop()
 
     def location(builder: Any, line: int) -> Any:
-        name = _array(*lowered[-1]) if lowered else ""
+        name, (file, inlined) = (_array(*lowered[-1]), _origin(*lowered[-1])) if lowered else ("", ("", 0))
+        line = inlined or line
         scope = builder.subprograms[-1]
+        if file:
+            scope = builder.module.add_debug_info(
+                "DILexicalBlockFile",
+                {
+                    "scope": scope,
+                    "file": builder.module.add_debug_info("DIFile", {"directory": "", "filename": file}),
+                    "discriminator": 0,
+                },
+                is_distinct=True,
+            )
         if name:
             mark = builder.module.add_debug_info("DIFile", {"directory": ARRAY_MARK, "filename": name})
             scope = builder.module.add_debug_info(
@@ -140,6 +154,12 @@ def _array(lower: Any, inst: Any) -> str:
     return _name(lower, parts["args"][0]) if parts.get("op") == "call" and parts["args"] else ""
 
 
+def _origin(lower: Any, inst: Any) -> tuple[str, int]:
+    """Return the file and line of an instruction that numba has inlined from elsewhere; "" and 0 for others."""
+    here, loc = lower.func_ir.loc, inst.loc
+    return (str(loc.filename), loc.line) if loc.filename != here.filename or loc.line < here.line else ("", 0)
+
+
 def _parts(value: Any) -> dict[str, Any]:
     """Return an expression's parts; an empty dictionary for what is not one."""
     return {"op": value.op, **value._kws} if type(value).__name__ == "Expr" else {}
@@ -151,7 +171,8 @@ def _name(lower: Any, variable: Any) -> str:
 
     for _ in range(_DEEPEST):
         if not variable.name.startswith("$"):
-            return str(getattr(variable, "unversioned_name", variable.name))
+            name = str(getattr(variable, "unversioned_name", variable.name))
+            return name if name in lower.func_ir.func_id.code.co_varnames else _INLINED.sub("", name)
         value = ir_utils.guard(ir_utils.get_definition, lower.func_ir, variable)
         if type(value).__name__ in ("Arg", "Global", "FreeVar"):
             return str(value.name)

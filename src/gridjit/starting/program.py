@@ -36,6 +36,7 @@ def begin(environ: Mapping[str, str]) -> None:
 def _install(module: ModuleType) -> None:
     from gridjit import installing
 
+    installing.uninstall()  # if numba.cuda is imported once more, as by importlib.reload
     installing.install()
 
 

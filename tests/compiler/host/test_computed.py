@@ -55,6 +55,11 @@ def test_an_instruction_with_a_note_does_not_count_as_one_of_two_operands():
     [
         ("%p = getelementptr inbounds float, ptr %a, i64 %i", Element("float", "%a", ("i64 %i",))),
         ("%p = getelementptr [16 x float], ptr %a, i64 0, i64 %i", Element("[16 x float]", "%a", ("i64 0", "i64 %i"))),
+        (
+            "%p = getelementptr inbounds { i64, [4 x i8] }, ptr %a, i64 %i",
+            Element("{ i64, [4 x i8] }", "%a", ("i64 %i",)),
+        ),
+        ("%p = getelementptr [8 x { float, ptr }], ptr %a, i64 1", Element("[8 x { float, ptr }]", "%a", ("i64 1",))),
         ("%p = getelementptr i8, <4 x ptr> %a, i64 1", None),
         ("%p = add i64 %a, 1", None),
     ],

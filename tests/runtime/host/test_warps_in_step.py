@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numba import from_dtype
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
@@ -63,10 +64,63 @@ def scanned_by_one_warp(x, out):
     out[t] = tile[t]
 
 
+def reversed_as_complex_numbers(x, out):
+    tile = cuda.shared.array(32, np.complex128)
+    t = cuda.threadIdx.x
+    tile[t] = complex(x[t], t)
+    out[t] = int(tile[31 - t].real) + int(tile[31 - t].imag)
+
+
+def shifted_as_records(x, out):
+    tile = cuda.shared.array(33, wide)
+    t = cuda.threadIdx.x
+    tile[t].number = x[t]
+    tile[32].number = 0
+    out[t] = tile[t + 1].number
+
+
+def transposed_row_by_row(x, out):
+    tile = cuda.shared.array((32, 33), np.int64)
+    t = cuda.threadIdx.x
+    for row in range(32):
+        tile[row, t] = x[t] * row
+    total = 0
+    for column in range(32):
+        total += tile[t, column]
+    out[t] = total
+
+
+def summed_in_two_rows(x, out):
+    rows = cuda.shared.array((2, 32), np.int64)
+    t, row, by = cuda.threadIdx.x, 0, 1
+    rows[0, t] = x[t]
+    while by < 32:
+        rows[1 - row, t] = rows[row, t]
+        if t >= by:
+            rows[1 - row, t] += rows[row, t - by]
+        row, by = 1 - row, by * 2
+    out[t] = rows[row, t]
+
+
+def shifted_by_a_slice(x, out):
+    tile = cuda.shared.array(64, np.int64)
+    t = cuda.threadIdx.x
+    tile[t] = tile[t + 32] = x[t]
+    out[t] = tile[cuda.blockDim.x // 16 :][t]
+
+
+wide = from_dtype(np.dtype([("number", np.int64), ("more", np.int64, (7,))]))
+
+
 @pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("kernel", "threads", "expected"),
     [
+        (reversed_as_complex_numbers, 32, lambda x: x[::-1] + np.arange(31, -1, -1)),
+        (shifted_as_records, 32, lambda x: np.append(x[1:], 0)),
+        (transposed_row_by_row, 32, lambda x: np.arange(32) * x.sum()),
+        (summed_in_two_rows, 32, np.cumsum),
+        (shifted_by_a_slice, 32, lambda x: np.roll(x, -2)),
         (reversed_by_one_warp, 32, lambda x: x[::-1]),
         (told_by_the_first_lane, 32, lambda x: x[31] + np.arange(32)),
         (summed_by_one_warp, 64, lambda x: np.full(64, x.sum())),
@@ -89,6 +143,7 @@ STATEMENTS = {
     "s[t] += s[t + (16 if lane < 16 else 0)]": lambda x, t, lane: x + np.where(lane < 16, x[(t + 16) % 64], x),
     "s[t] = s[t ^ 16] - (s if lane < 40 else x)[t]": lambda x, t, lane: x[t ^ 16] - x,
     "s[t] = 0; s[t ^ 1] = t": lambda x, t, lane: t ^ 1,
+    "s[t] = 0; s[t ^ (x[0] + 15)] = t": lambda x, t, lane: t ^ 16,
     "cuda.atomic.add(s, t - lane, 1); s[t] += s[t - lane]": lambda x, t, lane: np.where(
         lane == 0, 2 * x + 64, x + x[t - lane] + 32
     ),
@@ -228,6 +283,18 @@ def product(x, out):
     out[0] = total
 
 
+def exchanged(x, out):
+    tile = cuda.shared.array(32, np.int64)
+    t = cuda.threadIdx.x
+    tile[t] = x[t]
+    cuda.syncthreads()
+    other = t ^ x[0]
+    if other > t:
+        tile[t], tile[other] = tile[other], tile[t]
+    cuda.syncthreads()
+    out[t] = tile[t]
+
+
 def counted(x, out):
     bins = cuda.shared.array(32, np.int32)
     t = cuda.threadIdx.x
@@ -242,7 +309,7 @@ def counted(x, out):
 @pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("kernel", "barriers"),
-    [(own_items, 1), (tree, 2), (scan_with_barriers, 3), (halo, 1), (product, 2), (counted, 2)],
+    [(own_items, 1), (tree, 2), (scan_with_barriers, 3), (halo, 1), (product, 2), (counted, 2), (exchanged, 3)],
 )
 def test_a_kernel_that_has_the_barriers_it_needs_waits_nowhere_else(compiled, kernel, barriers):
     x = np.arange(32)

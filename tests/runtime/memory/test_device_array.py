@@ -159,6 +159,14 @@ def test_what_is_assigned_is_converted_and_repeated_as_numpy_has_it(row, there, 
     assert made.copy_to_host().tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("value", [(3, (1, 2), "ab"), [(1, 2, "x"), (3, (4, 5), "y")], [[(1, 2, "x")], [(3, 4, "y")]]])
+def test_records_are_assigned_as_the_tuples_that_numpy_takes_for_them(value):
+    expected = np.zeros((2, 2), [("id", np.int32), ("at", np.float64, (2,)), ("name", "S3")])
+    made = on_host(expected)
+    made[:, ::-1] = expected[:, ::-1] = value
+    assert made.copy_to_host().tobytes() == expected.tobytes()
+
+
 def test_an_array_is_assigned_to_itself_as_if_it_was_read_first():
     made, expected = on_host(VALUES), VALUES.copy()
     made[1:], expected[1:] = made[:-1], expected[:-1].copy()

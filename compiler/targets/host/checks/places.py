@@ -77,14 +77,16 @@ class Places:
 
     def _scope(self, scope: str) -> tuple[str, str, str]:
         """Return the array that a scope names, and its function's file and name."""
-        array = ""
+        array = file = ""
         while scope in self.nodes:
             kind, fields = self.nodes[scope]
             folder, name = self._file(fields.get("file", ""))
-            if kind == "DISubprogram":
-                return array, f"{folder}/{name}" if folder else name, _plain(fields.get("name", ""))
             if folder == ARRAY_MARK:
                 array = name
+            else:
+                file = file or (f"{folder}/{name}" if folder else name)
+            if kind == "DISubprogram":
+                return array, file, _plain(fields.get("name", ""))
             scope = fields.get("scope", "")
         return array, "", ""
 

@@ -19,12 +19,18 @@ from gridjit.regexes import regex
 _VALUE = rf"({NAME}|-?\d+)"
 _CASTS = frozenset(("sext", "zext", "trunc", "freeze"))
 _EITHER = regex(rf"{NAME} = select i1 ({NAME}), i\d+ {_VALUE}, i\d+ {_VALUE}(?:,|$)", needs=("select",))
-_CHOSEN = frozenset(("phi", "select", "inttoptr"))
 _BRANCH = "br i1 "
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
+_SIZES |= {"{ float, float }": 8, "{ double, double }": 16}
 _LANES = 32
+_FAR = 1 << 40
+# Operations with numbers that are not negative that give such a number, unless it overflows.
+_KEEP_SIGN = frozenset(
+    ["add", "and", "ashr", "freeze", "mul", "or", "sdiv", "sext", "shl", "srem", "trunc", "udiv", "urem", "xor"]
+)
 _IN_A_ROW = frozenset(("%gj.tid.x", "%gj.thread"))
 _SHARED = "%gj.shared"
+_STORED = " = load ptr, "
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +70,23 @@ class Addresses:
         self.changing = changing
         self.counted = _counted(body, self.lines)
         self.known: dict[str, _Sum] = {}
+        self.first: dict[tuple[str, _Sum, str], str] = {}  # the first of the values that are computed in one way
+        self.parts: dict[str, Address] = {}  # the addresses that parts begin at, by the names of the parts
 
     def of(self, pointer: str) -> Address | None:
         """Return what is known of a pointer; None if it is not one into shared memory."""
         line = self.lines.get(pointer, "")
         found = element(line)
         if found is None:
-            chosen = line and opcode(line) in _CHOSEN and self._leads_to_shared(pointer)
-            return Address(pointer, _Sum()) if pointer == _SHARED else Address("", _Sum()) if chosen else None
+            leads = pointer == _SHARED or self._may_lead_to_shared(pointer)
+            return Address(pointer if pointer == _SHARED else "", _Sum()) if leads else None
         before = self._part(found.base)
-        size = _SIZES.get(found.kind.rpartition(" ")[2].removesuffix("]"), 0)
-        index = _index(found)
+        kind, index = _index(found)
+        size = _bytes(kind)
         if before is None:
             return None
         by = self._sum(index) if size and index else _Sum(((pointer, 1),))
-        if (inner := element(self.lines.get(found.base, ""))) and self._is_wrapped(_index(inner), index):
+        if (inner := element(self.lines.get(found.base, ""))) and self._is_wrapped(_index(inner)[1], index):
             by = _Sum()
         if found.base == _SHARED and not by.terms:
             return Address(f"{_SHARED}+{by.low * (size or 1)}", _Sum())  # where an array begins
@@ -87,38 +95,99 @@ class Addresses:
     def _part(self, pointer: str) -> Address | None:
         """Return what is known of a pointer that items are counted from: a part of the memory, if all threads do."""
         address = self.of(pointer)
-        is_part = address and address.by.terms and pointer in self.same
-        return Address(f"{address.base}+{address.by}", _Sum()) if address and is_part else address
+        if address is None or not address.by.terms or pointer not in self.same:
+            return address
+        part = f"{address.base}+{address.by}"
+        self.parts[part] = address
+        return Address(part, _Sum())
 
-    def _leads_to_shared(self, pointer: str) -> bool:
-        """Return whether a pointer is made of the one to the shared memory."""
+    def _may_lead_to_shared(self, pointer: str) -> bool:
+        """Return whether a pointer is made of the one to the shared memory, or of one that was stored."""
         seen, waiting = set[str](), [pointer]
         while waiting:
             if (name := waiting.pop()) not in seen:
                 seen.add(name)
                 waiting += used(self.lines.get(name, ""))
-        return _SHARED in seen
+        return _SHARED in seen or any(_STORED in self.lines.get(name, "") for name in seen)
 
     def meet(self, one: Address, other: Address, *, turns: bool = False) -> frozenset[int] | None:
         """Return where in its warp a thread is at other while another thread is at one, if both are at the same place.
 
         1 if it is a later lane, -1 if an earlier one; both if either; None if that is not known. turns: whether they
-        may be in different turns of a loop. Parts of shared memory that begin at different places are taken to be
-        apart, and so is an item that threads find in one way.
+        may be in different turns of a loop. Parts of one array that begin at different places are taken to be apart,
+        but not from the array; an item that threads find in one way is apart from those of others.
         """
         if "" in (one.base, other.base):
             return None
-        changes = turns and any(name in self.changing for name, _ in one.by.terms)
-        if one.base != other.base or (one == other and not changes and not self.is_one_place(one)):
+        one, other = self._in_one_part(one, other)
+        if one.base != other.base:
+            return None if turns and self._may_become(one.base, other.base) else frozenset()
+        changes = turns and self._changes(one)
+        if one == other and not changes and not self.is_one_place(one):
             return frozenset()
         stride, rest = _apart(one.by)
         other_stride, other_rest = _apart(other.by)
         alike = {term for term in {*rest} & {*other_rest} if self._is_same(term[0])}
         alike -= {(name, count) for name, count in alike if turns and name in self.changing}
+        least, most = other.by.low - one.by.high, other.by.high - one.by.low
+        signs = {self._sign(term, turns) for term in {*other_rest} - alike}
+        signs |= {-self._sign(term, turns) for term in {*rest} - alike}
+        if signs in ({1}, {-1}):
+            return _directions(stride, other_stride, *((least, _FAR) if signs == {1} else (-_FAR, most)), 0)
         step = gcd(*(count for _, count in {*rest, *other_rest} - alike))
-        gap = other.by.low - one.by.high, other.by.high - one.by.low
-        found = _directions(stride, other_stride, *gap, step)
+        found = _directions(stride, other_stride, least, most, step)
         return None if found and step else found
+
+    def _sign(self, term: tuple[str, int], turns: bool) -> int:
+        """Return 1 or -1 if a term is the same for all lanes, and never below or above 0; else 0."""
+        name, count = term
+        same = self._is_same(name) and not (turns and name in self.changing)
+        return (1 if count > 0 else -1) if same and self._never_negative(name) else 0
+
+    def _never_negative(self, value: str) -> bool:
+        """Return whether a value is made only of numbers that are not negative; it may still overflow."""
+        seen, waiting = set[str](), [value]
+        while waiting:
+            if (name := waiting.pop()) in seen or name.isdecimal() or name.startswith("%gj."):
+                continue
+            seen.add(name)
+            line = self.lines.get(name, "")
+            made, found = opcode(line) if line else "", computed(line)
+            if made == "phi":
+                waiting += [arm for arm, _ in arms(line)]
+            elif made in _KEEP_SIGN and found:
+                waiting += [one for one in found.operands if is_value(one)]
+            elif made not in ("zext", "lshr"):
+                return False
+        return True
+
+    def _in_one_part(self, one: Address, other: Address) -> tuple[Address, Address]:
+        """Return two addresses; if one is in a part of the other's part, both from where the larger one begins."""
+        if one.base in self._around(other.base):
+            return one, self._from(one.base, other)
+        return self._from(other.base, one) if other.base in self._around(one.base) else one, other
+
+    def _from(self, base: str, address: Address) -> Address:
+        while address.base != base:
+            part = self.parts[address.base]
+            address = Address(part.base, part.by.plus(address.by))
+        return address
+
+    def _may_become(self, one: str, other: str) -> bool:
+        """Return whether the place of one of two parts may become the other's in another turn of a loop."""
+        whole, other_whole = self._around(one), self._around(other)
+        changes = any(self._changes(self.parts[part]) for part in {*whole, *other_whole} if part in self.parts)
+        return changes and whole[-1] == other_whole[-1]
+
+    def _around(self, part: str) -> list[str]:
+        """Return a part, the one that it is a part of, and so on."""
+        names = [part]
+        while names[-1] in self.parts:
+            names.append(self.parts[names[-1]].base)
+        return names
+
+    def _changes(self, address: Address) -> bool:
+        return any(name in self.changing for name, _ in address.by.terms)
 
     def is_one_place(self, address: Address) -> bool:
         """Return whether an address is the same for all threads."""
@@ -146,6 +215,12 @@ class Addresses:
         if found and is_value(a) and is_value(b) and found.type.startswith("i"):
             if found.operation == "add" and (self._is_wrapped(a, b) or self._is_wrapped(b, a)):
                 return self._sum(a if self._is_wrapped(a, b) else b)
+            if found.operation in ("lshr", "and") and b.isdecimal():
+                counted = self._sum(a)
+                by = int(b) if found.operation == "lshr" else 0
+                known = not counted.terms and counted.low >= 0 and (by or counted.high == 0)
+                first = self.first.setdefault((found.operation, counted, b), name)
+                return _Sum((), counted.low >> by, counted.high >> by) if known else _Sum(((first, 1),))
             if found.operation in ("add", "sub") or (found.operation == "or" and "disjoint" in found.flags):
                 return self._sum(a).plus(self._sum(b), -1 if found.operation == "sub" else 1)
             if found.operation in ("mul", "shl") and not b.startswith("%"):
@@ -171,11 +246,18 @@ class Addresses:
         return either is not None and either[3] == "0" and self._negative(either[1]) == self._sum(index)
 
 
-def _index(found: Element) -> str:
-    """Return the index of an item, behind that of an array if it is one of several; "" if it is not a value."""
-    values = [text for kind, _, text in (one.partition(" ") for one in found.indices) if kind.startswith("i")]
-    values = [text for text in values if is_value(text)]
-    return values[1] if values[:1] == ["0"] and len(values) > 1 else "".join(values[:1])
+def _index(found: Element) -> tuple[str, str]:
+    """Return the type of the items that a pointer is moved by, and how many, "" if no number says it."""
+    indices, kind = [text.partition(" ")[2] for text in found.indices], found.kind
+    while len(indices) > 1 and indices[0] == "0" and kind.startswith("["):
+        indices, kind = indices[1:], kind[1:-1].partition(" x ")[2]
+    return kind, indices[0] if len(indices) == 1 and is_value(indices[0]) else ""
+
+
+def _bytes(kind: str) -> int:
+    """Return the size of a type; 0 if it is not known."""
+    count, _, item = kind[1:-1].partition(" x ")
+    return int(count) * _bytes(item) if kind.startswith("[") else _SIZES.get(kind, 0)
 
 
 def _apart(by: _Sum) -> tuple[int, tuple[tuple[str, int], ...]]:

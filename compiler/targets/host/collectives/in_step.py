@@ -6,14 +6,15 @@ result every time. The host runs threads one after the other. Such a kernel gets
 other.
 
 There is one rule: lanes are in step between a read and a write, by two lanes, that are not proven to be of different
-items. A cut is put at the end of a loop's iteration, where diverged paths meet, or before the second access. Two writes
-get one only if they surely meet, and an update of one item (`s[i] += 1`) does not: which lane wins is undefined. Global
-memory gets none. An unneeded cut costs time, and a missing one leaves a race.
+items. A cut is put at the end of a loop's iteration, where diverged paths meet, or before the second access. So it is
+between writes by two instructions, unless both change items that their lane has read (`s[i] += 1`, a swap), and which
+lane wins is undefined. Global memory gets none. An unneeded cut costs time, and a missing one leaves a race.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -138,15 +139,16 @@ class _Search:
     def _look_between(self, label: str) -> None:
         """Put cuts into a block, before accesses that may meet earlier ones."""
         first = _Spot(label, 0)
-        earlier = set(self._reaching(first))
+        earlier, own = set(self._reaching(first)), set[Address]()
         for number, event in list(self.events[label]):
             if isinstance(event, bool):
                 earlier = set()
                 continue
-            if any(self._out_of_step(one, event) for one in earlier):
+            if any(self._out_of_step(one, event, own) for one in earlier):
                 self._put(_Spot(label, number))
                 earlier = set()
             earlier.add(event)
+            own |= {event.address} if event.kind == "read" else set()
 
     def _put(self, spot: _Spot) -> None:
         self.found.add(spot)
@@ -183,18 +185,18 @@ class _Search:
         """Return whether a thread's access `other` may be to an item that another's `one` read or wrote before it."""
         return one.kind != other.kind and self.addresses.meet(one.address, other.address, turns=turns) != frozenset()
 
-    def _out_of_step(self, one: _Access, other: _Access) -> bool:
+    def _out_of_step(self, one: _Access, other: _Access, own: AbstractSet[Address]) -> bool:
         """Return whether lanes that run one after the other may get another result than lanes that run in step.
 
         A lane that reads before an earlier lane writes reads what it would read in step. Lanes that write one item in
-        the block where they read it are one lane, or it is undefined which wins.
+        the block where they read it (own: what the block has read) are one lane, or it is undefined which wins.
         """
         alone = other.kind == "write" and one.label == other.label and self.addresses.is_one_place(other.address)
         if alone or one.kind == other.kind != "write":
             return False
         directions = self.addresses.meet(one.address, other.address)
         if directions is None:
-            return one.kind != other.kind
+            return one.kind != other.kind or (one.address != other.address and not {one.address, other.address} <= own)
         return -1 in directions or (bool(directions) and other.kind != "write")
 
 

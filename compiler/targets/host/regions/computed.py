@@ -73,11 +73,12 @@ class Element(NamedTuple):
 def element(line: str) -> Element | None:
     """Return what an instruction says that moves a pointer; None for any other."""
     _, moves, made = line.partition(" = getelementptr ")
-    head, base, *indices = (*made.split(", "), "")
-    if not moves or not base.startswith("ptr ") or ('"' in made and _is_parted(head, base, *indices)):
+    head, points, rest = made.rpartition(", ptr ")
+    base, *indices = rest.split(", ")
+    if not moves or not points or ('"' in made and _is_parted(head, base, *indices)):
         return None
-    kind = head[head.index("[") :] if "[" in head else head.rpartition(" ")[2]
-    return Element(kind, base.removeprefix("ptr "), tuple(indices[:-1]))
+    start = min((head.index(bracket) for bracket in "[{" if bracket in head), default=head.rfind(" ") + 1)
+    return Element(head[start:], base, tuple(indices))
 
 
 def accessed(line: str) -> str:
