@@ -28,6 +28,7 @@ class Options:
     specialize: launch fields folded into the code ("blockdim", "griddim", "sharedmem").
     tiered: code computes the same whatever is folded into it, so that code without it can serve meanwhile.
     checks: what debug kernels on the host are checked for; from a setting, not from jit.
+    codegen: what makes PTX: "nvvm", or "llvm" where it can; from a setting.
     """
 
     debug: bool = False
@@ -45,6 +46,7 @@ class Options:
     specialize: tuple[str, ...] = ()
     tiered: bool = False
     checks: tuple[str, ...] = ()
+    codegen: str = "nvvm"
 
     def __post_init__(self) -> None:
         if self.inline not in ("never", "always") and not callable(self.inline):
@@ -123,7 +125,7 @@ def options_of(given: Mapping[str, Any]) -> Options:
 
     If debug or opt is not given, numba's settings count. Contradictions are a ConfigWarning.
     """
-    known = {f.name for f in fields(Options)} - {"checks"}
+    known = {f.name for f in fields(Options)} - {"checks", "codegen"}
     given = {name: value for name, value in given.items() if name not in _EMPTY or value}
     if unknown := sorted(set(given) - known):
         raise ConfigError(f"jit({unknown[0]}=...): no such option; {_meant(unknown[0], sorted({*known, *_OF_JIT}))}")

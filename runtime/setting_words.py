@@ -18,6 +18,7 @@ _SWITCH = "1 or 0 (also: on, off, yes, no, true, false)"
 _NUMBER = "a whole number from 1 to 65536"
 _LIMIT = "seconds, such as 10 or 0.5, or 0 for no limit"
 _FILE, _FOLDER = "the path of a file", "the path of a folder"
+_GENERATORS = "[decision 38](decisions/0038-llvm-makes-ptx.md)"
 _CHECKS = "[debugging](debugging.md)"
 _STEPPING = "[debugging](debugging.md#stepping-through-a-kernel)"
 _SYMBOLS = "[debugging](debugging.md#native-debuggers)"
@@ -100,6 +101,11 @@ WORDS = {
         "`0`",
         "`1`: two streams that use the same memory, in no order, raise a `HazardError` "
         "([streams.md](streams.md#hazards))",
+    ),
+    "GRIDJIT_CODEGEN": Words(
+        "nvvm or llvm",
+        "nvvm",
+        f"what makes PTX of kernels: NVVM, or the LLVM that llvmlite holds, which is being tried ({_GENERATORS})",
     ),
     "GRIDJIT_HOST_THREADS": Words(_NUMBER, "the usable cores", "how many threads run blocks on the host target"),
     "GRIDJIT_HOST_DEVICE": Words(

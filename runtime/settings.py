@@ -60,6 +60,7 @@ class Settings:
     host_device: str | None = None
     host_devices: int = 1
     host_limits: bool = True
+    codegen: str = "nvvm"
     host_checks: tuple[str, ...] = _CHECKS
     host_step: bool = False
     host_symbols: Path | None = None
@@ -252,6 +253,7 @@ VARIABLES = (
     Variable("GRIDJIT_COMPILE_SERVER", "compile_server", _switch),
     Variable("GRIDJIT_NATIVE_LAUNCH", "native_launch", _switch),
     Variable("GRIDJIT_CHECK_STREAMS", "check_streams", _switch),
+    Variable("GRIDJIT_CODEGEN", "codegen", functools.partial(_one_of, known=("nvvm", "llvm"))),
     Variable("GRIDJIT_HOST_THREADS", "host_threads", _count),
     Variable("GRIDJIT_HOST_DEVICE", "host_device", _device),
     Variable("GRIDJIT_HOST_DEVICES", "host_devices", _count),

@@ -173,6 +173,8 @@ class Compilation:
         options = self.options
         if settings().debug and not options.debug:
             options = dataclasses.replace(options, debug=True, lineinfo=False)
+        if target.kind == "ptx" and settings().codegen != options.codegen:
+            return dataclasses.replace(options, codegen=settings().codegen)
         if not options.debug or target.kind != "host":
             return options
         return dataclasses.replace(options, checks=settings().host_checks)

@@ -37,6 +37,8 @@ WALLS = {
         "gridjit.compiler.frontend.vocabulary",
         "gridjit.compiler.targets.host.libllvm",
         "gridjit.compiler.targets.host.llvm",
+        "gridjit.compiler.targets.ptx.libdevice",
+        "gridjit.compiler.targets.ptx.nvptx",
     ),
     "cuda": (
         "gridjit.compiler.frontend.bootstrap",

@@ -22,6 +22,7 @@ SWITCHES = [name for name, words in WORDS.items() if words.accepts.startswith("1
 WRONG = {
     **dict.fromkeys(SWITCHES, ("maybe", "2", "everything", "enabled", "-1", "\x1b[2J")),
     "GRIDJIT_TARGET": ("gpu", "sm_90", "HOST "),
+    "GRIDJIT_CODEGEN": ("nvcc", "LLVM", "1"),
     "GRIDJIT_CACHE_SIZE": ("much", "0", "-1", "nan", "inf", "5KM", "1e400", "12 parsecs", "9" * 5000),
     "GRIDJIT_CACHE_ENTRIES": ("0", "-1", "1.5", "many", "²", "9" * 5000),
     "GRIDJIT_COMPILE_PROCESSES": ("-1", "all", "²", "65537"),

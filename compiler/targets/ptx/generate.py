@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
 from gridjit.compiler.phases import phase
@@ -51,8 +53,17 @@ def _compile(lowered: Lowered, arch: str, options: Options) -> tuple[LinkedFile,
     if uses_lto(lowered.linked, arch, options):
         data = compile_ltoir(modules, arch, options)
         return (LinkedFile(name=lowered.entry, kind="ltoir", data=data),)
-    texts = compile_ptx(modules, arch, options)
+    texts = _by_llvm(modules, arch, options) or compile_ptx(modules, arch, options)
     return tuple(LinkedFile(name=lowered.entry, kind="ptx", data=text) for text in texts)
+
+
+def _by_llvm(modules: Sequence[str], arch: str, options: Options) -> tuple[bytes, ...]:
+    """Return the PTX that LLVM makes, where that was asked for and it can."""
+    if options.codegen != "llvm":
+        return ()
+    from gridjit.compiler.targets.ptx import nvptx  # which imports llvmlite
+
+    return () if nvptx.why_not(modules, arch) else (nvptx.compile_ptx(modules, arch, options),)
 
 
 def _place(lowered: Lowered) -> str:

@@ -1,0 +1,99 @@
+"""dialect: numba-cuda's IR for NVVM in the words of LLVM's NVPTX back end, and which of its names LLVM knows.
+
+NVVM fuses products into sums, and takes fastmath's flags for a whole program; LLVM wants each instruction and function
+to say so. NVVM's intrinsics for shuffles and votes take a mode, LLVM has one for each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from gridjit.compiler.options import Options
+from gridjit.regexes import regex
+
+# Renamed, and defined by functions of these names: see defined_here.
+_MODAL = {"shfl.sync.i32": "shfl", "vote.sync": "vote"}
+_THEIRS = regex(r'@"?llvm\.nvvm\.(shfl\.sync\.i32|vote\.sync)"?')
+_DEFINED = regex(r"^define [^\n]*", re.MULTILINE)
+_ASM = regex(r"^( *(?:%[^\n=]* = )?call [^\n]* asm sideeffect [^\n]*\))(?=$|, !| #)", re.MULTILINE)
+_SUM = regex(r"(= f(?:add|sub|mul)(?: (?:nnan|ninf|nsz|arcp|afn|reassoc))*) (?=float|double|half|bfloat|<)")
+_QUOTIENT = regex(r"= fdiv (?:[a-z]+ )*float ([^\n,]+), ([^\n,]+)")
+_FLUSHED = '"denormal-fp-math-f32"="preserve-sign,preserve-sign"'
+_DIVIDE = "llvm.nvvm.div.full.ftz"
+
+# What LLVM has instructions for on every architecture from sm_75 on; beside llvm.nvvm's, for any type in their names.
+_KNOWN = regex(
+    r"llvm\.(?:nvvm\.(?:read\.ptx\.sreg\.(?:(?:n?tid|n?ctaid)\.[xyz]|warpsize|laneid)|barrier0(?:\.(?:popc|and|or))?"
+    r"|bar\.warp\.sync|match\.(?:any|all)\.sync\.i(?:32|64)|membar\.(?:cta|gl|sys)|shfl\.sync\.i32|vote\.sync"
+    r"|atomic\.load\.(?:add\.f(?:32|64)|(?:inc|dec)\.32)\.p\d\w*)"
+    r"|(?:fabs|floor|ceil|trunc|rint|copysign|sqrt|fma|minnum|maxnum)\.f(?:32|64)"
+    r"|(?:ctpop|ctlz|cttz|bitreverse|bswap|[su](?:add|sub|mul)\.with\.overflow|[su](?:min|max)|abs)\.i(?:8|16|32|64)"
+    r"|mem(?:cpy|move|set)\.[\w.]+|dbg\.\w+|lifetime\.\w+(?:\.\w+)*|expect\.i1|assume|used|metadata|trap)"
+)
+_NAMED = regex(r'^declare [^\n]*@"?(llvm\.[\w.]+)', re.MULTILINE)
+
+
+def unknown_names(modules: Iterable[str]) -> str:
+    """Return the intrinsics of modules that LLVM is not known to have instructions for; empty if there are none."""
+    names = {name for text in modules for name in _NAMED.findall(text)}
+    return ", ".join(sorted(name for name in names if not _KNOWN.fullmatch(name)))
+
+
+def in_llvms_words(text: str, options: Options) -> str:
+    """Return a module's text for LLVM."""
+    attributes = f" convergent {_FLUSHED}" if options.fastmath else " convergent"
+    text = _DEFINED.sub(lambda line: _with(line[0], attributes), text)
+    text = _ASM.sub(r"\1 convergent", text)
+    text = _THEIRS.sub(lambda found: f'@"gridjit.{_MODAL[found[1]]}"', text)
+    if not options.tiered:
+        text = _SUM.sub(r"\1 contract ", text)
+    if options.fastmath:
+        text, count = _QUOTIENT.subn(rf"= call float @{_DIVIDE}(float \1, float \2)", text)
+        text += f"\ndeclare float @{_DIVIDE}(float, float)\n" if count else ""
+    return text
+
+
+def defined_here(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the modules with the functions that texts declare in place of NVVM's intrinsics."""
+    texts = list(texts)
+    for name, made in (("shfl", _shuffle), ("vote", _vote)):
+        if any(f'@"gridjit.{name}"(' in text for text in texts):
+            yield made()
+
+
+def _with(line: str, attributes: str) -> str:
+    """Return the first line of a definition with attributes, which stand before its debug information."""
+    line, opens = line.removesuffix(" {"), " {" if line.endswith(" {") else ""
+    head, mark, place = line.partition(" !dbg !")
+    return f"{head}{attributes}{mark}{place}{opens}"
+
+
+def _shuffle() -> str:
+    names, value = ("idx", "up", "down", "bfly"), "{i32, i1}"
+    calls = [
+        f"m{at}:\n  %r{at} = call {value} @llvm.nvvm.shfl.sync.{name}.i32p(i32 %mask, i32 %a, i32 %b, i32 %c)\n"
+        f"  ret {value} %r{at}"
+        for at, name in enumerate(names)
+    ]
+    declared = [f"declare {value} @llvm.nvvm.shfl.sync.{name}.i32p(i32, i32, i32, i32)" for name in names]
+    head = f'define internal {value} @"gridjit.shfl"(i32 %mask, i32 %mode, i32 %a, i32 %b, i32 %c)'
+    return _by_mode(head, calls, declared)
+
+
+def _vote() -> str:
+    calls, declared = [], []
+    for at, name in enumerate(("all", "any", "uni", "ballot")):
+        kind, field = ("i32", 0) if name == "ballot" else ("i1", 1)
+        calls.append(
+            f"m{at}:\n  %v{at} = call {kind} @llvm.nvvm.vote.{name}.sync(i32 %mask, i1 %pred)\n"
+            f"  %r{at} = insertvalue {{i32, i1}} zeroinitializer, {kind} %v{at}, {field}\n  ret {{i32, i1}} %r{at}"
+        )
+        declared.append(f"declare {kind} @llvm.nvvm.vote.{name}.sync(i32, i1)")
+    return _by_mode('define internal {i32, i1} @"gridjit.vote"(i32 %mask, i32 %mode, i1 %pred)', calls, declared)
+
+
+def _by_mode(head: str, calls: list[str], declared: list[str]) -> str:
+    cases = " ".join(f"i32 {at}, label %m{at}" for at in range(1, len(calls)))
+    body = [f"{head} convergent alwaysinline {{", f"  switch i32 %mode, label %m0 [{cases}]", *calls, "}"]
+    return "\n".join((*body, *declared)).replace("define internal", "define linkonce_odr")
