@@ -10,7 +10,7 @@ from __future__ import annotations
 import dis
 import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType, ModuleType
 
 from gridjit.compiler.key.source.libraries import home_of, is_library, is_librarys
@@ -39,13 +39,19 @@ def may_hold(value: object) -> bool:
     return _is_wrapper(value)
 
 
-def put_on(value: object, is_put_there: Callable[[object], bool]) -> Mapping[str, object]:
-    """Return what a program may have put on value, by name."""
+def put_on(value: object, name: str, is_put_there: Callable[[object], bool]) -> Mapping[str, object]:
+    """Return the attribute of a name that a program may have put on value; for `__dict__`, all of them."""
     if isinstance(value, type):
-        held = {name: item for cls in reversed(value.__mro__) for name, item in vars(cls).items()}
-        return {name: item for name, item in held.items() if not name.startswith("__") and is_put_there(item)}
+        held = {one: vars(cls)[one] for cls in reversed(value.__mro__) for one in _named_in(vars(cls), name)}
+        return {one: item for one, item in held.items() if not one.startswith("__") and is_put_there(item)}
     own = _COPIED if isinstance(value, FunctionType) else _COPIED | _stored_by(type(value)) | _HISTORY
-    return {name: item for name, item in vars(value).items() if name not in own}
+    return {one: vars(value)[one] for one in _named_in(vars(value), name) if one not in own}
+
+
+def _named_in(held: Mapping[str, object], name: str) -> Iterable[str]:
+    if name == "__dict__":
+        return held
+    return (name,) if name in held else ()
 
 
 def history_of(value: object, name: str) -> str | None:

@@ -64,7 +64,7 @@ class RunningWalk(Walk):
         self._ran: list[tuple[str, CodeType, CodePlan]] = []
         # Modules and classes that the code holds as values: any part of it may take any attribute that it names.
         self._handed_on: dict[int, object] = {}
-        self._asked: set[tuple[int, str]] = set()
+        self._asked: dict[int, set[str]] = {}
         # By identity: lists, dictionaries, arrays and the like, numbered as they were met.
         self._met: dict[int, int] = {}
         # By label: where the names in the annotations of functions and classes are looked up.
@@ -209,10 +209,8 @@ class RunningWalk(Walk):
         """Count an attribute that a program put on a library's class, function or kernel."""
         if (what := history_of(value, name)) is not None:
             self._cannot_follow(label, what, code, line_of(code, name))
-        held = put_on(value, is_put_there)
-        for one in held if name == "__dict__" else (name,):
-            if one in held:
-                self._value(f"{one} put on {_named(value)}", one, "attribute", _named(value), held[one])
+        for one, item in put_on(value, name, is_put_there).items():
+            self._value(f"{one} put on {_named(value)}", one, "attribute", _named(value), item)
 
     def _attributes(
         self,
@@ -235,9 +233,10 @@ class RunningWalk(Walk):
         while done < len(self._handed_on):
             value = [*self._handed_on.values()][done]
             done += 1
-            for name in sorted(self._taken_attributes):
-                if (id(value), name) not in self._asked:
-                    self._asked.add((id(value), name))
+            asked = self._asked.setdefault(id(value), set())
+            if len(asked) < len(self._taken_attributes):
+                for name in sorted(self._taken_attributes - asked):
+                    asked.add(name)
                     self._may_take(value, name)
 
     def _come_to(self, value: object) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import random
 import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
+from typing import Any
 
 import pytest
 
 from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values
+from gridjit.compiler.key.source.put_on_libraries import put_on
+from gridjit.compiler.key.source.running import RunningWalk
 from tests.programs import run_python
 
 HELPERS = """
@@ -752,3 +757,32 @@ def test_a_file_that_is_read_is_named(look: Callable[[str], SourceFingerprint], 
         f"PLACE = {str(tmp_path)!r}\ndef run(x):\n    with open(PLACE) as file:\n        return 1\n"
     ).opaque
     assert reason.startswith("running.run uses open() at running.py:")
+
+
+def test_a_further_part_does_not_ask_modules_again_for_the_attributes_that_they_were_asked_for() -> None:
+    space: dict[str, Any] = {"__name__": "mine", "math": math, "random": random}
+    exec(f"def extension(a):\n    return math, random, {', '.join(f'a.field_{n}' for n in range(500))}\n", space)
+    walk = RunningWalk()
+    walk.add("extension", space["extension"])
+    lines = 0
+
+    def counted(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        return counted if frame.f_code is RunningWalk._read_holders.__code__ else None
+
+    before = sys.gettrace()
+    sys.settrace(counted)
+    try:
+        walk.add("another", 1)
+    finally:
+        sys.settrace(before)
+    assert 0 < lines < 100
+
+
+def test_one_attribute_of_a_class_is_looked_up_without_a_look_at_the_others() -> None:
+    asked: list[object] = []
+    held = type("Held", (), {f"field_{n}": n for n in range(500)})
+    assert put_on(held, "field_7", lambda item: not asked.append(item)) == {"field_7": 7}
+    assert asked == [7]
+    assert len(put_on(held, "__dict__", lambda item: True)) == 500
