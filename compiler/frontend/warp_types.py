@@ -19,7 +19,7 @@ def widen_warp_types(replace: Callable[[Any, str, Any], Any]) -> None:
         return _converted(signature, generate, (mask, value, lane), value)
 
     def vote(typing: Any, mask: Any, mode: int, predicate: Any) -> Any:
-        signature, generate = own_vote(typing, _at_least_32(mask), mode, predicate)
+        signature, generate = own_vote(typing, _mask(mask), mode, predicate)
         return _converted(signature, generate, (mask, predicate), signature.return_type)
 
     own_shuffle = replace(intrinsics, "shfl_sync_intrinsic", shuffle)
@@ -46,6 +46,13 @@ def _converted(own: Any, generate: Callable[..., Any], arguments: tuple[Any, ...
         return context.cast(builder, result, own.return_type, returned)
 
     return own.replace(args=arguments, return_type=returned), generated
+
+
+def _mask(kind: Any) -> Any:
+    """Return the type of a vote's mask with at least 32 bits; a bool's is left for numba-cuda to refuse."""
+    from numba.cuda import types
+
+    return kind if isinstance(kind, types.Boolean) else _at_least_32(kind)
 
 
 def _at_least_32(kind: Any) -> Any:

@@ -78,3 +78,14 @@ def test_every_integer_compiles_for_a_gpu(dtype: str) -> None:
     kernel = gridjit.jit(match.py_func)
     made = kernel.compile(f"void(uint32[:,::1], bool[::1], {dtype}[::1], uint8[::1])", target="sm_90")
     assert f"match.any.sync.b{64 if dtype == 'uint64' else 32}" in made.assembly
+
+
+def vote(out, masks, x):
+    out[0] = cuda.ballot_sync(masks[0], x[0])
+
+
+def test_a_bool_is_refused_as_the_mask_of_a_vote() -> None:
+    launch: Any = {"config": (1, 32), "target": "sm_90"}
+    gridjit.jit(vote, cache=False).compile("void(int32[::1], uint8[::1], int32[::1])", **launch)
+    with pytest.raises(gridjit.CompileError, match="Mask type must be an integer"):
+        gridjit.jit(vote, cache=False).compile("void(int32[::1], boolean[::1], int32[::1])", **launch)
