@@ -84,6 +84,7 @@ def vote(out, masks, x):
     out[0] = cuda.ballot_sync(masks[0], x[0])
 
 
+@pytest.mark.cuda_toolkit
 def test_a_bool_is_refused_as_the_mask_of_a_vote() -> None:
     launch: Any = {"config": (1, 32), "target": "sm_90"}
     gridjit.jit(vote, cache=False).compile("void(int32[::1], uint8[::1], int32[::1])", **launch)
