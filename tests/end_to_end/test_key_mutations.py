@@ -382,7 +382,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def test_the_table_has_every_option_of_a_kernel() -> None:
-    assert {*OPTIONS, "device", "checks"} == {field.name for field in fields(Options)}
+    assert {*OPTIONS, "device", "checks", "codegen"} == {field.name for field in fields(Options)}
 
 
 @pytest.mark.parametrize("option", OPTIONS)
