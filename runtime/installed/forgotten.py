@@ -18,12 +18,12 @@ from gridjit.runtime.installed.watching import Watching
 from gridjit.runtime.session import session
 
 DISPATCHERS = "numba.cuda.dispatcher"
-# By class: what launches a kernel, or compiles it for the machine's GPU, and where that has the kernel's function.
-_ENTRIES = (
-    ("_LaunchConfiguration", "__call__", attrgetter("dispatcher.py_func")),
-    ("ForAll", "__call__", attrgetter("dispatcher.py_func")),
-    ("CUDADispatcher", "specialize", attrgetter("py_func")),
-    ("CUDADispatcher", "compile", attrgetter("py_func")),
+# By class: what launches a kernel, or compiles it for the machine's GPU, and where that has the kernel's dispatcher.
+_ENTRIES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+    ("_LaunchConfiguration", "__call__", attrgetter("dispatcher")),
+    ("ForAll", "__call__", attrgetter("dispatcher")),
+    ("CUDADispatcher", "specialize", lambda dispatcher: dispatcher),
+    ("CUDADispatcher", "compile", lambda dispatcher: dispatcher),
 )
 # The classes that ask.
 _asks: set[type] = set()
@@ -36,18 +36,19 @@ def watching() -> Watching:
 
 def follow(dispatchers: ModuleType) -> None:
     """Have numba-cuda's launches ask for a GPU first; once does."""
-    for name, method, function_of in () if dispatchers.CUDADispatcher in _asks else _ENTRIES:
+    for name, method, dispatcher_of in () if dispatchers.CUDADispatcher in _asks else _ENTRIES:
         owner = vars(dispatchers)[name]
-        setattr(owner, method, _asking(getattr(owner, method), function_of))
+        setattr(owner, method, _asking(getattr(owner, method), dispatcher_of))
     _asks.add(dispatchers.CUDADispatcher)
 
 
-def _asking(entry: Any, function_of: Callable[[Any], Any]) -> Any:
+def _asking(entry: Any, dispatcher_of: Callable[[Any], Any]) -> Any:
     @functools.wraps(entry)
     def asking(self: Any, *args: Any, **options: Any) -> Any:
-        if session().simulates:
+        dispatcher = dispatcher_of(self)
+        if session().simulates and not dispatcher.targetoptions.get("device"):  # a function, which numba-cuda refuses
             try:
-                raise _forgotten(function_of(self))
+                raise _forgotten(dispatcher.py_func)
             except DeviceError as error:
                 error.__traceback__ = None  # this frame is of no use to the user
                 raise

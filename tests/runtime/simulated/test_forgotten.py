@@ -50,6 +50,11 @@ def test_it_is_one_sentence_and_the_users_own_lines(own_jit: Any, launch: Callab
     assert {entry.filename for entry in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
 
 
+def test_a_function_for_kernels_that_is_launched_gets_numbas_error(own_jit: Any) -> None:
+    with pytest.raises(RuntimeError, match="Cannot compile a device function as a kernel"):
+        own_jit(device=True)(missed)[200, 1](np.zeros(1))
+
+
 def test_programs_that_look_for_numbas_error_still_find_it(own_jit: Any) -> None:
     from numba.cuda.cudadrv.error import CudaSupportError
 
