@@ -13,6 +13,7 @@ from llvmlite.binding.newpassmanagers import NewPassManager
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.processor import llvm_features
+from gridjit.compiler.targets.joining import joined
 from gridjit.compiler.targets.refusals import of_code
 from gridjit.interrupts import uninterrupted
 from gridjit.regexes import regex
@@ -82,15 +83,10 @@ def parse_bitcode(data: bytes) -> Module:
 
 def link(modules: Sequence[Module]) -> Module:
     """Return the first module with the others linked into it (they are consumed)."""
-    first, *others = modules
     try:
-        for other in others:
-            # LLVM frees it. Its wrapper is told first, because an interrupt may come right after LLVM's function.
-            other._owned = True
-            first.link_in(other)
+        return joined(modules)
     except RuntimeError as error:
         raise CompileError(f"the kernel's modules do not link for the host: {error}") from error
-    return first
 
 
 def keep_only(module: Module, entry: str, recursive: frozenset[str]) -> Module:

@@ -13,6 +13,7 @@ import llvmlite.binding as binding
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
+from gridjit.compiler.targets.joining import joined
 from gridjit.compiler.targets.ptx.atomics import define_atomics
 from gridjit.compiler.targets.ptx.dialect import defined_here, in_llvms_words, unknown_names
 from gridjit.compiler.targets.ptx.libdevice import functions_for
@@ -60,13 +61,9 @@ def compile_ptx(modules: Sequence[str], arch: str, options: Options) -> bytes:
 def _parsed(texts: Sequence[str]) -> Any:
     """Return the module of all texts."""
     try:
-        first, *others = (binding.parse_assembly(text) for text in texts)
-        for other in others:
-            other._owned = True  # LLVM frees it, and an interrupt may come right after
-            first.link_in(other)
+        return joined(map(binding.parse_assembly, texts))
     except RuntimeError as error:
         raise CompileError(of_code(str(error)) or f"LLVM does not accept the code: {error}") from error
-    return first
 
 
 def _machine(arch: str, level: int) -> Any:
