@@ -53,12 +53,11 @@ def export(
     held = given._ghost.view(_Held)
     held.array = given  # type: ignore[attr-defined]  # its slot
     capsule: Any = held.__dlpack__(max_version=_VERSION) if versioned else held.__dlpack__()
-    if versioned:
-        made = ManagedVersioned.from_address(pointer_in(id(capsule), b"dltensor_versioned"))
-        made.flags |= COPIED if copy else 0
-        _place(made.tensor, given)
-    else:
-        _place(Managed.from_address(pointer_in(id(capsule), b"dltensor")).tensor, given)
+    kind, name = (ManagedVersioned, b"dltensor_versioned") if versioned else (Managed, b"dltensor")
+    made: Any = kind.from_address(pointer_in(id(capsule), name))
+    if versioned and copy:
+        made.flags |= COPIED
+    _place(made.tensor, given)
     return capsule
 
 
