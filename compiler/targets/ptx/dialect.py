@@ -29,7 +29,7 @@ _KNOWN = regex(
     r"|atomic\.load\.(?:add\.f(?:32|64)|(?:inc|dec)\.32)\.p\d\w*)"
     r"|(?:fabs|floor|ceil|trunc|rint|copysign|sqrt|fma|minnum|maxnum)\.f(?:32|64)"
     r"|(?:ctpop|ctlz|cttz|bitreverse|bswap|[su](?:add|sub|mul)\.with\.overflow|[su](?:min|max)|abs)\.i(?:8|16|32|64)"
-    r"|mem(?:cpy|move|set)\.[\w.]+|dbg\.\w+|lifetime\.\w+(?:\.\w+)*|expect\.i1|assume|used|metadata|trap)"
+    r"|mem(?:cpy|move|set)\.[\w.]+|dbg\.\w+|lifetime\.\w+(?:\.\w+)*|expect\.i1|assume|trap)"
 )
 _NAMED = regex(r'^declare [^\n]*@"?(llvm\.[\w.]+)', re.MULTILINE)
 
@@ -77,7 +77,7 @@ def _shuffle() -> str:
         for at, name in enumerate(names)
     ]
     declared = [f"declare {value} @llvm.nvvm.shfl.sync.{name}.i32p(i32, i32, i32, i32)" for name in names]
-    head = f'define internal {value} @"gridjit.shfl"(i32 %mask, i32 %mode, i32 %a, i32 %b, i32 %c)'
+    head = f'define linkonce_odr {value} @"gridjit.shfl"(i32 %mask, i32 %mode, i32 %a, i32 %b, i32 %c)'
     return _by_mode(head, calls, declared)
 
 
@@ -90,10 +90,10 @@ def _vote() -> str:
             f"  %r{at} = insertvalue {{i32, i1}} zeroinitializer, {kind} %v{at}, {field}\n  ret {{i32, i1}} %r{at}"
         )
         declared.append(f"declare {kind} @llvm.nvvm.vote.{name}.sync(i32, i1)")
-    return _by_mode('define internal {i32, i1} @"gridjit.vote"(i32 %mask, i32 %mode, i1 %pred)', calls, declared)
+    return _by_mode('define linkonce_odr {i32, i1} @"gridjit.vote"(i32 %mask, i32 %mode, i1 %pred)', calls, declared)
 
 
 def _by_mode(head: str, calls: list[str], declared: list[str]) -> str:
     cases = " ".join(f"i32 {at}, label %m{at}" for at in range(1, len(calls)))
     body = [f"{head} convergent alwaysinline {{", f"  switch i32 %mode, label %m0 [{cases}]", *calls, "}"]
-    return "\n".join((*body, *declared)).replace("define internal", "define linkonce_odr")
+    return "\n".join((*body, *declared))
