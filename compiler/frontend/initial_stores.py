@@ -58,7 +58,7 @@ def _unread(function: str, blocks: Sequence[tuple[int, int]]) -> set[str]:
 
 
 def _overwritten(function: str, blocks: Sequence[tuple[int, int]], reserved: set[str]) -> set[str]:
-    """Return those of reserved that are overwritten as a whole before anything else; blocks: without the entry."""
+    """Return the reserved memories that are overwritten as a whole before any other use; blocks: all but the entry."""
     stored, used = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
     for block, (start, end) in enumerate(blocks if reserved else ()):
         parts = _NAME.split(function[start:end])  # what is between names, and names, by turns

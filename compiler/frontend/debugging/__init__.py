@@ -1,1 +1,1 @@
-"""What compiles with debug=True have added to a kernel: checked indices, named accesses, flags of assignment."""
+"""Checks that debug=True adds to a kernel: named accesses, checked indices, flags of assignment."""

@@ -1,4 +1,4 @@
-"""accesses: what a kernel's compile does so that its checks on the host can name array, axis, index and source line.
+"""accesses: marks in a kernel's code by which checks on the host name array, axis, index and source line.
 
 Each instruction gets a debug location, whose scope names the array that is accessed there. Unlike in numba-cuda, the
 indices of atomic operations and of loads with cache hints are checked, too.
@@ -6,14 +6,12 @@ indices of atomic operations and of loads with cache hints are checked, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from gridjit.compiler.frontend.faster.piece import Replace
 from gridjit.compiler.targets.host.checks.places import ARRAY_MARK
 from gridjit.compiler.targets.host.library.intrinsics import ITEM, OUTSIDE
 from gridjit.regexes import regex
-
-_Replace = Callable[[Any, str, Any], Any]
 
 # How deep expressions are searched for arrays: as deep as people write them.
 _DEEPEST = 32
@@ -21,7 +19,7 @@ _DEEPEST = 32
 _INLINED = regex(r"^.*_v\d+_(?=.)")
 
 
-def name_accesses(replace: _Replace) -> None:
+def name_accesses(replace: Replace) -> None:
     """Give everything that is lowered from now on its source lines and arrays' names."""
     from numba.cuda import debuginfo, lowering
 
@@ -71,7 +69,7 @@ def name_accesses(replace: _Replace) -> None:
     _check_indices(replace, lowered)
 
 
-def _check_indices(replace: _Replace, lowered: list[tuple[Any, Any]]) -> None:
+def _check_indices(replace: Replace, lowered: list[tuple[Any, Any]]) -> None:
     """Have indices checked wherever an item's address is computed; accesses outside are noted, with names."""
     from numba.cuda import cgutils
 

@@ -7,15 +7,14 @@ SSA, so that flags are renamed with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-_Replace = Callable[[Any, str, Any], Any]
-_Flags = dict[str, Any]
+from gridjit.compiler.frontend.faster.piece import Replace
 
 
-def check_assignments(replace: _Replace) -> None:
-    """Have each function that is compiled from now on check its reads."""
+def check_assignments(replace: Replace) -> None:
+    """Check the reads of all functions that are compiled from now on."""
     from numba.cuda.core.untyped_passes import ReconstructSSA
 
     def run_pass(found: Any, state: Any) -> Any:
@@ -38,9 +37,9 @@ def _checked(blocks: dict[int, Any]) -> dict[int, Any]:
         return blocks
     first = blocks[min(blocks)]
     flags = {name: first.scope.define(f"$assigned.{name}", first.loc) for name in sorted(names)}
+    starts = [ir.Assign(ir.Const(False, first.loc), flag, first.loc) for flag in flags.values()]
     made, free = dict[int, Any](), max(blocks) + 1
     for label, block in blocks.items():
-        starts = [ir.Assign(ir.Const(False, block.loc), flag, block.loc) for flag in flags.values()]
         current = made[label] = ir.Block(block.scope, block.loc)
         current.body += starts if block is first else []
         for statement, read in _reads(block.body, before.get(label, set(names))):
@@ -86,14 +85,9 @@ def _named(statement: Any) -> set[str]:
 
     if isinstance(statement, ir.Del):
         return set()
-    read = statement.list_vars() if not isinstance(statement, ir.Assign) else _of_value(statement.value)
+    value = statement.value if isinstance(statement, ir.Assign) else statement
+    read = [value] if isinstance(value, ir.Var) else value.list_vars() if isinstance(value, ir.Inst) else []
     return {variable.name for variable in read if not variable.is_temp}
-
-
-def _of_value(value: Any) -> Iterable[Any]:
-    from numba.cuda.core import ir
-
-    return [value] if isinstance(value, ir.Var) else value.list_vars() if isinstance(value, ir.Inst) else ()
 
 
 def _target(statement: Any) -> str:

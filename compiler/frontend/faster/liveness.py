@@ -40,7 +40,7 @@ def _used(block: Any) -> Iterable[tuple[str, Any]]:
 def compute_live_map(
     cfg: Any, blocks: dict[int, Any], uses: dict[int, set[str]], defines: dict[int, set[str]]
 ) -> dict[int, set[str]]:
-    """Return the variables that are alive where each block begins, of those that a way there mentions."""
+    """Return the variables that are live at each block's entry, of those that a path to it uses or defines."""
     names = [*{name: None for sets in (uses, defines) for here in sets.values() for name in here}]
     bits = {name: 1 << at for at, name in enumerate(names)}
     used, defined = ({block: _mask(here, bits) for block, here in sets.items()} for sets in (uses, defines))
@@ -53,9 +53,9 @@ def compute_live_map(
     return {block: _names(mask, names) for block, mask in alive.items()}
 
 
-def _spread(order: Iterable[int], masks: _Masks, nexts: dict[int, list[int]], passed: _Passed) -> None:
-    """Add to the masks of the next blocks what a block passes on, in that order, until nothing changes."""
-    order, grows = [*order], True
+def _spread(order: list[int], masks: _Masks, nexts: dict[int, list[int]], passed: _Passed) -> None:
+    """Propagate masks from each block to its next ones, block by block in that order, until nothing changes."""
+    grows = True
     while grows:
         grows = False
         for block in order:
