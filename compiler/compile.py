@@ -188,6 +188,7 @@ def _metadata(job: CompileJob, view: ConfigView, lowered: Lowered, code: ObjectC
         **({"waits": {str(number): place for number, place in code.waits.items()}} if code.waits else {}),
         **({"reused": list(lowered.reused)} if lowered.reused else {}),
         **({"lines": True} if job.options.lineinfo else {}),
+        **({"generator": code.generator} if code.generator else {}),
         **({"checks": _checks(job, code)} if job.options.checks else {}),
         **({"tier": _tier(job), "inexact": code.inexact} if job.options.tiered else {}),
     }

@@ -128,6 +128,7 @@ class ObjectCode:
     their numbers, to whose memory checked code writes; None if it may write any memory.
     own: the parameters whose arrays' items may each be one thread's own, and what tells these threads from each other.
     waits: the places where threads wait in a loop for what others write, by the number of the cut.
+    generator: what made the assembly of a GPU, and why that and no other, in words.
     """
 
     image: bytes = field(repr=False)
@@ -141,6 +142,7 @@ class ObjectCode:
     writes: frozenset[int] | None = None
     waits: Mapping[int, str] = field(default_factory=dict)
     own: Mapping[int, Any] = field(default_factory=dict)
+    generator: str = ""
 
 
 class CodeGenerator(Protocol):

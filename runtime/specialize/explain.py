@@ -190,6 +190,8 @@ def _paragraph(number: int, found: Specialization) -> list[str]:
     ]
     if found.origin == "disk" and (why := found.artifact.why):
         lines.append(f"   compiled because: {why}")
+    if made_by := found.metadata.get("generator"):
+        lines.append(f"   PTX by: {made_by}")
     if found.tier:
         lines.append(f"   form: {found.tier}")
     if found.reused:

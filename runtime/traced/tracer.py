@@ -41,14 +41,14 @@ GROUPS = {
     "type inference": "types",
     "lowering": "lowering",
     "LLVM IR text": "lowering",
-    "NVVM": "NVVM",
+    "PTX": "PTX",
     "NVRTC": "link",
     "link": "link",
 }
 
 
 def group_of(phase: str) -> str:
-    """Return the group of a phase: cache, front end, types, lowering, optimization, NVVM, link, other."""
+    """Return the group of a phase: cache, front end, types, lowering, optimization, PTX, link, other."""
     return "optimization" if phase.startswith("host: ") else GROUPS.get(phase, OTHER)
 
 

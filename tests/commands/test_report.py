@@ -75,7 +75,7 @@ def form(kernel: str = "stats.scale", block: int = 64, **changes: Any) -> Form:
         "facts": (SeenFact(field="blockdim.x", value=str(block), where="stats.py:18"),),
         "bytes": 4096,
         "compile_ms": 120.0,
-        "phases": {"type inference": 20.0, "lowering": 30.0, "NVVM": 40.0, "link": 25.0, "key": 5.0},
+        "phases": {"type inference": 20.0, "lowering": 30.0, "PTX": 40.0, "link": 25.0, "key": 5.0},
         "resources": {"registers": 32, "shared_bytes": 512, "local_bytes": 0},
         "why": "first use",
         "hits": 3,

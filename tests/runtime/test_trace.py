@@ -283,8 +283,8 @@ def test_a_name_that_is_hard_to_write_is_still_json(tmp_path: Path) -> None:
 def test_every_phase_of_a_compile_has_a_group(trace: Trace) -> None:
     gridjit.jit(scale.py_func)[1, 8](np.ones(8), 2.0)
     assert OTHER not in {event["cat"] for event in trace() if event["ph"] == "X"}
-    found = [*map(tracer.group_of, ("host: anything", "NVVM", "link"))]
-    assert found == ["optimization", "NVVM", "link"]
+    found = [*map(tracer.group_of, ("host: anything", "PTX", "link"))]
+    assert found == ["optimization", "PTX", "link"]
 
 
 def test_without_the_setting_nothing_of_it_is_imported() -> None:

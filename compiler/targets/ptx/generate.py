@@ -1,4 +1,7 @@
-"""The CUDA target: LLVM IR to PTX by NVVM, PTX and linked files to a cubin by nvJitLink. Needs no driver and no GPU."""
+"""The CUDA target: LLVM IR to PTX by LLVM or NVVM, PTX and linked files to a cubin by nvJitLink.
+
+Needs no driver and no GPU.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,8 @@ def generate(lowered: Lowered, target: Target, options: Options) -> ObjectCode:
     try:
         check_arch(target.arch)
         arch = accelerated(target.arch)
-        with phase("NVVM"):
-            pieces = _compile(lowered, arch, options)
+        with phase("PTX"):
+            pieces, generator = _compile(lowered, arch, options)
         with phase("link"):
             linked = link(pieces, lowered.linked, arch, options, cooperative=lowered.cooperative)
         resources = read_resources(linked.image, lowered.entry)
@@ -38,6 +41,7 @@ def generate(lowered: Lowered, target: Target, options: Options) -> ObjectCode:
         assembly="\n".join(piece.data.decode().strip() for piece in pieces if piece.kind == "ptx"),
         consumed=linked.consumed,
         inexact=_inexact(lowered, arch, options) if options.tiered else "",
+        generator=generator,
     )
 
 
@@ -48,22 +52,25 @@ def _inexact(lowered: Lowered, arch: str, options: Options) -> str:
     return inexact(lowered.modules)
 
 
-def _compile(lowered: Lowered, arch: str, options: Options) -> tuple[LinkedFile, ...]:
+def _compile(lowered: Lowered, arch: str, options: Options) -> tuple[tuple[LinkedFile, ...], str]:
+    """Return what the linker gets of the kernel, and what made it, in words."""
     modules = tuple(map(contracted, lowered.modules)) if options.tiered else lowered.modules
     if uses_lto(lowered.linked, arch, options):
         data = compile_ltoir(modules, arch, options)
-        return (LinkedFile(name=lowered.entry, kind="ltoir", data=data),)
-    texts = _by_llvm(modules, arch, options) or compile_ptx(modules, arch, options)
-    return tuple(LinkedFile(name=lowered.entry, kind="ptx", data=text) for text in texts)
+        return (LinkedFile(name=lowered.entry, kind="ltoir", data=data),), "NVVM: only it writes LTO-IR"
+    texts, generator = _ptx(modules, arch, options)
+    return tuple(LinkedFile(name=lowered.entry, kind="ptx", data=text) for text in texts), generator
 
 
-def _by_llvm(modules: Sequence[str], arch: str, options: Options) -> tuple[bytes, ...]:
-    """Return the PTX that LLVM makes, where that was asked for and it can."""
-    if options.codegen != "llvm":
-        return ()
+def _ptx(modules: Sequence[str], arch: str, options: Options) -> tuple[tuple[bytes, ...], str]:
+    """Return the PTX of modules, and what made it: LLVM where that is asked for and can."""
+    if options.codegen == "nvvm":
+        return compile_ptx(modules, arch, options), "NVVM"
     from gridjit.compiler.targets.ptx import nvptx  # which imports llvmlite
 
-    return () if nvptx.why_not(modules, arch) else (nvptx.compile_ptx(modules, arch, options),)
+    if why := nvptx.why_not(modules, arch, options):
+        return compile_ptx(modules, arch, options), f"NVVM: {why}"
+    return (nvptx.compile_ptx(modules, arch, options),), nvptx.name()
 
 
 def _place(lowered: Lowered) -> str:

@@ -33,13 +33,21 @@ _NUMBERED = regex(r" // callseq \d+(?:, \d+)?$", re.MULTILINE)
 _machines: dict[tuple[str, int], Any] = {}
 
 
-def why_not(modules: Sequence[str], arch: str) -> str:
+def name() -> str:
+    """Return what makes the PTX, with its version."""
+    return f"LLVM {'.'.join(map(str, binding.llvm_version_info))}"
+
+
+def why_not(modules: Sequence[str], arch: str, options: Options) -> str:
     """Return why modules are not compiled by LLVM, in words; empty if they can be."""
+    if options.debug:
+        return "code for a debugger"
     if binding.llvm_version_info < _OLDEST:
-        return f"llvmlite's LLVM is {'.'.join(map(str, binding.llvm_version_info))}"
+        return f"llvmlite holds {name()}"
     if not _ARCH.fullmatch(arch):
-        return f"it does not know {arch}"
-    return unknown_names(modules)
+        return f"{name()} does not know {arch}"
+    unknown = unknown_names(modules)
+    return unknown and f"only it is known to have {unknown}"
 
 
 def compile_ptx(modules: Sequence[str], arch: str, options: Options) -> bytes:

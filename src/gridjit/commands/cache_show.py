@@ -65,6 +65,7 @@ def _plain_artifact(artifact: Artifact) -> dict[str, Any]:
         "job": artifact.metadata.get("job"),
         "compile_ms": artifact.metadata.get("compile_ms"),
         "phases_ms": artifact.metadata.get("phases") or {},
+        "generator": artifact.metadata.get("generator"),
         "reason": artifact.why or None,
     }
 
@@ -121,6 +122,8 @@ def _artifact(artifact: Artifact) -> Iterator[tuple[str, Any]]:
     yield "compiled in ms", artifact.metadata.get("compile_ms", "unknown")
     phases = artifact.metadata.get("phases")
     yield "phases in ms", [f"{name} {spent}" for name, spent in phases.items()] if isinstance(phases, dict) else []
+    if made_by := artifact.metadata.get("generator"):
+        yield "PTX by", made_by
     yield "compiled because", artifact.why or "unknown"
 
 

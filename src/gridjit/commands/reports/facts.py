@@ -9,7 +9,7 @@ from gridjit.runtime.traced.tracer import group_of
 from gridjit.values import dataclass, field
 
 # The groups of phases, in the order in which a compile goes through them.
-GROUPS = ("cache", "front end", "types", "lowering", "optimization", "NVVM", "link", "other")
+GROUPS = ("cache", "front end", "types", "lowering", "optimization", "PTX", "link", "other")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
