@@ -25,7 +25,7 @@ from gridjit.compiler.frontend.narrow.modules import are_imported, takes_narrow_
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.frontend.types import numba_arguments
-from gridjit.compiler.frontend.vocabulary import instructions, values_of_halves
+from gridjit.compiler.frontend.vocabulary import instructions, unsigned_ranges, values_of_halves
 from gridjit.compiler.key.source.libraries import is_numbas
 from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.options import Options
@@ -71,6 +71,7 @@ def lower(
     with section():
         install_static()
         instructions()
+        unsigned_ranges()
         if are_imported():
             values_of_halves()
 

@@ -77,6 +77,32 @@ def values_of_halves() -> None:
     target_registry.lower_constant(types.float16)(constant)
 
 
+@functools.cache
+def unsigned_ranges() -> None:
+    """Have a range of uint64 add its last number to the step, and not the step to its last number; once per process.
+
+    So the IR tells it apart from a signed range, none of whose numbers is computed with an overflow: LLVM may rely on
+    that on a GPU, but not for an unsigned range, which may pass the greatest signed number.
+    """
+    numba_cuda()
+    from numba.cuda import types
+    from numba.cuda.core.imputils import RefType, iternext_impl
+    from numba.cuda.cpython.rangeobj import registry
+
+    def advance(context: Any, builder: Any, signature: Any, arguments: Any, result: Any) -> None:
+        state = context.make_helper(builder, signature.args[0], arguments[0])
+        count = builder.load(state.count)
+        more = builder.icmp_signed(">", count, count.type(0))
+        result.set_valid(more)
+        with builder.if_then(more):
+            value = builder.load(state.iter)
+            result.yield_(value)
+            builder.store(builder.sub(count, count.type(1), flags=["nsw"]), state.count)
+            builder.store(builder.add(state.step, value), state.iter)
+
+    registry.lower("iternext", types.unsigned_range_iter64_type)(iternext_impl(RefType.BORROWED)(advance))
+
+
 def correct_draws(replace: Callable[[Any, str, Any], Any]) -> None:
     """Let a compile call the functions of draws in place of numba.cuda.random's."""
     from numba.core.dispatcher import Dispatcher

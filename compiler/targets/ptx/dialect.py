@@ -15,10 +15,25 @@ from gridjit.regexes import regex
 # Renamed, and defined by functions of these names: see defined_here.
 _MODAL = {"shfl.sync.i32": "shfl", "vote.sync": "vote"}
 _THEIRS = regex(r'@"?llvm\.nvvm\.(shfl\.sync\.i32|vote\.sync)"?')
+_MATCH = regex(r'@"?(llvm\.nvvm\.match\.all\.sync\.i(?:32|64))"?\(')
 _DEFINED = regex(r"^define [^\n]*", re.MULTILINE)
 _ASM = regex(r"^( *(?:%[^\n=]* = )?call [^\n]* asm sideeffect [^\n]*\))(?=$|, !| #)", re.MULTILINE)
 _SUM = regex(r"(= f(?:add|sub|mul)(?: (?:nnan|ninf|nsz|arcp|afn|reassoc))*) (?=float|double|half|bfloat|<)")
 _QUOTIENT = regex(r"= fdiv (?:[a-z]+ )*float ([^\n,]+), ([^\n,]+)")
+# Of a number that does not fit LLVM leaves open what becomes of it, NVVM cuts bits off.
+_TO_BYTE = regex(r"^( *)(%[^\n=]* )= (fpto[su]i) ([^\n]*) to i8$", re.MULTILINE)
+# The next number of a signed range, which is used only if it is below the stop; vocabulary writes an unsigned one's so
+# that it does not look like this.
+_NEXT = regex(
+    r"(= getelementptr inbounds \{i(64|32)\*, i\2, i\2, i\2\*\}, [^\n]*, i32 0, i32 2\n"
+    r'  (%"[^"]*") = load i\2, [^\n]*\n'
+    r'  %"[^"]*" = add )(i\2 %"[^"]*", \3\n)'
+)
+# An array's number of items and its shape among parameters.
+_SIZES = regex(
+    r'(i8\* %"([^"]*)\.0", i8\* %"\2\.1", )(i64 %"\2\.2")(, i64 %"\2\.3", [^,]*\* %"\2\.4")((?:, i64 %"\2\.5\.\d+")*)'
+)
+_NOT_NEGATIVE = "i64 range(i64 0, -9223372036854775808)"
 _FLUSHED = '"denormal-fp-math-f32"="preserve-sign,preserve-sign"'
 _DIVIDE = "llvm.nvvm.div.full.ftz"
 
@@ -43,9 +58,12 @@ def unknown_names(modules: Iterable[str]) -> str:
 def in_llvms_words(text: str, options: Options) -> str:
     """Return a module's text for LLVM."""
     attributes = f" convergent {_FLUSHED}" if options.fastmath else " convergent"
-    text = _DEFINED.sub(lambda line: _with(line[0], attributes), text)
+    text = _DEFINED.sub(lambda line: _with(_SIZES.sub(_sized, line[0]), attributes), text)
+    text = _NEXT.sub(r"\1nsw \4", text)
     text = _ASM.sub(r"\1 convergent", text)
     text = _THEIRS.sub(lambda found: f'@"gridjit.{_MODAL[found[1]]}"', text)
+    text = _MATCH.sub(r"@\1p(", text)
+    text = _TO_BYTE.sub(_cut, text)
     if not options.tiered:
         text = _SUM.sub(r"\1 contract ", text)
     if options.fastmath:
@@ -67,6 +85,19 @@ def _with(line: str, attributes: str) -> str:
     line, opens = line.removesuffix(" {"), " {" if line.endswith(" {") else ""
     head, mark, place = line.partition(" !dbg !")
     return f"{head}{attributes}{mark}{place}{opens}"
+
+
+def _sized(found: re.Match[str]) -> str:
+    """Return an array's parameters with its number of items and its shape known not to be negative."""
+    objects, _, count, others, shape = found.groups()
+    return objects + count.replace("i64", _NOT_NEGATIVE) + others + shape.replace("i64", _NOT_NEGATIVE)
+
+
+def _cut(found: re.Match[str]) -> str:
+    """Return the conversion of a float to 8 bits by one to 16."""
+    indent, name, verb, value = found.groups()
+    wide = '%"gridjit.wide.' + name.strip('%" ') + '"'
+    return f"{indent}{wide} = {verb} {value} to i16\n{indent}{name}= trunc i16 {wide} to i8"
 
 
 def _shuffle() -> str:

@@ -134,7 +134,8 @@ def warps(x, out):
     if cuda.all_sync(0xFFFFFFFF, value > 0) or cuda.any_sync(0xFFFFFFFF, value < -9) or cuda.eq_sync(0xFFFFFFFF, t > 3):
         value += cuda.ballot_sync(0xFFFFFFFF, value > 1)
     cuda.syncwarp()
-    out[t] = value + cuda.match_any_sync(0xFFFFFFFF, t) + cuda.activemask()
+    everyone, agreed = cuda.match_all_sync(0xFFFFFFFF, t)
+    out[t] = value + cuda.match_any_sync(0xFFFFFFFF, t) + everyone + agreed + cuda.activemask()
 
 
 def mathematics(x, out):
@@ -176,6 +177,51 @@ def test_the_vocabulary_is_compiled_and_linked(function: Any, signature: str, op
     )
     assert ("\t.loc\t" in text) == ("lineinfo" in options or "debug" in options)
     assert "llvm." not in text
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8])
+def test_a_float_that_does_not_fit_in_a_byte_loses_bits(kind: Any) -> None:
+    def narrowed(x, out):
+        out[0] = kind(x[0])
+
+    text = ptx(narrowed, "void(float64[::1], int64[::1])")
+    assert re.search(r"cvt\.rzi\.[su]16\.f64", text)
+    assert re.search(r"cvt\.s64\.s8|and\.b(?:16|32|64)[^\n]*, 255", text)
+
+
+def grid_stride(x):
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        x[i] += 1
+
+
+def up_to_the_end(x, start):
+    for i in range(start, x.size):
+        x[i] += 1
+
+
+@pytest.mark.parametrize(
+    ("function", "signature", "indexed_from_the_end"),
+    [
+        (grid_stride, "void(float32[::1])", False),
+        (up_to_the_end, "void(float32[::1], uint32)", False),
+        (up_to_the_end, "void(float32[::1], int64)", True),
+    ],
+)
+def test_indices_that_cannot_be_negative_are_not_looked_at(
+    function: Any, signature: str, indexed_from_the_end: bool
+) -> None:
+    assert (", 63;" in ptx(function, signature)) == indexed_from_the_end
+
+
+def test_a_range_of_uint64_may_pass_the_greatest_signed_number() -> None:
+    def below_the_half(x, stop):
+        count = 0
+        for i in range(np.uint64(5), stop):
+            if i < 9223372036854775808:
+                count += 1
+        x[0] = count
+
+    assert ", 63;" in ptx(below_the_half, "void(int64[::1], uint64)")
 
 
 def test_launch_bounds_reach_the_ptx() -> None:
