@@ -18,6 +18,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -83,7 +84,7 @@ def _measured(kernel: Kernel, timer: Any, arch: str, given: argparse.Namespace) 
     for names in product(given.codegen, given.modes):
         makers[way(*names)] = partial(of_gridjit, kernel, timer.stream, arch, *names)
     makers["numba-cuda"] = partial(of_numba, kernel, timer.stream)
-    if kernel.triton and given.triton:
+    if kernel.triton and all(map(find_spec, ("torch", "triton"))):
         makers["Triton"] = partial(of_triton, kernel, timer.stream)
     launches: dict[str, Callable[[], object]] = {}
     codes: dict[str, Code | None] = {}
@@ -251,7 +252,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--codegen", type=_several(ways), default=[default], help="gridjit's generators: nvvm,llvm")
     parser.add_argument("--modes", type=_several(list(MODES)), default=["default"], help="of " + ", ".join(MODES))
     parser.add_argument("--batches", type=int, default=15, help="batches of launches (default: %(default)s)")
-    parser.add_argument("--no-triton", dest="triton", action="store_false", help="leave out Triton")
     parser.add_argument("--check", action="store_true", help="compile and compare without a GPU")
     parser.add_argument("--output", type=Path, metavar="FILE.json", help="write what was measured")
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the times as multiples of CUDA C's")
