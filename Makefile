@@ -101,6 +101,9 @@ bench-host: .venv/test  ## measure the cache, starting up and the host target
 bench-compile: .venv/test  ## measure cold compiles on both targets beside numba-cuda's (ARGS='--phases --only saxpy ...')
 	$(BIN)/python scripts/bench-compile.py $(ARGS)
 
+bench-kernels: .venv/test  ## measure kernels on a GPU against CUDA C, numba-cuda and Triton (ARGS='--kernels saxpy,n_body ...')
+	$(BIN)/python scripts/bench-kernels.py $(ARGS)
+
 bench-cache: .venv/test  ## measure the cache at 100 and 100,000 entries, and cold starts of many processes
 	$(BIN)/python scripts/bench-cache.py --entries 100 100000
 	$(BIN)/python scripts/bench-cold-start.py

@@ -1,7 +1,13 @@
-"""Linking: PTX or LTO-IR and the files linked with it made into a cubin by nvJitLink."""
+"""Linking: PTX or LTO-IR and the files linked with it made into a cubin by nvJitLink.
+
+nvJitLink assembles each PTX on its own, before it is known where variables will lie and who calls its functions. The
+code is as fast as that of a whole program if the PTX says how variables are aligned, and kernels get copies of the
+functions that they call, such as the assembler's for divisions.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,8 +17,9 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.phases import phase
 from gridjit.compiler.target import LinkedFile
 from gridjit.compiler.targets.ptx.cubin import check_definitions
-from gridjit.compiler.targets.ptx.toolkit import cudadevrt, filled, library, log_of
+from gridjit.compiler.targets.ptx.toolkit import cudadevrt, filled, library, linker_version, log_of
 from gridjit.compiler.targets.refusals import of_shared_memory
+from gridjit.regexes import regex
 from gridjit.values import dataclass, field
 
 # Kind -> name of nvJitLink's InputType.
@@ -24,6 +31,15 @@ _INPUT_TYPES = {
     "a": "LIBRARY",
     "fatbin": "FATBIN",
 }
+# The arrays of bytes that PTX defines, and the alignment in bytes that the widest loads need.
+_ARRAY = regex(
+    rb"^([ \t]*(?:\.(?:visible|weak) )?\.(?:shared|const|global) \.align )(\d+)( \.b8 [\w$]+\[(\d+)\])",
+    re.MULTILINE,
+    (b" .b8 ",),
+)
+_WIDEST = 16
+# Gives each kernel a copy of each function that it calls, and the first nvJitLink whose code gets better by it.
+_CLONES, _CLONE = (13, 3), "-Xptxas=-enable-func-clone-sc=true"
 
 
 def uses_lto(files: Sequence[LinkedFile], arch: str, options: Options) -> bool:
@@ -88,6 +104,8 @@ def link_flags(arch: str, options: Options, *, lto: bool) -> tuple[str, ...]:
     flags = [f"-arch={arch}"]
     if options.max_registers:
         flags.append(f"-maxrregcount={options.max_registers}")
+    if linker_version() >= _CLONES:
+        flags.append(_CLONE)
     if options.lineinfo:
         flags.append("-lineinfo")
     if options.debug:
@@ -129,7 +147,21 @@ def _add(nvjitlink: Any, linker: int, piece: LinkedFile) -> None:
     if piece.kind not in _INPUT_TYPES:
         raise LinkError(f"{piece.name} is for kernels on the host; a GPU takes {', '.join(_INPUT_TYPES)} and CUDA C++")
     kind = getattr(nvjitlink.InputType, _INPUT_TYPES[piece.kind])
-    nvjitlink.add_data(linker, kind, piece.data, len(piece.data), piece.name)
+    data = aligned(piece.data) if piece.kind == "ptx" else piece.data
+    nvjitlink.add_data(linker, kind, data, len(data), piece.name)
+
+
+def aligned(ptx: bytes) -> bytes:
+    """Return PTX with its arrays aligned for the widest loads, as far as their sizes are multiples of the alignment.
+
+    So they take no more memory: nvJitLink lays out the variables of larger alignments first.
+    """
+    return _ARRAY.sub(_widely, ptx)
+
+
+def _widely(array: re.Match[bytes]) -> bytes:
+    size = int(array[4])
+    return b"%b%d%b" % (array[1], max(int(array[2]), min(_WIDEST, size & -size)), array[3])
 
 
 @contextmanager
