@@ -177,7 +177,7 @@ def _inside(states, turns, hits):
         rotated = first << np.uint64(55) | first >> np.uint64(9)
         first[:] = rotated ^ second ^ second << np.uint64(14)
         second[:] = second << np.uint64(36) | second >> np.uint64(28)
-        return found.astype(np.float32)
+        return np.minimum(found.astype(np.float32), np.float32(1 - 2**-24))
 
     return sum((random() ** 2 + random() ** 2 <= 1 for _ in range(turns)), np.zeros_like(hits))
 
@@ -292,7 +292,7 @@ auto uniform = [&s] {
     s.y ^= s.x;
     s.x = (s.x << 55 | s.x >> 9) ^ s.y ^ s.y << 14;
     s.y = s.y << 36 | s.y >> 28;
-    return float((sum >> 11) * (1.0 / (1ull << 53)));
+    return fminf(float((sum >> 11) * (1.0 / (1ull << 53))), 0x1.fffffep-1f);
 };
 int inside = 0;
 for (int turn = 0; turn < turns; turn++) {
