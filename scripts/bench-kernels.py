@@ -28,7 +28,7 @@ import numpy as np
 from kernel_times import KERNELS
 from kernel_times.codes import MODES, Code, cuda_code, gridjit_code, way
 from kernel_times.kernel import Kernel
-from launch_overhead.device import why_no_gpu
+from launch_overhead.device import machine, why_no_gpu
 
 import gridjit
 from gridjit import cuda
@@ -48,12 +48,14 @@ def main() -> None:
     if reason := why_no_gpu():
         print(f"bench-kernels.py: {reason}; --check compiles the kernels without", file=sys.stderr)
         raise SystemExit(2)
+    print(", ".join(machine("cuda").values()))
     print(_LINE.format(**_HEAD))
     rows, failed = measured(given)
     for line in _summary(rows):
         print(line)
     if given.output:
-        given.output.write_text(json.dumps({"rows": rows, "failed": failed}, indent=2))
+        found = {"machine": machine("cuda"), "rows": rows, "failed": failed}
+        given.output.write_text(json.dumps(found, indent=2))
     if given.plot:
         given.plot.write_text(_picture(rows))
     raise SystemExit(1 if failed else 0)
@@ -82,19 +84,18 @@ def _measured(kernel: Kernel, timer: Any, arch: str, given: argparse.Namespace) 
 
     makers: dict[str, Callable[[], Contestant]] = {"CUDA C": partial(of_cuda, kernel, timer.stream, arch)}
     for names in product(given.codegen, given.modes):
-        makers[way(*names)] = partial(of_gridjit, kernel, timer.stream, arch, *names)
+        makers[way(*names)] = partial(of_gridjit, kernel, timer.stream, *names)
     makers["numba-cuda"] = partial(of_numba, kernel, timer.stream)
     if kernel.triton and all(map(find_spec, ("torch", "triton"))):
         makers["Triton"] = partial(of_triton, kernel, timer.stream)
     launches: dict[str, Callable[[], object]] = {}
     codes: dict[str, Code | None] = {}
     failed, right = [], None
-    args = kernel.arguments(kernel.sizes[0])
+    (args, small), of_numpy = map(kernel.arguments, kernel.sizes), expected(kernel)
     for name, make in makers.items():
         try:
             contestant = make()
-            small = kernel.arguments(kernel.sizes[1])
-            _compared(kernel, _results(contestant.bind(small, kernel.sizes[1])), expected(kernel))
+            _compared(kernel, _results(contestant.bind(small, kernel.sizes[1])), of_numpy)
             bound = contestant.bind(args, kernel.sizes[0])
             found = _results(bound)
             right = right or found
@@ -104,7 +105,10 @@ def _measured(kernel: Kernel, timer: Any, arch: str, given: argparse.Namespace) 
             failed.append(f"{kernel.name}, {name}: {type(error).__name__}: {error}")
     if "CUDA C" not in launches:
         return [], failed
-    return _rows(kernel, timer.medians(launches, given.batches), codes), failed
+    try:
+        return _rows(kernel, timer.medians(launches, given.batches), codes), failed
+    except OSError as error:
+        return [], [*failed, f"{kernel.name}: {error}"]
 
 
 def _rows(kernel: Kernel, times: dict[str, float], codes: dict[str, Code | None]) -> list[Row]:
@@ -218,12 +222,13 @@ def _ratio(times: dict[str, float], one: str, other: str) -> str:
 
 
 def _summary(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a line for each way of gridjit's: the geometric mean and the worst of its ratios to CUDA C."""
-    for one in dict.fromkeys(row["gridjit"] for row in rows):
-        ratios = {row["kernel"]: row["times"][one] / row["times"]["CUDA C"] for row in rows if row["gridjit"] == one}
+    """Yield a line for each contestant: the geometric mean and the worst of its ratios to CUDA C."""
+    kernels = {row["kernel"]: row["times"] for row in rows}
+    for one in dict.fromkeys(name for times in kernels.values() for name in times if name != "CUDA C"):
+        ratios = {name: times[one] / times["CUDA C"] for name, times in kernels.items() if one in times}
         worst = max(ratios, key=lambda name: ratios[name])
         mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
-        yield f"{one}, of CUDA C's time: geometric mean {mean:.3f}, worst {ratios[worst]:.2f} ({worst})"
+        yield f"{one} / CUDA C, {len(ratios)} kernels: geometric mean {mean:.3f}, worst {ratios[worst]:.2f} ({worst})"
 
 
 def _picture(rows: Sequence[Row]) -> str:

@@ -64,8 +64,8 @@ def choose_generator(codegen: str) -> None:
     settings.cache_clear()
 
 
-def gridjit_code(kernel: Kernel, codegen: str, mode: str, arch: str, size: int) -> Code:
-    """Return what gridjit makes of a kernel."""
+def gridjit_code(kernel: Kernel, codegen: str, mode: str, arch: str | None, size: int) -> Code:
+    """Return what gridjit makes of a kernel for an architecture; None: for the current device."""
     choose_generator(codegen)
     types = tuple(map(numba.typeof, kernel.arguments(kernel.sizes[1])))
     made = gridjit.jit(**MODES[mode])(kernel.function).compile(types, config=kernel.launch(size), target=arch)

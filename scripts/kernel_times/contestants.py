@@ -61,7 +61,7 @@ def of_cuda(kernel: Kernel, stream: int, arch: str) -> Contestant:
     )
 
 
-def of_gridjit(kernel: Kernel, stream: int, arch: str, codegen: str, mode: str) -> Contestant:
+def of_gridjit(kernel: Kernel, stream: int, codegen: str, mode: str) -> Contestant:
     """Return gridjit with a generator, in a mode."""
     function = gridjit.jit(**MODES[mode])(kernel.function)
 
@@ -69,7 +69,7 @@ def of_gridjit(kernel: Kernel, stream: int, arch: str, codegen: str, mode: str) 
         choose_generator(codegen)
         return functools.partial(function[(*kernel.launch(size), stream)], *placed)
 
-    name, code = way(codegen, mode), gridjit_code(kernel, codegen, mode, arch, kernel.sizes[0])
+    name, code = way(codegen, mode), gridjit_code(kernel, codegen, mode, None, kernel.sizes[0])
     return Contestant(kernel=kernel, name=name, place=cuda.to_device, fetch=_to_host, configured=configured, code=code)
 
 

@@ -110,23 +110,12 @@ c[i * n + j] = total;""",
 
 KERNELS = (
     _PRODUCT,
-    replace(
-        _PRODUCT,
-        function=matrix_product_f64,
-        cuda=_PRODUCT.cuda.replace("float", "double"),
-        arguments=lambda n: tuple(floats(n, n, dtype=np.float64, seed=seed) for seed in range(3)),
-        tolerance=1e-12,
-    ),
-    replace(
-        _PRODUCT,
-        function=matrix_product_f16,
+    replace(_PRODUCT, function=matrix_product_f64, cuda=_PRODUCT.cuda.replace("float", "double"),
+        arguments=lambda n: tuple(floats(n, n, dtype=np.float64, seed=seed) for seed in range(3)), tolerance=1e-12),
+    replace(_PRODUCT, function=matrix_product_f16,
         arguments=lambda n: (*(floats(n, n, dtype=np.float16, seed=seed) for seed in range(2)), zeros(n, n)),
-        tolerance=1e-4,
-    ),
-    replace(
-        _PRODUCT,
-        function=matrix_product_tiled,
-        cuda=r"""
+        tolerance=1e-4),
+    replace(_PRODUCT, function=matrix_product_tiled, cuda=r"""
 __shared__ float left[16][16], right[16][16];
 int tx = threadIdx.x, ty = threadIdx.y, j = blockIdx.x * 16 + tx, i = blockIdx.y * 16 + ty;
 float total = 0;
@@ -138,11 +127,8 @@ for (int start = 0; start < n; start += 16) {
     __syncthreads();
 }
 c[i * n + j] = total;""",
-        triton="product",
-    ),
-    Kernel(
-        function=products_8x8,
-        cuda=r"""
+        triton="product"),
+    Kernel(function=products_8x8, cuda=r"""
 int thread = GRID(x), m = thread / 8, i = thread % 8;
 if (m >= n) return;
 float row[8];
@@ -153,15 +139,9 @@ for (int j = 0; j < 8; j++) {
     c[m * 64 + i * 8 + j] = total;
 }""",
         arguments=lambda n: (floats(n, 8, 8), floats(n, 8, 8, seed=1), zeros(n, 8, 8)),
-        launch=lambda n: ((-(-n // 32),), (256,)),
-        sizes=(1 << 17, 99),
-        expected=lambda a, b, _: a @ b,
-        tolerance=1e-5,
-        work=FMA,
-    ),
-    Kernel(
-        function=n_body,
-        cuda=r"""
+        launch=lambda n: ((-(-n // 32),), (256,)), sizes=(1 << 17, 99), expected=lambda a, b, _: a @ b,
+        tolerance=1e-5, work=FMA),
+    Kernel(function=n_body, cuda=r"""
 int i = GRID(x);
 if (i >= n) return;
 float fx = 0, fy = 0, fz = 0;
@@ -175,10 +155,6 @@ for (int j = 0; j < n; j++) {
 out[i] = fx;
 out[n + i] = fy;
 out[2 * n + i] = fz;""",
-        arguments=lambda n: (*(floats(n, seed=seed) for seed in range(3)), zeros(3, n)),
-        sizes=(16384, 500),
-        expected=_forces,
-        tolerance=1e-4,
-        work=FMA,
-    ),
-)
+        arguments=lambda n: (*(floats(n, seed=seed) for seed in range(3)), zeros(3, n)), sizes=(16384, 500),
+        expected=_forces, tolerance=1e-4, work=FMA),
+)  # fmt: skip

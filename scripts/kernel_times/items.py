@@ -106,18 +106,10 @@ if (i < n) out[i] = a * x[i] + y[i];""",
 
 KERNELS = (
     _SAXPY,
-    replace(
-        _SAXPY,
-        function=saxpy_grid_stride,
-        cuda=r"""
+    replace(_SAXPY, function=saxpy_grid_stride, cuda=r"""
 for (int i = GRID(x); i < n; i += blockDim.x * gridDim.x) out[i] = a * x[i] + y[i];""",
-        launch=lambda n: ((min(-(-n // 256), 1056),), (256,)),
-        work=r"st\.global|STG",
-        triton="",
-    ),
-    Kernel(
-        function=black_scholes,
-        cuda=r"""
+        launch=lambda n: ((min(-(-n // 256), 1056),), (256,)), work=r"st\.global|STG", triton=""),
+    Kernel(function=black_scholes, cuda=r"""
 int i = GRID(x);
 if (i >= n) return;
 float s = price[i], k = strike[i], t = years[i], root = sqrtf(t);
@@ -133,14 +125,8 @@ put[i] = paid * (1.0f - far) - s * (1.0f - near);""",
             zeros(n),
             zeros(n),
         ),
-        sizes=(1 << 22, 5000),
-        out=(5, 6),
-        expected=_options,
-        tolerance=1e-5,
-    ),
-    Kernel(
-        function=mandelbrot,
-        cuda=r"""
+        sizes=(1 << 22, 5000), out=(5, 6), expected=_options, tolerance=1e-5),
+    Kernel(function=mandelbrot, cuda=r"""
 int j = GRID(x), i = GRID(y);
 if (i >= n || j >= n) return;
 double re = j * 3.0 / n - 2.0, im = i * 2.0 / n - 1.0, x = 0, y = 0;
@@ -152,16 +138,9 @@ while (turns < 256 && x * x + y * y < 4.0) {
     turns++;
 }
 counts[i * n + j] = turns;""",
-        arguments=lambda n: (zeros(n, n, dtype=np.int32),),
-        launch=blocks(32, 8),
-        sizes=(1024, 100),
-        expected=_turns,
-        apart=1e-2,
-        work=r"setp\.\w+\.f64|DSETP",
-    ),
-    Kernel(
-        function=gather_scatter,
-        cuda=r"""
+        arguments=lambda n: (zeros(n, n, dtype=np.int32),), launch=blocks(32, 8), sizes=(1024, 100), expected=_turns,
+        apart=1e-2, work=r"setp\.\w+\.f64|DSETP"),
+    Kernel(function=gather_scatter, cuda=r"""
 int i = GRID(x);
 if (i < n) out[target[i]] = x[source[i]];""",
         arguments=lambda n: (
@@ -169,21 +148,13 @@ if (i < n) out[target[i]] = x[source[i]];""",
             *(np.random.default_rng(seed).permutation(n).astype(np.int32) for seed in range(2)),
             zeros(n),
         ),
-        sizes=(1 << 22, 5000),
-        expected=lambda x, source, target, _: x[source][np.argsort(target)],
-    ),
-    Kernel(
-        function=transpose,
-        cuda=r"""
+        sizes=(1 << 22, 5000), expected=lambda x, source, target, _: x[source][np.argsort(target)]),
+    Kernel(function=transpose, cuda=r"""
 __shared__ float tile[32][33];
 int tx = threadIdx.x, ty = threadIdx.y, column = blockIdx.x * 32, row = blockIdx.y * 32;
 for (int j = 0; j < 32; j += 8) tile[ty + j][tx] = x[(row + ty + j) * n + column + tx];
 __syncthreads();
 for (int j = 0; j < 32; j += 8) out[(column + ty + j) * n + row + tx] = tile[tx][ty + j];""",
-        arguments=lambda n: (floats(n, n), zeros(n, n)),
-        launch=lambda n: ((n // 32, n // 32), (32, 8)),
-        sizes=(4096, 96),
-        expected=lambda x, _: x.T,
-        work=LOAD,
-    ),
-)
+        arguments=lambda n: (floats(n, n), zeros(n, n)), launch=lambda n: ((n // 32, n // 32), (32, 8)),
+        sizes=(4096, 96), expected=lambda x, _: x.T, work=LOAD),
+)  # fmt: skip

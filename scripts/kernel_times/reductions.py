@@ -115,9 +115,7 @@ def _starts(n):
 
 
 KERNELS = (
-    Kernel(
-        function=block_sum,
-        cuda=r"""
+    Kernel(function=block_sum, cuda=r"""
 __shared__ float tile[256];
 int t = threadIdx.x, i = GRID(x);
 tile[t] = i < n ? x[i] : 0.0f;
@@ -127,16 +125,9 @@ for (int half = blockDim.x / 2; half; half /= 2) {
     __syncthreads();
 }
 if (t == 0) out[blockIdx.x] = tile[0];""",
-        arguments=lambda n: (floats(n), zeros(n // 256)),
-        sizes=(1 << 24, 1 << 12),
-        expected=lambda x, _: x.reshape(-1, 256).sum(axis=1),
-        tolerance=1e-6,
-        work=BARRIER,
-        triton="block_sum",
-    ),
-    Kernel(
-        function=warp_sum,
-        cuda=r"""
+        arguments=lambda n: (floats(n), zeros(n // 256)), sizes=(1 << 24, 1 << 12),
+        expected=lambda x, _: x.reshape(-1, 256).sum(axis=1), tolerance=1e-6, work=BARRIER, triton="block_sum"),
+    Kernel(function=warp_sum, cuda=r"""
 __shared__ float tile[32];
 int t = threadIdx.x;
 float total = 0;
@@ -150,31 +141,19 @@ for (int turn = 0; turn < 2; turn++) {
     }
 }
 if (t == 0) out[blockIdx.x] = total;""",
-        arguments=lambda n: (floats(n), zeros(n // 16384)),
-        launch=lambda n: ((n // 16384,), (256,)),
-        sizes=(1 << 24, 1 << 16),
-        expected=lambda x, out: x.reshape(64, len(out), 256).sum(axis=(0, 2)),
-        tolerance=1e-5,
-        work=LOAD,
-    ),
-    Kernel(
-        function=segment_maxima,
-        cuda=r"""
+        arguments=lambda n: (floats(n), zeros(n // 16384)), launch=lambda n: ((n // 16384,), (256,)),
+        sizes=(1 << 24, 1 << 16), expected=lambda x, out: x.reshape(64, len(out), 256).sum(axis=(0, 2)),
+        tolerance=1e-5, work=LOAD),
+    Kernel(function=segment_maxima, cuda=r"""
 int segment = GRID(x) / 32, lane = threadIdx.x % 32;
 if (segment >= n) return;
 float most = __int_as_float(0xff800000);
 for (int i = starts[segment] + lane, end = starts[segment + 1]; i < end; i += 32) most = fmaxf(most, x[i]);
 for (int step = 16; step; step >>= 1) most = fmaxf(most, __shfl_down_sync(0xFFFFFFFF, most, step));
 if (lane == 0) out[segment] = most;""",
-        arguments=lambda n: (floats(_starts(n)[-1]), _starts(n), zeros(n)),
-        launch=lambda n: ((-(-n // 8),), (256,)),
-        sizes=(1 << 16, 100),
-        expected=lambda x, starts, _: np.maximum.reduceat(x, starts[:-1]),
-        work=LOAD,
-    ),
-    Kernel(
-        function=prefix_sums,
-        cuda=r"""
+        arguments=lambda n: (floats(_starts(n)[-1]), _starts(n), zeros(n)), launch=lambda n: ((-(-n // 8),), (256,)),
+        sizes=(1 << 16, 100), expected=lambda x, starts, _: np.maximum.reduceat(x, starts[:-1]), work=LOAD),
+    Kernel(function=prefix_sums, cuda=r"""
 __shared__ int tile[256];
 int t = threadIdx.x, i = GRID(x);
 tile[t] = x[i];
@@ -186,15 +165,9 @@ for (int step = 1; step < blockDim.x; step *= 2) {
     __syncthreads();
 }
 out[i] = tile[t];""",
-        arguments=lambda n: (whole(1000, n), zeros(n, dtype=np.int32)),
-        sizes=(1 << 24, 1 << 12),
-        expected=lambda x, _: x.reshape(-1, 256).cumsum(axis=1).ravel(),
-        work=BARRIER,
-        triton="prefix",
-    ),
-    Kernel(
-        function=histogram,
-        cuda=r"""
+        arguments=lambda n: (whole(1000, n), zeros(n, dtype=np.int32)), sizes=(1 << 24, 1 << 12),
+        expected=lambda x, _: x.reshape(-1, 256).cumsum(axis=1).ravel(), work=BARRIER, triton="prefix"),
+    Kernel(function=histogram, cuda=r"""
 __shared__ int bins[256];
 int t = threadIdx.x;
 bins[t] = 0;
@@ -203,14 +176,9 @@ for (int i = GRID(x); i < n; i += blockDim.x * gridDim.x) atomicAdd(&bins[x[i]],
 __syncthreads();
 atomicAdd(&counts[t], bins[t]);""",
         arguments=lambda n: (whole(256, n, dtype=np.uint8), zeros(256, dtype=np.int32)),
-        launch=lambda n: ((min(n // 256, 1056),), (256,)),
-        sizes=(1 << 24, 1 << 12),
-        expected=lambda x, _: np.bincount(x, minlength=256),
-        work=SHARED_ADD,
-    ),
-    Kernel(
-        function=radix_histogram,
-        cuda=r"""
+        launch=lambda n: ((min(n // 256, 1056),), (256,)), sizes=(1 << 24, 1 << 12),
+        expected=lambda x, _: np.bincount(x, minlength=256), work=SHARED_ADD),
+    Kernel(function=radix_histogram, cuda=r"""
 __shared__ int bins[8][16];
 int t = threadIdx.x;
 if (t < 128) bins[t / 16][t % 16] = 0;
@@ -226,11 +194,9 @@ if (t < 16) {
     counts[t * gridDim.x + blockIdx.x] = total;
 }""",
         arguments=lambda n: (whole(1 << 32, n, dtype=np.uint32), np.int32(8), zeros(16, n // 2048, dtype=np.int32)),
-        launch=lambda n: ((n // 2048,), (256,)),
-        sizes=(1 << 24, 1 << 13),
+        launch=lambda n: ((n // 2048,), (256,)), sizes=(1 << 24, 1 << 13),
         expected=lambda keys, shift, _: np.array(
             [[(block >> shift & 15 == d).sum() for block in keys.reshape(-1, 2048)] for d in range(16)]
         ),
-        work=SHARED_ADD,
-    ),
-)
+        work=SHARED_ADD),
+)  # fmt: skip

@@ -67,26 +67,15 @@ out[row] = total;""",
 
 KERNELS = (
     _ROWS,
-    replace(
-        _ROWS,
-        named="sparse_short_rows",
-        arguments=partial(_matrix, mean=4, dtype=np.float32),
-        sizes=(1 << 20, 1500),
-    ),
-    Kernel(
-        function=cg_sparse,
-        cuda=r"""
+    replace(_ROWS, named="sparse_short_rows",
+        arguments=partial(_matrix, mean=4, dtype=np.float32), sizes=(1 << 20, 1500)),
+    Kernel(function=cg_sparse, cuda=r"""
 int row = GRID(x) / 32, lane = threadIdx.x % 32;
 if (row >= n) return;
 double total = 0;
 for (int at = starts[row] + lane, end = starts[row + 1]; at < end; at += 32) total += values[at] * x[columns[at]];
 for (int step = 16; step; step >>= 1) total += __shfl_down_sync(0xFFFFFFFF, total, step);
 if (lane == 0) out[row] = total;""",
-        arguments=partial(_matrix, mean=100, dtype=np.float64),
-        launch=lambda n: ((-(-n // 8),), (256,)),
-        sizes=(75_000, 1500),
-        tolerance=1e-13,
-        expected=_product,
-        work=FMA,
-    ),
-)
+        arguments=partial(_matrix, mean=100, dtype=np.float64), launch=lambda n: ((-(-n // 8),), (256,)),
+        sizes=(75_000, 1500), tolerance=1e-13, expected=_product, work=FMA),
+)  # fmt: skip

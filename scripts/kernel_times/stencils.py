@@ -112,38 +112,23 @@ def _convolved(x, weights, _):
 
 
 KERNELS = (
-    Kernel(
-        function=stencil_2d,
-        cuda=r"""
+    Kernel(function=stencil_2d, cuda=r"""
 int j = GRID(x), i = GRID(y);
 if (i > 0 && i < n - 1 && j > 0 && j < n - 1) {
     int at = i * n + j;
     out[at] = 0.25f * (x[at - n] + x[at + n] + x[at - 1] + x[at + 1]);
 }""",
-        arguments=lambda n: (floats(n, n), zeros(n, n)),
-        launch=blocks(32, 8),
-        sizes=(4096, 100),
-        expected=lambda x, _: _inside(_near(x, 2) / 4, 2),
-        tolerance=1e-6,
-        triton="stencil",
-    ),
-    Kernel(
-        function=stencil_3d,
-        cuda=r"""
+        arguments=lambda n: (floats(n, n), zeros(n, n)), launch=blocks(32, 8), sizes=(4096, 100),
+        expected=lambda x, _: _inside(_near(x, 2) / 4, 2), tolerance=1e-6, triton="stencil"),
+    Kernel(function=stencil_3d, cuda=r"""
 int k = GRID(x), j = GRID(y), i = GRID(z);
 if (i > 0 && i < n - 1 && j > 0 && j < n - 1 && k > 0 && k < n - 1) {
     int at = (i * n + j) * n + k;
     out[at] = x[at - n * n] + x[at + n * n] + x[at - n] + x[at + n] + x[at - 1] + x[at + 1] - 6.0f * x[at];
 }""",
-        arguments=lambda n: (floats(n, n, n), zeros(n, n, n)),
-        launch=blocks(32, 4, 2),
-        sizes=(256, 30),
-        expected=lambda x, _: _inside(_near(x, 3) - 6 * _at(x, 0, 0, 0), 3),
-        tolerance=1e-6,
-    ),
-    Kernel(
-        function=stencil_4d,
-        cuda=r"""
+        arguments=lambda n: (floats(n, n, n), zeros(n, n, n)), launch=blocks(32, 4, 2), sizes=(256, 30),
+        expected=lambda x, _: _inside(_near(x, 3) - 6 * _at(x, 0, 0, 0), 3), tolerance=1e-6),
+    Kernel(function=stencil_4d, cuda=r"""
 int k = GRID(x), j = GRID(y), i = GRID(z), row = 5 * n, plane = row * n;
 if (i > 0 && i < n - 1 && j > 0 && j < n - 1 && k > 0 && k < n - 1)
     for (int m = 0; m < 5; m++) {
@@ -157,28 +142,20 @@ if (i > 0 && i < n - 1 && j > 0 && j < n - 1 && k > 0 && k < n - 1)
             np.float64(0.1),
             zeros(n, n, n, 5, dtype=np.float64),
         ),
-        launch=blocks(32, 4, 2),
-        sizes=(96, 20),
+        launch=blocks(32, 4, 2), sizes=(96, 20),
         expected=lambda u, step, _: _inside(_at(u, 0, 0, 0) + step * (_near(u, 3) - 6 * _at(u, 0, 0, 0)), 3),
-        tolerance=1e-13,
-    ),
-    Kernel(
-        function=jacobi,
-        cuda=r"""
+        tolerance=1e-13),
+    Kernel(function=jacobi, cuda=r"""
 int j = GRID(x), i = GRID(y);
 if (i >= n || j >= n) return;
 int up = i > 0 ? i - 1 : n - 1, down = i < n - 1 ? i + 1 : 0;
 int left = j > 0 ? j - 1 : n - 1, right = j < n - 1 ? j + 1 : 0;
 out[i * n + j] = 0.25f * (x[up * n + j] + x[down * n + j] + x[i * n + left] + x[i * n + right] - f[i * n + j]);""",
-        arguments=lambda n: (floats(n, n), floats(n, n, seed=1), zeros(n, n)),
-        launch=blocks(32, 8),
+        arguments=lambda n: (floats(n, n), floats(n, n, seed=1), zeros(n, n)), launch=blocks(32, 8),
         sizes=(4096, 100),
         expected=lambda x, f, _: (sum(np.roll(x, by, axis) for by in (-1, 1) for axis in (0, 1)) - f) / 4,
-        tolerance=1e-6,
-    ),
-    Kernel(
-        function=mg_residual,
-        cuda=r"""
+        tolerance=1e-6),
+    Kernel(function=mg_residual, cuda=r"""
 int k = GRID(x), j = GRID(y), i = GRID(z), p = n * n;
 if (i <= 0 || i >= n - 1 || j <= 0 || j >= n - 1 || k <= 0 || k >= n - 1) return;
 double edges = 0, corners = 0;
@@ -199,14 +176,8 @@ r[at] = v[at] - a[0] * u[at] - a[2] * edges - a[3] * corners;""",
             np.array([-8 / 3, 0, 1 / 6, 1 / 12]),
             zeros(n, n, n, dtype=np.float64),
         ),
-        launch=blocks(32, 4, 2),
-        sizes=(258, 20),
-        expected=_residual,
-        tolerance=1e-13,
-    ),
-    Kernel(
-        function=convolution,
-        cuda=r"""
+        launch=blocks(32, 4, 2), sizes=(258, 20), expected=_residual, tolerance=1e-13),
+    Kernel(function=convolution, cuda=r"""
 __shared__ float tile[20][20];
 int tx = threadIdx.x, ty = threadIdx.y, column = blockIdx.x * 16, row = blockIdx.y * 16;
 for (int y = ty; y < 20; y += 16)
@@ -220,11 +191,6 @@ float total = 0;
 for (int y = 0; y < 5; y++)
     for (int z = 0; z < 5; z++) total += weights[y * 5 + z] * tile[ty + y][tx + z];
 if (row + ty < n && column + tx < n) out[(row + ty) * n + column + tx] = total;""",
-        arguments=lambda n: (floats(n, n), floats(5, 5, seed=1), zeros(n, n)),
-        launch=blocks(16, 16),
-        sizes=(4096, 100),
-        expected=_convolved,
-        tolerance=1e-5,
-        work=FMA,
-    ),
-)
+        arguments=lambda n: (floats(n, n), floats(5, 5, seed=1), zeros(n, n)), launch=blocks(16, 16),
+        sizes=(4096, 100), expected=_convolved, tolerance=1e-5, work=FMA),
+)  # fmt: skip

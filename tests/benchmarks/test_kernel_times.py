@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from kernel_times import KERNELS
 from kernel_times.inner_loops import Loop, inner_loop
 from kernel_times.kernel import FMA, LOAD, Kernel
 
-from tests.toolkit import missing_library
+from tests.toolkit import needs_toolkit
 
 PROGRAM = Path(__file__).parents[2] / "scripts" / "bench-kernels.py"
 PTX = """
@@ -95,6 +96,12 @@ def test_names_choose_one_kernel_each() -> None:
     assert len(set(names)) == len(names)
 
 
+def with_toolkit(test: Any) -> Any:
+    for mark in needs_toolkit(bitcode=True):
+        test = mark(test)
+    return test
+
+
 def program(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(PROGRAM), *arguments], capture_output=True, text=True, check=False)
 
@@ -104,8 +111,25 @@ def test_an_unknown_kernel_is_refused_with_the_known_ones() -> None:
     assert done.returncode == 2 and "not sexpy" in done.stderr and "n_body" in done.stderr
 
 
-@pytest.mark.cuda_toolkit
-@pytest.mark.skipif(missing_library(bitcode=True) is not None, reason="a CUDA library cannot be found")
+WRONG = """
+import dataclasses, runpy, sys
+program = sys.argv[1]
+sys.path.insert(0, program.rpartition("/")[0])
+import kernel_times
+kernel_times.KERNELS = [dataclasses.replace(kernel_times.KERNELS[0], expected=lambda a, x, y, _: x)]
+sys.argv[1:] = ["--check"]
+runpy.run_path(program, run_name="__main__")
+"""
+
+
+@with_toolkit
+def test_a_wrong_result_is_told_with_the_kernel() -> None:
+    done = subprocess.run([sys.executable, "-c", WRONG, str(PROGRAM)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "saxpy" in done.stdout and "wrong results: 5000 of 5000 items differ" in done.stdout
+
+
+@with_toolkit
 def test_kernels_are_compiled_and_compared_without_a_gpu() -> None:
     done = program("--check", "--kernels", "saxpy,block_sum", "--modes", "default,launch")
     assert done.returncode == 0, done.stdout + done.stderr

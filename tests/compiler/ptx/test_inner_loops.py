@@ -56,7 +56,7 @@ BOUNDS = {
     "rnnt_alphas": 81,  # 116
     "fourier": 41,  # 23.5
     "queens": 326,  # 105
-    "random_points": 22,  # 17.9
+    "random_points": 22,  # 19
 }
 
 
