@@ -46,7 +46,7 @@ class Options:
     specialize: tuple[str, ...] = ()
     tiered: bool = False
     checks: tuple[str, ...] = ()
-    codegen: str = "nvvm"
+    codegen: str = "llvm"
 
     def __post_init__(self) -> None:
         if self.inline not in ("never", "always") and not callable(self.inline):

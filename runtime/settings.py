@@ -60,7 +60,7 @@ class Settings:
     host_device: str | None = None
     host_devices: int = 1
     host_limits: bool = True
-    codegen: str = "nvvm"
+    codegen: str = "llvm"
     host_checks: tuple[str, ...] = _CHECKS
     host_step: bool = False
     host_symbols: Path | None = None

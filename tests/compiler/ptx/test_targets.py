@@ -364,7 +364,7 @@ def test_known_architectures_are_sm_names():
 def test_ir_that_nvvm_refuses_is_reported_with_its_log():
     lowered = Lowered(modules=("define void @k() { ret i32 1 }",), entry="k", exceptions={}, kernel="broken")
     with pytest.raises(CompileError, match=r"broken for sm_90: NVVM: [^\0]*function result type 'void'"):
-        generate(lowered, on("sm_90"), Options())
+        generate(lowered, on("sm_90"), Options(codegen="nvvm"))
 
 
 def test_missing_nvvm_is_named_with_the_way_on(lower, monkeypatch):
@@ -393,9 +393,9 @@ assert "libcuda.so" not in Path("/proc/self/maps").read_text()
 """
     imported = _imported_by(script)
     # Bindings may import others: all import the driver's in cuda-bindings 13.0, and NVRTC's do in later ones. It is
-    # NVRTC that says which architectures there are if NVVM is of CUDA 13.0 or older.
+    # NVRTC that says which architectures there are if NVVM is of CUDA 13.0 or older. llvmlite makes the PTX.
     compilers = [f"cuda.bindings.{name}" for name in LIBRARIES if f"cuda.bindings.{name}" in imported]
-    assert imported == _imported_by(f"import sys, {', '.join(compilers)}\n")
+    assert imported == _imported_by(f"import sys, llvmlite, {', '.join(compilers)}\n")
 
 
 def _imported_by(script):
