@@ -17,7 +17,7 @@ from gridjit.compiler.targets.joining import joined
 from gridjit.compiler.targets.ptx.atomics import define_atomics
 from gridjit.compiler.targets.ptx.dialect import defined_here, in_llvms_words, unknown_names
 from gridjit.compiler.targets.ptx.libdevice import functions_for
-from gridjit.compiler.targets.ptx.toolkit import library
+from gridjit.compiler.targets.ptx.toolkit import linker_version
 from gridjit.compiler.targets.refusals import of_code
 from gridjit.interrupts import uninterrupted
 from gridjit.regexes import regex
@@ -70,7 +70,7 @@ def _machine(arch: str, level: int) -> Any:
     key = (arch, level)
     if key not in _machines:
         newest, feature = _NEWEST
-        features = feature if tuple(library("nvjitlink").version()) >= newest else ""
+        features = feature if linker_version() >= newest else ""
         uninterrupted(lambda: _machines.setdefault(key, _made(arch, features, level)))
     return _machines[key]
 

@@ -30,6 +30,15 @@ def library(name: str) -> Any:
         return module
 
 
+def linker_version() -> tuple[int, ...]:
+    """Return the version of nvJitLink, such as (13, 5); raises CompileError if it is missing."""
+    nvjitlink = library("nvjitlink")
+    try:
+        return tuple(nvjitlink.version())
+    except RuntimeError:  # the first ones cannot be asked
+        return (12, 0)
+
+
 @functools.cache
 def libdevice() -> bytes:
     """Return libdevice, NVIDIA's math functions as LLVM bitcode; raises CompileError if it is missing."""

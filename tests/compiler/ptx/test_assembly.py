@@ -1,7 +1,9 @@
-"""PTX that nvJitLink assembles before it is linked gets the loads that a whole program would get."""
+"""PTX that nvJitLink assembles before it is linked gets the loads and registers that a whole program would get."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from typing import Any
 
 import numpy as np
@@ -14,16 +16,19 @@ from gridjit.compiler.target import LinkedFile
 from gridjit.compiler.targets.ptx.cubin import read_cubin
 from gridjit.compiler.targets.ptx.link import link
 from gridjit.compiler.targets.ptx.resources import read_resources
+from gridjit.compiler.targets.ptx.toolkit import library, linker_version
 from tests.toolkit import needs_toolkit
 
 pytestmark = needs_toolkit()
 ARCH = "sm_90"
+PTXAS = shutil.which("ptxas")
 
 # Four floats beside each other, of an array that each thread reads elsewhere.
 FOUR = """
 mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 16; mov.u64 %rd4, numbers; add.u64 %rd3, %rd4, %rd2;
 ld.SPACE.f32 %f0, [%rd3]; ld.SPACE.f32 %f1, [%rd3+4]; ld.SPACE.f32 %f2, [%rd3+8]; ld.SPACE.f32 %f3, [%rd3+12];
 add.f32 %f0, %f0, %f1; add.f32 %f0, %f0, %f2; add.f32 %f0, %f0, %f3; st.global.f32 [%rd1], %f0;"""
+QUOTIENT = "ld.global.u64 %rd2, [%rd1+8]; div.u64 %rd3, %rd2, %rd1; st.global.u64 [%rd1], %rd3;"
 
 
 def ptx(body: str, variables: str = "") -> bytes:
@@ -53,6 +58,31 @@ def test_arrays_of_all_sizes_take_as_much_shared_memory_as_they_have_bytes(arch:
     body = "\n".join(f"mov.u32 %r1, array{at}; st.global.u32 [%rd1+{4 * at}], %r1;" for at, _ in arrays)
     resources = read_resources(assembled(ptx(body, declared), arch), "kernel")
     assert resources["shared_bytes"] == sum(size for _, (size, _) in arrays)
+
+
+@pytest.mark.skipif(linker_version() < (13, 3), reason="an older nvJitLink makes no copies")
+def test_a_division_is_part_of_the_kernel_that_divides() -> None:
+    sections = read_cubin(assembled(ptx(QUOTIENT)))
+    assert [name for name in sections if name.startswith(".text.")] == [".text.kernel"]
+
+
+@pytest.mark.skipif(PTXAS is None, reason="ptxas cannot be found")
+@pytest.mark.skipif(linker_version() < (13, 3), reason="an older nvJitLink makes no copies")
+def test_a_division_takes_no_more_registers_than_in_a_whole_program(tmp_path: Any) -> None:
+    source, made = tmp_path / "kernel.ptx", tmp_path / "kernel.cubin"
+    source.write_bytes(ptx(QUOTIENT))
+    subprocess.run([str(PTXAS), f"-arch={ARCH}a", "-o", made, source], check=True)
+    ours, whole = (read_resources(code, "kernel") for code in (assembled(source.read_bytes()), made.read_bytes()))
+    assert ours["registers"] <= whole["registers"]
+
+
+def test_an_nvjitlink_that_cannot_be_asked_for_its_version_is_asked_for_no_copies(monkeypatch: Any) -> None:
+    def version() -> None:
+        raise RuntimeError("function nvJitLinkVersion is not found")
+
+    monkeypatch.setattr(library("nvjitlink"), "version", version)
+    sections = read_cubin(assembled(ptx(QUOTIENT)))
+    assert len([name for name in sections if name.startswith(".text.")]) == 2
 
 
 def row_sums(x, out):
