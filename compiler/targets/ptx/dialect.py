@@ -22,13 +22,15 @@ _SUM = regex(r"(= f(?:add|sub|mul)(?: (?:nnan|ninf|nsz|arcp|afn|reassoc))*) (?=f
 _QUOTIENT = regex(r"= fdiv (?:[a-z]+ )*float ([^\n,]+), ([^\n,]+)")
 # Of a number that does not fit LLVM leaves open what becomes of it, NVVM cuts bits off.
 _TO_BYTE = regex(r"^( *)(%[^\n=]* )= (fpto[su]i) ([^\n]*) to i8$", re.MULTILINE)
-# The next number of a signed range, which is used only if it is below the stop; vocabulary writes an unsigned one's so
-# that it does not look like this.
-_NEXT = regex(
-    r"(= getelementptr inbounds \{i(64|32)\*, i\2, i\2, i\2\*\}, [^\n]*, i32 0, i32 2\n"
-    r'  (%"[^"]*") = load i\2, [^\n]*\n'
-    r'  %"[^"]*" = add )(i\2 %"[^"]*", \3\n)'
+# A turn of a signed range, whose next number is used only if it is below the stop; vocabulary writes an unsigned one's
+# so that it does not look like this.
+_TURN = regex(
+    r'(?P<less>%"[^"]*") = (?P<left>sub nsw (?P<kind>i64|i32) %"[^"]*", 1)\n'
+    r"(?P<kept>  store [^\n]*\n)"
+    r'(?P<read>  %"[^"]*" = getelementptr [^\n]*, i32 0, i32 2\n  (?P<step>%"[^"]*") = load (?P=kind), [^\n]*\n)'
+    r'(?P<next>  %"[^"]*" = add )(?=(?P=kind) %"[^"]*", (?P=step)\n)'
 )
+_KNOWN_STEP = "declare i1 @llvm.is.constant.{0}({0})"
 # An array's number of items and its shape among parameters.
 _SIZES = regex(
     r'(i8\* %"([^"]*)\.0", i8\* %"\2\.1", )(i64 %"\2\.2")(, i64 %"\2\.3", [^,]*\* %"\2\.4")((?:, i64 %"\2\.5\.\d+")*)'
@@ -59,7 +61,7 @@ def in_llvms_words(text: str, options: Options) -> str:
     """Return a module's text for LLVM."""
     attributes = f" convergent {_FLUSHED}" if options.fastmath else " convergent"
     text = _DEFINED.sub(lambda line: _with(_SIZES.sub(_sized, line[0]), attributes), text)
-    text = _NEXT.sub(r"\1nsw \4", text)
+    text = "\n".join((_TURN.sub(_turned, text), *(_KNOWN_STEP.format(kind) for kind in ("i32", "i64"))))
     text = _ASM.sub(r"\1 convergent", text)
     text = _THEIRS.sub(lambda found: f'@"gridjit.{_MODAL[found[1]]}"', text)
     text = _MATCH.sub(r"@\1p(", text)
@@ -85,6 +87,22 @@ def _with(line: str, attributes: str) -> str:
     line, opens = line.removesuffix(" {"), " {" if line.endswith(" {") else ""
     head, mark, place = line.partition(" !dbg !")
     return f"{head}{attributes}{mark}{place}{opens}"
+
+
+def _turned(turn: re.Match[str]) -> str:
+    """Return a turn of a signed range, of which LLVM knows how many are left only if it knows the step.
+
+    So it does not unroll a loop that takes steps of a grid: each turn would need addresses, and registers, of its own.
+    """
+    less, kind = turn["less"], turn["kind"]
+    own, some, known = (f'%"gridjit.{name}.{less.strip(chr(37) + chr(34))}"' for name in ("left", "some", "known"))
+    register = "l" if kind == "i64" else "r"
+    lines = (
+        f"{own} = {turn['left']}\n{turn['read']}  {known} = call i1 @llvm.is.constant.{kind}({kind} {turn['step']})",
+        f'{some} = call {kind} asm "", "={register},0"({kind} {own}) nounwind willreturn memory(none)',
+        f"{less} = select i1 {known}, {kind} {own}, {kind} {some}\n{turn['kept']}{turn['next']}nsw ",
+    )
+    return "\n  ".join(lines)
 
 
 def _sized(found: re.Match[str]) -> str:

@@ -277,3 +277,21 @@ def test_what_made_the_ptx_is_told(options: Any, words: str) -> None:
     kernel = gridjit.jit(product, cache=False, **options)
     made = kernel.compile(MATRICES, config=((8, 8), (16, 16)), target="sm_90")
     assert re.fullmatch(words, made.metadata["generator"])
+
+
+def scaled(x, step):
+    for i in range(cuda.grid(1), x.size, step):
+        x[i] *= 2
+
+
+def scaled_by_32(x):
+    for i in range(cuda.grid(1), x.size, 32):
+        x[i] *= 2
+
+
+@pytest.mark.parametrize(
+    ("function", "signature", "unrolled"),
+    [(scaled, "void(float32[::1], int64)", False), (scaled_by_32, "void(float32[::1])", True)],
+)
+def test_a_loop_is_unrolled_if_its_step_is_known(function: Any, signature: str, unrolled: bool) -> None:
+    assert (ptx(function, signature).count("st.global") > 1) == unrolled
