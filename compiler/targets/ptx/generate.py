@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
@@ -60,19 +61,19 @@ def _compile(lowered: Lowered, arch: str, options: Options) -> tuple[LinkedFile,
     if uses_lto(lowered.linked, arch, options):
         data = compile_ltoir(modules, arch, options)
         return (LinkedFile(name=lowered.entry, kind="ltoir", data=data),)
-    texts = _by_llvm(modules, arch, options) or compile_ptx(modules, arch, options)
+    texts = _by_llvm(modules, arch, options, lowered.shelf) or compile_ptx(modules, arch, options)
     if options.tiered:
         texts = tuple(map(left_to_the_gpu, texts))
     return tuple(LinkedFile(name=lowered.entry, kind="ptx", data=text) for text in texts)
 
 
-def _by_llvm(modules: Sequence[str], arch: str, options: Options) -> tuple[bytes, ...]:
+def _by_llvm(modules: Sequence[str], arch: str, options: Options, shelf: Any) -> tuple[bytes, ...]:
     """Return the PTX that LLVM makes, where that was asked for and it can."""
     if options.codegen != "llvm":
         return ()
     from gridjit.compiler.targets.ptx import nvptx  # which imports llvmlite
 
-    return () if nvptx.why_not(modules, arch) else (nvptx.compile_ptx(modules, arch, options),)
+    return () if nvptx.why_not(modules, arch) else (nvptx.compile_ptx(modules, arch, options, shelf),)
 
 
 def _place(lowered: Lowered) -> str:
