@@ -100,6 +100,7 @@ class Lowered:
     code: the kernel's bytecode, for the lines it comes from.
     cluster: the launch's, where code that is compiled for it asks for it.
     signature: the types of the kernel's arguments, if they are known.
+    shelf: where what is made of the toolchain's own is kept for later compiles, if anywhere (view.recording.Shelf).
     """
 
     modules: tuple[str, ...]
@@ -113,6 +114,7 @@ class Lowered:
     code: CodeType | None = field(default=None, repr=False)
     cluster: Dim3 | None = None
     signature: Signature | None = None
+    shelf: Any = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

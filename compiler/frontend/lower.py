@@ -35,6 +35,7 @@ from gridjit.compiler.shared_errors import for_cause
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import ExceptionEntry, LinkedFile, Lowered, Target
 from gridjit.compiler.view.config import ConfigView
+from gridjit.compiler.view.recording import recording_of
 from gridjit.forking import section
 from gridjit.interrupts import let_through
 
@@ -258,6 +259,7 @@ def _lowered(
         source=(function.__code__.co_filename, function.__code__.co_firstlineno),
         reused=() if record.keeping is None else tuple(record.keeping.reused),
         code=function.__code__,
+        shelf=recording_of(record.view).shelf,
     )
 
 

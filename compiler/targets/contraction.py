@@ -16,8 +16,8 @@ from gridjit.regexes import regex
 _FUNCTION = regex(r"^define .*?^}", re.MULTILINE | re.DOTALL)
 _NAME = r'%(?:"[^"]*"|[\w.$-]+)'
 _VALUE = rf"(?:{_NAME}|[^\s,%]+)"
-_NAMES = regex(_NAME)
-_ARITHMETIC = regex(
+NAMES = regex(_NAME)
+ARITHMETIC = regex(
     rf"^(?P<indent>\s*)(?P<name>{_NAME}) = (?P<verb>fmul|fadd|fsub) (?P<kind>float|double) "
     rf"(?P<left>{_VALUE}), (?P<right>{_VALUE})(?P<rest>,? !dbg [^\n]*)?$",
     re.MULTILINE,
@@ -44,13 +44,13 @@ def contracted(module: str) -> str:
 def _fused(function: str) -> str:
     if " fmul " not in function:
         return function
-    uses = Counter(_NAMES.findall(function))
+    uses = Counter(NAMES.findall(function))
     products = {
         found["name"]: _Product(found["left"], found["right"])
-        for found in _ARITHMETIC.finditer(function)
+        for found in ARITHMETIC.finditer(function)
         if found["verb"] == "fmul" and uses[found["name"]] == 2  # where it is defined, and where it is used
     }
-    return _ARITHMETIC.sub(lambda found: _rewritten(found, products), function)
+    return ARITHMETIC.sub(lambda found: _rewritten(found, products), function)
 
 
 def _rewritten(found: re.Match[str], products: Mapping[str, _Product]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from gridjit.compiler.options import Options
 from gridjit.regexes import regex
 
 # Renamed, and defined by functions of these names: see defined_here.
@@ -57,18 +56,18 @@ def unknown_names(modules: Iterable[str]) -> str:
     return ", ".join(sorted(name for name in names if not _KNOWN.fullmatch(name)))
 
 
-def in_llvms_words(text: str, options: Options) -> str:
-    """Return a module's text for LLVM."""
-    attributes = f" convergent {_FLUSHED}" if options.fastmath else " convergent"
+def in_llvms_words(text: str, *, fastmath: bool, fused: bool) -> str:
+    """Return a module's text for LLVM; fused: products are, with what is added to them."""
+    attributes = f" convergent {_FLUSHED}" if fastmath else " convergent"
     text = _DEFINED.sub(lambda line: _with(_SIZES.sub(_sized, line[0]), attributes), text)
     text = "\n".join((_TURN.sub(_turned, text), *(_KNOWN_STEP.format(kind) for kind in ("i32", "i64"))))
     text = _ASM.sub(r"\1 convergent", text)
     text = _THEIRS.sub(lambda found: f'@"gridjit.{_MODAL[found[1]]}"', text)
     text = _MATCH.sub(r"@\1p(", text)
     text = _TO_BYTE.sub(_cut, text)
-    if not options.tiered:
+    if fused:
         text = _SUM.sub(r"\1 contract ", text)
-    if options.fastmath:
+    if fastmath:
         text, count = _QUOTIENT.subn(rf"= call float @{_DIVIDE}(float \1, float \2)", text)
         text += f"\ndeclare float @{_DIVIDE}(float, float)\n" if count else ""
     return text

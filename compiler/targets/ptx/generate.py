@@ -6,6 +6,7 @@ Needs no driver and no GPU.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
@@ -13,9 +14,14 @@ from gridjit.compiler.phases import phase
 from gridjit.compiler.target import LinkedFile, Lowered, ObjectCode, Target
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
+from gridjit.compiler.targets.ptx.approximations import left_to_the_gpu
 from gridjit.compiler.targets.ptx.link import link, uses_lto
 from gridjit.compiler.targets.ptx.nvvm import accelerated, check_arch, compile_ltoir, compile_ptx
 from gridjit.compiler.targets.ptx.resources import read_resources
+from gridjit.regexes import regex
+
+# What NVVM computes more exactly than the GPU, as the assembler does what approximations is about.
+_APPROXIMATED = regex(r'call [^\n]*@"?(__nv_exp2f|llvm\.nvvm\.[\w.]+\.approx\.[\w.]+)')
 
 
 def generate(lowered: Lowered, target: Target, options: Options) -> ObjectCode:
@@ -49,6 +55,8 @@ def _inexact(lowered: Lowered, arch: str, options: Options) -> str:
     """Return why the code may compute something else once more is folded into it; empty if it does not."""
     if lowered.linked and uses_lto(lowered.linked, arch, options):
         return "it is optimized together with linked files, whose arithmetic may be inexact"
+    if found := next(filter(None, map(_APPROXIMATED.search, lowered.modules)), None):
+        return f"it calls {found[1]}, which NVVM computes itself where it knows the argument"
     return inexact(lowered.modules)
 
 
@@ -58,11 +66,13 @@ def _compile(lowered: Lowered, arch: str, options: Options) -> tuple[tuple[Linke
     if uses_lto(lowered.linked, arch, options):
         data = compile_ltoir(modules, arch, options)
         return (LinkedFile(name=lowered.entry, kind="ltoir", data=data),), "NVVM: only it writes LTO-IR"
-    texts, generator = _ptx(modules, arch, options)
+    texts, generator = _ptx(modules, arch, options, lowered.shelf)
+    if options.tiered:
+        texts = tuple(map(left_to_the_gpu, texts))
     return tuple(LinkedFile(name=lowered.entry, kind="ptx", data=text) for text in texts), generator
 
 
-def _ptx(modules: Sequence[str], arch: str, options: Options) -> tuple[tuple[bytes, ...], str]:
+def _ptx(modules: Sequence[str], arch: str, options: Options, shelf: Any) -> tuple[tuple[bytes, ...], str]:
     """Return the PTX of modules, and what made it: LLVM where that is asked for and can."""
     if options.codegen == "nvvm":
         return compile_ptx(modules, arch, options), "NVVM"
@@ -70,7 +80,7 @@ def _ptx(modules: Sequence[str], arch: str, options: Options) -> tuple[tuple[byt
 
     if why := nvptx.why_not(modules, arch, options):
         return compile_ptx(modules, arch, options), f"NVVM: {why}"
-    return (nvptx.compile_ptx(modules, arch, options),), nvptx.name()
+    return (nvptx.compile_ptx(modules, arch, options, shelf),), nvptx.name()
 
 
 def _place(lowered: Lowered) -> str:

@@ -1,59 +1,175 @@
-"""libdevice: NVIDIA's functions of mathematics that modules call, as texts, with their questions answered.
+"""libdevice: NVIDIA's functions of mathematics that modules call, each simplified once, and kept on the shelf as texts.
 
 The library asks by __nvvm_reflect whether denormals are flushed, roots are rounded exactly, and for which architecture
-it is compiled. NVVM answers by its flags; here the answers are written into the text.
+it is compiled. NVVM answers by its flags; here the first two are answered before a function is simplified.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import llvmlite.binding as binding
 
 from gridjit.compiler.options import Options
+from gridjit.compiler.targets.contraction import ARITHMETIC, NAMES
+from gridjit.compiler.targets.ptx.dialect import in_llvms_words
+from gridjit.compiler.targets.ptx.machine import machine_for, optimize
 from gridjit.compiler.targets.ptx.toolkit import libdevice
+from gridjit.digests import blake2b
 from gridjit.regexes import regex
 
+# Raise it whenever another text is made of the same function.
+_SCHEMA = 1
+# What functions are simplified for, whatever is compiled with them.
+_OLDEST, _LEVEL = "sm_75", 1
 _DECLARED = regex(r'\ndeclare [^\n]*@"?(__nv_\w+)')
-_CALLED = regex(r"@([\w.$]+)")
-_FUNCTION = regex(r"^define [^\n]*?@([\w.$]+)\([^\n]*\{\n.*?^\}", re.MULTILINE | re.DOTALL)
-_OTHER = regex(r"^(?:declare [^\n]*?)?@([\w.$]+)[^\n]*", re.MULTILINE)
-_LINKAGE = regex(r"^define (?:internal )?")
-_NOTES = regex(r",? !\w[\w.]* !\d+| #\d+(?=[ ,\n])")
-_TYPE = regex(r"^%[^\n]*", re.MULTILINE)
+_USED = regex(r"@([\w.]+)")
+_DEFINITION = regex(r"^define (?:internal )?(.*?) \{(\n.*?^\})", re.MULTILINE | re.DOTALL)
+_OTHERS = regex(r"^(?:declare [^\n]*?)?@([\w.]+)[^\n]*", re.MULTILINE)
+_NOTES = regex(r",? !\w[\w.]* !\d+| #\d+(?=[ ,\n])|^;[^\n]*\n", re.MULTILINE)
 _QUESTION = regex(r"call i32 @__nvvm_reflect\(ptr @([\w.]+)\)[^\n]*")
+_WORD = regex(r'c"(\w+)\\00"')
+_ARCH = "call i32 @gridjit.arch()"
+_ARCH_CALL = regex(r"(?:tail )?call i32 @gridjit\.arch\(\)")
+_PURE = "nounwind willreturn speculatable memory(none)"
+_ARCH_DECLARED = f"declare range(i32 750, 9999) i32 @gridjit.arch() {_PURE}"
+# LLVM would simplify some to sums and products like others, which may be fused and flushed.
+_INTRINSIC = regex(r"@(?=llvm\.nvvm\.)")
+_APART = "@gridjit."
+
+
+class _Part(NamedTuple):
+    """A function: its text, the lines of what else it uses, by name, and other functions of the library among that."""
+
+    text: str
+    others: Mapping[str, str]
+    needs: Sequence[str]
+
+
+_known: dict[tuple[str, bool, bool], _Part] = {}
+
+
+def functions_for(texts: Iterable[str], arch: str, options: Options, shelf: Any = None) -> Iterator[str]:
+    """Yield the module of the functions that texts declare, and what these need; nothing if there are none."""
+    left = {name for text in texts for name in _DECLARED.findall(text)}
+    needed, others = dict[str, str](), dict[str, str]()
+    while left:
+        name = left.pop()
+        if name not in needed:
+            part = _part(name, bool(options.fastmath), shelf)
+            needed[name] = part.text
+            others |= part.others
+            left.update(part.needs)
+    if needed:
+        whole = "\n".join((*others.values(), *needed.values()))
+        whole = _ARCH_CALL.sub(f"add i32 {10 * int(arch.strip('sm_af'))}, 0", whole)
+        yield whole.replace(" contract ", " ") if options.tiered else whole
+
+
+def _part(name: str, fastmath: bool, shelf: Any) -> _Part:
+    # What comes from a shelf may be anything, so compiles without one do not see it.
+    known = name, fastmath, shelf is not None
+    if known not in _known:
+        part = None
+        if shelf is not None:
+            told = f"{_SCHEMA} {name} {fastmath} {binding.llvm_version_info} {_digest()}"
+            key = blake2b(told.encode(), digest_size=32).hexdigest()
+            part = _read(shelf.get(key))
+            shelf.was_used |= part is not None
+        if part is None:
+            part = _made(name, fastmath)
+            if shelf is not None:
+                shelf.put(key, json.dumps(part).encode())
+        _known[known] = part
+    return _known[known]
+
+
+def _read(data: bytes | None) -> _Part | None:
+    try:
+        return _Part(*json.loads(data)) if data else None
+    except (ValueError, TypeError):
+        return None
 
 
 @functools.cache
-def _parts() -> Mapping[str, str]:
-    """Return the library's definitions, declarations and constants by name, and its types under an empty one."""
-    text = _NOTES.sub("", str(binding.parse_bitcode(libdevice())))
-    made = {found[1]: _LINKAGE.sub("define linkonce_odr ", found[0]) for found in _FUNCTION.finditer(text)}
-    made.update((found[1], found[0]) for found in _OTHER.finditer(text))
-    return {**made, "": "\n".join(_TYPE.findall(text))}
+def _digest() -> str:
+    return blake2b(libdevice(), digest_size=16).hexdigest()
 
 
-def functions_for(texts: Iterable[str], arch: str, options: Options) -> Iterator[str]:
-    """Yield the module of the functions that texts declare, and what these need; nothing if there are none."""
-    left = {name for text in texts for name in _DECLARED.findall(text)}
-    if not left:
-        return
-    parts, needed = _parts(), dict[str, str]()
-    while left:
-        name = left.pop()
-        if name in parts and name not in needed:
-            needed[name] = parts[name]
-            left.update(_CALLED.findall(parts[name]))
-    answers = {
-        "__CUDA_FTZ": int(bool(options.fastmath)),
-        "__CUDA_PREC_SQRT": int(not options.fastmath),
-        "__CUDA_ARCH": 10 * int(arch.strip("sm_af")),
-    }
-    asked = {
-        name: answer for name, text in needed.items() for word, answer in answers.items() if f'c"{word}\\00"' in text
-    }
-    whole = "\n".join((parts[""], *needed.values()))
-    whole = _QUESTION.sub(lambda found: f"add i32 {asked[found[1]]}, 0", whole)
-    yield whole
+@functools.cache
+def _library() -> Any:
+    return binding.parse_bitcode(libdevice())
+
+
+def _made(name: str, fastmath: bool) -> _Part:
+    """Return what is made of a function of the library; nothing if it has none of that name."""
+    function = _found(name)
+    if function is None:
+        return _Part("", {}, ())
+    module = binding.parse_assembly(_asked(function, fastmath))
+    optimize(module, machine_for(_OLDEST, _LEVEL), _LEVEL)
+    text = _NOTES.sub("", str(module)).replace(_APART + "llvm.", "@llvm.")
+    text = in_llvms_words(text, fastmath=fastmath, fused=False)
+    definition = _DEFINITION.search(text)
+    assert definition is not None
+    inlined = "alwaysinline" if name.startswith("__nv_") else "noinline"
+    own = f"define linkonce_odr {definition[1]} {inlined} {{{_fusing(definition[2])}"
+    others = {found[1]: found[0] for found in _OTHERS.finditer(_DEFINITION.sub("", text))}
+    needs = [one for one in others if (met := _found(one)) is not None and not met.is_declaration]
+    return _Part(own, {one: line for one, line in others.items() if one not in needs}, needs)
+
+
+def _found(name: str) -> Any:
+    """Return the library's function of a name, None if there is none."""
+    try:
+        return _library().get_function(name)
+    except NameError:
+        return None
+
+
+def _asked(function: Any, fastmath: bool) -> str:
+    """Return the module of a function alone, with its questions answered, as NVVM does."""
+    body = _NOTES.sub("", str(function)).replace("define internal ", "define ")
+    used = set(_USED.findall(body))
+    lines = [line for one in used if (line := _line(one, function.name))]
+    answers = {"__CUDA_FTZ": f"add i32 {fastmath:d}, 0", "__CUDA_PREC_SQRT": f"add i32 {not fastmath:d}, 0"}
+    answers["__CUDA_ARCH"] = _ARCH
+    words = {line[1:].split(" ")[0]: word[1] for line in lines if (word := _WORD.search(line))}
+    body = _QUESTION.sub(lambda found: answers.get(words[found[1]], "add i32 0, 0"), body)
+    text = _INTRINSIC.sub(_APART, "\n".join((*lines, _ARCH_DECLARED, body)))
+    for one in _library().struct_types:  # by its fields: LLVM numbers names
+        text = re.sub(rf"%{re.escape(one.name)}(?![\w.])", str(one).partition(" = type ")[2], text)
+    return text
+
+
+def _line(name: str, besides: str) -> str:
+    """Return the line by which the library has something that is not the function besides."""
+    met = _found(name)
+    if met is None:
+        return next(str(one).strip() for one in _library().global_variables if one.name == name)
+    line = _NOTES.sub("", str(met)).strip()
+    if name == besides:
+        return ""
+    if not met.is_declaration:
+        return line.partition("\n")[0].removesuffix(" {").replace("define internal ", "declare ")
+    return f"{line} {_PURE}" if _INTRINSIC.search(line) else line
+
+
+def _fusing(body: str) -> str:
+    """Return a body in which sums are fused with products as NVVM does it: with those that only sums use."""
+    uses, sums = Counter(NAMES.findall(body)), Counter[str]()
+    for found in ARITHMETIC.finditer(body):
+        if found["verb"] != "fmul":
+            sums.update((found["left"], found["right"]))
+
+    def marked(found: re.Match[str]) -> str:
+        verb, name = f" {found['verb']} ", found["name"]
+        apart = verb == " fmul " and uses[name] - 1 > sums[name]
+        return found[0] if apart else found[0].replace(verb, f"{verb}contract ", 1)
+
+    return ARITHMETIC.sub(marked, body)

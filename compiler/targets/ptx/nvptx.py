@@ -17,20 +17,15 @@ from gridjit.compiler.targets.joining import joined
 from gridjit.compiler.targets.ptx.atomics import define_atomics
 from gridjit.compiler.targets.ptx.dialect import defined_here, in_llvms_words, unknown_names
 from gridjit.compiler.targets.ptx.libdevice import functions_for
-from gridjit.compiler.targets.ptx.toolkit import linker_version
+from gridjit.compiler.targets.ptx.machine import machine_for, optimize
 from gridjit.compiler.targets.refusals import of_code
-from gridjit.interrupts import uninterrupted
 from gridjit.regexes import regex
 
-_TRIPLE = "nvptx64-nvidia-cuda"
-# The LLVM whose code was compared with NVVM's, the architectures that it knows, and the newest PTX that it writes.
+# The LLVM whose code was compared with NVVM's, and the architectures that it knows.
 _OLDEST = (22,)
 _ARCH = regex(r"sm_(?:75|8[0679]|90a?|(?:100|103|110|120|121)[af]?)")
-_NEWEST = (13, 0), "+ptx90"
 # LLVM numbers calls in comments, on and on in a process.
 _NUMBERED = regex(r" // callseq \d+(?:, \d+)?$", re.MULTILINE)
-
-_machines: dict[tuple[str, int], Any] = {}
 
 
 def name() -> str:
@@ -50,19 +45,14 @@ def why_not(modules: Sequence[str], arch: str, options: Options) -> str:
     return unknown and f"only it is known to have {unknown}"
 
 
-def compile_ptx(modules: Sequence[str], arch: str, options: Options) -> bytes:
-    """Return PTX of modules, linked into one; raises CompileError."""
+def compile_ptx(modules: Sequence[str], arch: str, options: Options, shelf: Any = None) -> bytes:
+    """Return PTX of modules, linked into one; shelf: where libdevice is kept. Raises CompileError."""
     level = 3 if options.opt and not options.debug else 0
-    machine = _machine(arch, level)
-    texts = [define_atomics(text) for text in modules]
-    texts += functions_for(texts, arch, options)
-    texts = [in_llvms_words(text, options) for text in texts]
-    whole = _parsed([*texts, *defined_here(texts)])
-    whole.triple, whole.data_layout = _TRIPLE, str(machine.target_data)
-    tuning = binding.create_pipeline_tuning_options(speed_level=level)
-    tuning.loop_vectorization = tuning.slp_vectorization = False
-    builder = binding.create_pass_builder(machine, tuning)
-    builder.getModulePassManager().run(whole, builder)
+    machine = machine_for(arch, level)
+    told = {"fastmath": bool(options.fastmath), "fused": not options.tiered}
+    texts = [in_llvms_words(define_atomics(text), **told) for text in modules]
+    whole = _parsed([*texts, *functions_for(texts, arch, options, shelf), *defined_here(texts)])
+    optimize(whole, machine, level)
     return _NUMBERED.sub("", str(machine.emit_assembly(whole))).encode()
 
 
@@ -72,19 +62,3 @@ def _parsed(texts: Sequence[str]) -> Any:
         return joined(map(binding.parse_assembly, texts))
     except RuntimeError as error:
         raise CompileError(of_code(str(error)) or f"LLVM does not accept the code: {error}") from error
-
-
-def _machine(arch: str, level: int) -> Any:
-    key = (arch, level)
-    if key not in _machines:
-        newest, feature = _NEWEST
-        features = feature if linker_version() >= newest else ""
-        uninterrupted(lambda: _machines.setdefault(key, _made(arch, features, level)))
-    return _machines[key]
-
-
-def _made(arch: str, features: str, level: int) -> Any:
-    binding.initialize_all_targets()
-    binding.initialize_all_asmprinters()
-    target = binding.Target.from_triple(_TRIPLE)
-    return target.create_target_machine(cpu=arch, features=features, opt=level)
