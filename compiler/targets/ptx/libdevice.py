@@ -59,12 +59,11 @@ def functions_for(texts: Iterable[str], arch: str, options: Options, shelf: Any 
     left = {name for text in texts for name in _DECLARED.findall(text)}
     needed, others = dict[str, str](), dict[str, str]()
     while left:
-        name = left.pop()
-        if name not in needed:
-            part = _part(name, bool(options.fastmath), shelf)
-            needed[name] = part.text
-            others |= part.others
-            left.update(part.needs)
+        name = min(left)  # in one order, as the same PTX is to come out
+        part = _part(name, bool(options.fastmath), shelf)
+        needed[name] = part.text
+        others |= part.others
+        left = left.union(part.needs).difference(needed)
     if needed:
         whole = "\n".join((*others.values(), *needed.values()))
         whole = _ARCH_CALL.sub(f"add i32 {10 * int(arch.strip('sm_af'))}, 0", whole)
@@ -135,8 +134,7 @@ def _found(name: str) -> Any:
 def _asked(function: Any, fastmath: bool) -> str:
     """Return the module of a function alone, with its questions answered, as NVVM does."""
     body = _NOTES.sub("", str(function)).replace("define internal ", "define ")
-    used = set(_USED.findall(body))
-    lines = [line for one in used if (line := _line(one, function.name))]
+    lines = [line for one in sorted(set(_USED.findall(body))) if (line := _line(one, function.name))]
     answers = {"__CUDA_FTZ": f"add i32 {fastmath:d}, 0", "__CUDA_PREC_SQRT": f"add i32 {not fastmath:d}, 0"}
     answers["__CUDA_ARCH"] = _ARCH
     words = {line[1:].split(" ")[0]: word[1] for line in lines if (word := _WORD.search(line))}

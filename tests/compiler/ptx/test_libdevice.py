@@ -88,6 +88,16 @@ def test_every_function_takes_nvvms_operations(mode: str) -> None:
     assert set(different([name[5:] for name in names if name.startswith("__nv_")], mode)) <= known
 
 
+def test_functions_come_in_one_order_in_all_processes() -> None:
+    names = ("tan", "pow", "sin", "exp", "log", "erf", "cos")
+    declared = "".join(f"\ndeclare double @__nv_{name}(double)" for name in names)
+    (text,) = libdevice.functions_for([declared], "sm_90", Options())
+    expected = [f"__nv_{name}" for name in sorted(names)]
+    expected.insert(1, "__internal_trig_reduction_slowpathd")
+    expected.insert(expected.index("__nv_pow") + 1, "__internal_accurate_pow")
+    assert re.findall(r"^define [^\n(]*@(\w+)\(", text, re.MULTILINE) == expected
+
+
 class Shelf:
     """A shelf in memory."""
 
