@@ -1,4 +1,4 @@
-"""dialect: numba-cuda's IR for NVVM in the words of LLVM's NVPTX back end, and which of its names LLVM knows.
+"""dialect: numba-cuda's IR for NVVM in the words of LLVM's NVPTX back end.
 
 NVVM fuses products into sums, and takes fastmath's flags for a whole program; LLVM wants each instruction and function
 to say so. NVVM's intrinsics for shuffles and votes take a mode, LLVM has one for each.
@@ -37,23 +37,6 @@ _SIZES = regex(
 _NOT_NEGATIVE = "i64 range(i64 0, -9223372036854775808)"
 _FLUSHED = '"denormal-fp-math-f32"="preserve-sign,preserve-sign"'
 _DIVIDE = "llvm.nvvm.div.full.ftz"
-
-# What LLVM has instructions for on every architecture from sm_75 on; beside llvm.nvvm's, for any type in their names.
-_KNOWN = regex(
-    r"llvm\.(?:nvvm\.(?:read\.ptx\.sreg\.(?:(?:n?tid|n?ctaid)\.[xyz]|warpsize|laneid)|barrier0(?:\.(?:popc|and|or))?"
-    r"|bar\.warp\.sync|match\.(?:any|all)\.sync\.i(?:32|64)|membar\.(?:cta|gl|sys)|shfl\.sync\.i32|vote\.sync"
-    r"|atomic\.load\.(?:add\.f(?:32|64)|(?:inc|dec)\.32)\.p\d\w*)"
-    r"|(?:fabs|floor|ceil|trunc|rint|copysign|sqrt|fma|minnum|maxnum)\.f(?:32|64)"
-    r"|(?:ctpop|ctlz|cttz|bitreverse|bswap|[su](?:add|sub|mul)\.with\.overflow|[su](?:min|max)|abs)\.i(?:8|16|32|64)"
-    r"|mem(?:cpy|move|set)\.[\w.]+|dbg\.\w+|lifetime\.\w+(?:\.\w+)*|expect\.i1|assume|trap)"
-)
-_NAMED = regex(r'^declare [^\n]*@"?(llvm\.[\w.]+)', re.MULTILINE)
-
-
-def unknown_names(modules: Iterable[str]) -> str:
-    """Return the intrinsics of modules that LLVM is not known to have instructions for; empty if there are none."""
-    names = {name for text in modules for name in _NAMED.findall(text)}
-    return ", ".join(sorted(name for name in names if not _KNOWN.fullmatch(name)))
 
 
 def in_llvms_words(text: str, *, fastmath: bool, fused: bool) -> str:

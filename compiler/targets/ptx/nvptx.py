@@ -15,7 +15,8 @@ from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.joining import joined
 from gridjit.compiler.targets.ptx.atomics import define_atomics
-from gridjit.compiler.targets.ptx.dialect import defined_here, in_llvms_words, unknown_names
+from gridjit.compiler.targets.ptx.dialect import defined_here, in_llvms_words
+from gridjit.compiler.targets.ptx.known import unknown_names
 from gridjit.compiler.targets.ptx.libdevice import functions_for
 from gridjit.compiler.targets.ptx.machine import machine_for, optimize
 from gridjit.compiler.targets.refusals import of_code

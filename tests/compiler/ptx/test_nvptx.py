@@ -15,8 +15,8 @@ from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Lowered, Target
 from gridjit.compiler.targets.ptx import nvptx
-from gridjit.compiler.targets.ptx.dialect import unknown_names
 from gridjit.compiler.targets.ptx.generate import generate
+from gridjit.compiler.targets.ptx.known import unknown_names
 from gridjit.compiler.targets.ptx.nvvm import compile_ptx
 from tests.toolkit import needs_toolkit
 
