@@ -16,6 +16,11 @@ _MODAL = {"shfl.sync.i32": "shfl", "vote.sync": "vote"}
 _THEIRS = regex(r'@"?llvm\.nvvm\.(shfl\.sync\.i32|vote\.sync)"?')
 _MATCH = regex(r'@"?(llvm\.nvvm\.match\.all\.sync\.i(?:32|64))"?\(')
 _DEFINED = regex(r"^define [^\n]*", re.MULTILINE)
+# Functions of linked files, in which threads may meet.
+_ELSEWHERE = regex(r'^declare [^\n@]*@"?(?!llvm\.|__nv_)[^\n]*', re.MULTILINE)
+# LLVM takes inline PTX for a function of its operands unless it is told, and computes it once for several places: only
+# conversions, and what is the same for a thread's whole life, are that.
+_READING = regex(r' asm +(?=")(?!"(?:cvt|tanh|mov)[\w.]* \$0, (?:\$1|%n?cluster[\w.]*);")')
 _ASM = regex(r"^( *(?:%[^\n=]* = )?call [^\n]* asm sideeffect [^\n]*\))(?=$|, !| #)", re.MULTILINE)
 _SUM = regex(r"(= f(?:add|sub|mul)(?: (?:nnan|ninf|nsz|arcp|afn|reassoc))*) (?=float|double|half|bfloat|<)")
 _QUOTIENT = regex(r"= fdiv (?:[a-z]+ )*float ([^\n,]+), ([^\n,]+)")
@@ -43,6 +48,7 @@ def in_llvms_words(text: str, *, fastmath: bool, fused: bool) -> str:
     """Return a module's text for LLVM; fused: products are, with what is added to them."""
     attributes = f" convergent {_FLUSHED}" if fastmath else " convergent"
     text = _DEFINED.sub(lambda line: _with(_SIZES.sub(_sized, line[0]), attributes), text)
+    text = _READING.sub(" asm sideeffect ", _ELSEWHERE.sub(r"\g<0> convergent", text))
     text = "\n".join((_TURN.sub(_turned, text), *(_KNOWN_STEP.format(kind) for kind in ("i32", "i64"))))
     text = _ASM.sub(r"\1 convergent", text)
     text = _THEIRS.sub(lambda found: f'@"gridjit.{_MODAL[found[1]]}"', text)

@@ -40,8 +40,8 @@ _BETWEEN = str.maketrans(dict.fromkeys(",()[]{}<>*=|", " "))
 _SPACES = (
     regex(r"addrspace\((?![1345]\))\d+\)"),
     regex(r"alloca [^\n]* addrspace\([134]\)"),
-    regex(r"atomicrmw [^\n]* addrspace\(4\)"),
-    regex(r"cmpxchg [^\n]* addrspace\(4\)"),
+    regex(r"atomicrmw [^\n]* addrspace\([45]\)"),
+    regex(r"cmpxchg [^\n]* addrspace\([45]\)"),
 )
 _TOP = regex(r"^(?:@|define |declare )[^\n]*", re.MULTILINE)
 _TYPE = r"(?:\w+|[^\s@][^@]*[\]}>*])"

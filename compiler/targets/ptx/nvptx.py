@@ -25,8 +25,9 @@ from gridjit.regexes import regex
 # The LLVM whose code was compared with NVVM's, and the architectures that it knows.
 _OLDEST = (22,)
 _ARCH = regex(r"sm_(?:75|8[0679]|90a?|(?:100|103|110|120|121)[af]?)")
-# LLVM numbers calls in comments, on and on in a process.
+# LLVM numbers calls on and on in a process, in comments and in the names of the types of functions called by address.
 _NUMBERED = regex(r" // callseq \d+(?:, \d+)?$", re.MULTILINE)
+_PROTOTYPE = regex(r"(?<=^\tprototype_)\d+(?= : \.callprototype)|(?<=\), prototype_)\d+(?=;$)", re.MULTILINE)
 
 
 def name() -> str:
@@ -54,7 +55,13 @@ def compile_ptx(modules: Sequence[str], arch: str, options: Options, shelf: Any 
     texts = [in_llvms_words(define_atomics(text), **told) for text in modules]
     whole = _parsed([*texts, *functions_for(texts, arch, options, shelf), *defined_here(texts)])
     optimize(whole, machine, level)
-    return _NUMBERED.sub("", str(machine.emit_assembly(whole))).encode()
+    return _renumbered(str(machine.emit_assembly(whole))).encode()
+
+
+def _renumbered(ptx: str) -> str:
+    """Return PTX with the calls that LLVM numbered in this process numbered from 0."""
+    numbers: dict[str, int] = {}
+    return _PROTOTYPE.sub(lambda found: str(numbers.setdefault(found[0], len(numbers))), _NUMBERED.sub("", ptx))
 
 
 def _parsed(texts: Sequence[str]) -> Any:

@@ -255,6 +255,73 @@ def test_ptx_is_the_same_whenever_it_is_made() -> None:
     assert first == second and b"call" in first
 
 
+def test_calls_by_address_are_the_same_whenever_they_are_made() -> None:
+    text = operation("call float %a(float %b)", parameters="float (float)* %a, float %b")
+    first, second = (nvptx.compile_ptx([text], "sm_90", Options()) for _ in range(2))
+    assert first == second and b"prototype_0 :" in first and b", prototype_0;" in first
+
+
+def on_both_sides(call: str, *declared: str) -> str:
+    """Return a kernel that calls the same on both sides of a branch, beside something else."""
+    lines = (
+        "br i1 %a, label %left, label %right",
+        f"left:\n  %l = {call}\n  call void @one()\n  br label %end",
+        f"right:\n  %m = {call}\n  call void @other()\n  br label %end",
+        "end:\n  %r = phi i32 [ %l, %left ], [ %m, %right ]",
+    )
+    text = operation("BODY", parameters="i1 %a", result="i32").replace("  %r = BODY", "  " + "\n".join(lines))
+    return "\n".join((text, "declare void @one()", "declare void @other()", *declared))
+
+
+@pytest.mark.parametrize(
+    ("call", "declared", "found"),
+    [
+        ("call i32 @met()", ["declare i32 @met()"], b" met, "),
+        ('call i32 asm  "activemask.b32 $0;", "=r"()', [], b"activemask"),
+    ],
+)
+def test_threads_that_parted_do_not_meet_in_a_call(call: str, declared: list[str], found: bytes) -> None:
+    made = nvptx.compile_ptx([on_both_sides(call, *declared)], "sm_90", Options())
+    assert made.count(found) == 2, made.decode()
+
+
+def waits(flags, out):
+    while cuda.ldcv(flags, 0) == 0:
+        pass
+    out[0] = cuda.ldcg(out, 1)
+
+
+def reads_what_it_wrote(x, out):
+    before = cuda.ldcg(x, 0)
+    x[0] = before + 1
+    out[0] = cuda.ldcg(x, 0) + before
+
+
+def reads_after_a_barrier(x, out):
+    before = cuda.ldcg(x, 0)
+    cuda.syncthreads()
+    out[0] = cuda.ldcg(x, 0) + before
+
+
+@pytest.mark.parametrize(
+    ("function", "order"),
+    [
+        (waits, r"(\$L\w+):[ \t]*[^$]*ld\.global\.cv[^$]*bra[^$]*\1"),
+        (reads_what_it_wrote, r"ld\.global\.cg[^$]*st\.global[^$]*ld\.global\.cg"),
+        (reads_after_a_barrier, r"ld\.global\.cg[^$]*bar\.sync[^$]*ld\.global\.cg"),
+    ],
+)
+def test_inline_ptx_reads_memory_each_time(function: Any, order: str) -> None:
+    assert re.search(order, ptx(function, "void(int32[::1], int32[::1])"))
+
+
+def test_a_conversion_by_inline_ptx_is_made_once() -> None:
+    def twice(x, out):
+        out[0], out[1] = int(x[0]), int(x[0])
+
+    assert ptx(twice, "void(float16[::1], int64[::1])").count("cvt.rni.s64.f16") == 1
+
+
 def test_code_of_one_generator_is_not_found_by_the_other(monkeypatch: pytest.MonkeyPatch, restart: Any) -> None:
     made = []
     for generator in ("llvm", "nvvm", "llvm", "nvvm"):
