@@ -78,9 +78,11 @@ def _ptx(modules: Sequence[str], arch: str, options: Options, shelf: Any) -> tup
         return compile_ptx(modules, arch, options), "NVVM"
     from gridjit.compiler.targets.ptx import nvptx  # which imports llvmlite
 
-    if why := nvptx.why_not(modules, arch, options):
-        return compile_ptx(modules, arch, options), f"NVVM: {why}"
-    return (nvptx.compile_ptx(modules, arch, options, shelf),), nvptx.name()
+    ptx, why = b"", nvptx.why_not(modules, arch, options)
+    if not why:
+        ptx = nvptx.compile_ptx(modules, arch, options, shelf)
+        why = nvptx.why_not_assembled(ptx)
+    return (compile_ptx(modules, arch, options), f"NVVM: {why}") if why else ((ptx,), nvptx.name())
 
 
 def _place(lowered: Lowered) -> str:

@@ -27,6 +27,8 @@ _OLDEST = (22,)
 _ARCH = regex(r"sm_(?:75|8[0679]|90a?|(?:100|103|110|120|121)[af]?)")
 # LLVM numbers calls on and on in a process, in comments and in the names of the types of functions called by address.
 _NUMBERED = regex(r" // callseq \d+(?:, \d+)?$", re.MULTILINE)
+# Optimized, LLVM knows that an array is local; of its atomic operations, it makes plain ones except compare and swap.
+_LOCAL_ATOMIC = regex(rb"\tatom\.[\w.:]*\.local\.")
 _PROTOTYPE = regex(r"(?<=^\tprototype_)\d+(?= : \.callprototype)|(?<=\), prototype_)\d+(?=;$)", re.MULTILINE)
 
 
@@ -56,6 +58,11 @@ def compile_ptx(modules: Sequence[str], arch: str, options: Options, shelf: Any 
     whole = _parsed([*texts, *functions_for(texts, arch, options, shelf), *defined_here(texts)])
     optimize(whole, machine, level)
     return _renumbered(str(machine.emit_assembly(whole))).encode()
+
+
+def why_not_assembled(ptx: bytes) -> str:
+    """Return why PTX is not for the assembler, in words; empty if it is."""
+    return "only it swaps items of local arrays by plain loads and stores" if _LOCAL_ATOMIC.search(ptx) else ""
 
 
 def _renumbered(ptx: str) -> str:

@@ -261,6 +261,18 @@ def test_calls_by_address_are_the_same_whenever_they_are_made() -> None:
     assert first == second and b"prototype_0 :" in first and b", prototype_0;" in first
 
 
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("opt", [True, False])
+def test_an_item_of_a_local_array_is_swapped(opt: bool, arch: str) -> None:
+    def swaps(x, out):
+        own = cuda.local.array(8, np.int32)
+        own[x[0]] = x[1]
+        out[0] = cuda.atomic.cas(own, x[2], 3, 1)
+        out[1] = own[x[3]]
+
+    ptx(swaps, "void(int32[::1], int32[::1])", arch, opt=opt)
+
+
 def on_both_sides(call: str, *declared: str) -> str:
     """Return a kernel that calls the same on both sides of a branch, beside something else."""
     lines = (
