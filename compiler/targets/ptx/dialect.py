@@ -39,7 +39,7 @@ _KNOWN_STEP = "declare i1 @llvm.is.constant.{0}({0})"
 _SIZES = regex(
     r'(i8\* %"([^"]*)\.0", i8\* %"\2\.1", )(i64 %"\2\.2")(, i64 %"\2\.3", [^,]*\* %"\2\.4")((?:, i64 %"\2\.5\.\d+")*)'
 )
-_NOT_NEGATIVE = "i64 range(i64 0, -9223372036854775808)"
+_NOT_NEGATIVE = "i64 range(i64 0, -9223372036854775808) %"
 _FLUSHED = '"denormal-fp-math-f32"="preserve-sign,preserve-sign"'
 _DIVIDE = "llvm.nvvm.div.full.ftz"
 
@@ -96,7 +96,7 @@ def _turned(turn: re.Match[str]) -> str:
 def _sized(found: re.Match[str]) -> str:
     """Return an array's parameters with its number of items and its shape known not to be negative."""
     objects, _, count, others, shape = found.groups()
-    return objects + count.replace("i64", _NOT_NEGATIVE) + others + shape.replace("i64", _NOT_NEGATIVE)
+    return objects + count.replace("i64 %", _NOT_NEGATIVE) + others + shape.replace("i64 %", _NOT_NEGATIVE)
 
 
 def _cut(found: re.Match[str]) -> str:

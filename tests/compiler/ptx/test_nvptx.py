@@ -261,6 +261,13 @@ def test_calls_by_address_are_the_same_whenever_they_are_made() -> None:
     assert first == second and b"prototype_0 :" in first and b", prototype_0;" in first
 
 
+def test_an_array_may_have_the_name_of_a_type() -> None:
+    def copies(i64, ai64):
+        ai64[0] = i64[-1]
+
+    assert LLVM in ptx(copies, "void(int64[::1], int64[::1])")
+
+
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 @pytest.mark.parametrize("opt", [True, False])
 def test_an_item_of_a_local_array_is_swapped(opt: bool, arch: str) -> None:
