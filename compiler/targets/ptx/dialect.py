@@ -25,7 +25,7 @@ _ASM = regex(r"^( *(?:%[^\n=]* = )?call [^\n]* asm sideeffect [^\n]*\))(?=$|, !|
 _SUM = regex(r"(= f(?:add|sub|mul)(?: (?:nnan|ninf|nsz|arcp|afn|reassoc))*) (?=float|double|half|bfloat|<)")
 _QUOTIENT = regex(r"= fdiv (?:[a-z]+ )*float ([^\n,]+), ([^\n,]+)")
 # Of a number that does not fit LLVM leaves open what becomes of it, NVVM cuts bits off.
-_TO_BYTE = regex(r"^( *)(%[^\n=]* )= (fpto[su]i) ([^\n]*) to i8$", re.MULTILINE)
+_TO_BYTE = regex(r"^( *)(%[^\n=]* )= (fpto[su]i) ([^\n]*) to i8(?=$|,)", re.MULTILINE)
 # A turn of a signed range, whose next number is used only if it is below the stop; vocabulary writes an unsigned one's
 # so that it does not look like this.
 _TURN = regex(
