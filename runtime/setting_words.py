@@ -103,9 +103,9 @@ WORDS = {
         "([streams.md](streams.md#hazards))",
     ),
     "GRIDJIT_CODEGEN": Words(
-        "nvvm or llvm",
-        "nvvm",
-        f"what makes PTX of kernels: NVVM, or the LLVM that llvmlite holds, which is being tried ({_GENERATORS})",
+        "llvm or nvvm",
+        "llvm",
+        f"what makes PTX of kernels: the LLVM that llvmlite holds, where it can, or NVVM ({_GENERATORS})",
     ),
     "GRIDJIT_HOST_THREADS": Words(_NUMBER, "the usable cores", "how many threads run blocks on the host target"),
     "GRIDJIT_HOST_DEVICE": Words(
