@@ -179,12 +179,13 @@ def test_the_vocabulary_is_compiled_and_linked(function: Any, signature: str, op
     assert "llvm." not in text
 
 
+@pytest.mark.parametrize("lineinfo", [False, True])
 @pytest.mark.parametrize("kind", [np.int8, np.uint8])
-def test_a_float_that_does_not_fit_in_a_byte_loses_bits(kind: Any) -> None:
+def test_a_float_that_does_not_fit_in_a_byte_loses_bits(kind: Any, lineinfo: bool) -> None:
     def narrowed(x, out):
         out[0] = kind(x[0])
 
-    text = ptx(narrowed, "void(float64[::1], int64[::1])")
+    text = ptx(narrowed, "void(float64[::1], int64[::1])", lineinfo=lineinfo)
     assert re.search(r"cvt\.rzi\.[su]16\.f64", text)
     assert re.search(r"cvt\.s64\.s8|and\.b(?:16|32|64)[^\n]*, 255", text)
 
@@ -379,5 +380,6 @@ def scaled_by_32(x):
     ("function", "signature", "unrolled"),
     [(scaled, "void(float32[::1], int64)", False), (scaled_by_32, "void(float32[::1])", True)],
 )
-def test_a_loop_is_unrolled_if_its_step_is_known(function: Any, signature: str, unrolled: bool) -> None:
-    assert (ptx(function, signature).count("st.global") > 1) == unrolled
+@pytest.mark.parametrize("lineinfo", [False, True])
+def test_a_loop_is_unrolled_if_its_step_is_known(function: Any, signature: str, unrolled: bool, lineinfo: bool) -> None:
+    assert (ptx(function, signature, lineinfo=lineinfo).count("st.global") > 1) == unrolled
