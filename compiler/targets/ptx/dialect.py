@@ -24,18 +24,16 @@ _READING = regex(r' asm +(?=")(?!"(?:cvt|tanh|mov)[\w.]* \$0, (?:\$1|%n?cluster[
 _ASM = regex(r"^( *(?:%[^\n=]* = )?call [^\n]* asm sideeffect [^\n]*\))(?=$|, !| #)", re.MULTILINE)
 _SUM = regex(r"(= f(?:add|sub|mul)(?: (?:nnan|ninf|nsz|arcp|afn|reassoc))*) (?=float|double|half|bfloat|<)")
 _QUOTIENT = regex(r"= fdiv (?:[a-z]+ )*float ([^\n,]+), ([^\n,]+)")
-# The line of source of an instruction.
-_PLACE = r"(?: ?, !dbg !\d+)?"
 # Of a number that does not fit LLVM leaves open what becomes of it, NVVM cuts bits off.
-_TO_BYTE = regex(rf"^( *)(%[^\n=]* )= (fpto[su]i) ([^\n]*) to i8(?={_PLACE}$)", re.MULTILINE)
+_TO_BYTE = regex(r"^( *)(%[^\n=]* )= (fpto[su]i) ([^\n]*) to i8(?=$| ?, !)", re.MULTILINE)
 # A turn of a signed range, whose next number is used only if it is below the stop; vocabulary writes an unsigned one's
 # so that it does not look like this.
 _TURN = regex(
-    rf'(?P<less>%"[^"]*") = (?P<left>sub nsw (?P<kind>i64|i32) %"[^"]*", 1){_PLACE}\n'
+    r'(?P<less>%"[^"]*") = (?P<left>sub nsw (?P<kind>i64|i32) %"[^"]*", 1)(?: ?, ![^\n]*)?\n'
     r"(?P<kept>  store [^\n]*\n)"
-    rf'(?P<read>  %"[^"]*" = getelementptr [^\n]*, i32 0, i32 2{_PLACE}\n'
+    r'(?P<read>  %"[^"]*" = getelementptr [^\n]*, i32 0, i32 2(?: ?, ![^\n]*)?\n'
     r'  (?P<step>%"[^"]*") = load (?P=kind), [^\n]*\n)'
-    rf'(?P<next>  %"[^"]*" = add )(?=(?P=kind) %"[^"]*", (?P=step){_PLACE}\n)'
+    r'(?P<next>  %"[^"]*" = add )(?=(?P=kind) %"[^"]*", (?P=step)(?: ?, ![^\n]*)?\n)'
 )
 _KNOWN_STEP = "declare i1 @llvm.is.constant.{0}({0})"
 # An array's number of items and its shape among parameters.

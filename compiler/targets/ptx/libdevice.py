@@ -24,7 +24,7 @@ from gridjit.digests import blake2b
 from gridjit.regexes import regex
 
 # Raise it whenever another text is made of the same function.
-_SCHEMA = 1
+_SCHEMA = 2
 # What functions are simplified for, whatever is compiled with them.
 _OLDEST, _LEVEL = "sm_75", 1
 _DECLARED = regex(r'\ndeclare [^\n]*@"?(__nv_\w+)')
@@ -38,6 +38,8 @@ _ARCH = "call i32 @gridjit.arch()"
 _ARCH_CALL = regex(r"(?:tail )?call i32 @gridjit\.arch\(\)")
 _PURE = "nounwind willreturn speculatable memory(none)"
 _ARCH_DECLARED = f"declare range(i32 750, 9999) i32 @gridjit.arch() {_PURE}"
+# Not that integers do not overflow: mul24 of large ones does, and means the low bits.
+_CLAIM = regex(r"(?<== (?:add|sub|mul)) nsw(?= )")
 # LLVM would simplify some to sums and products like others, which may be fused and flushed.
 _INTRINSIC = regex(r"@(?=llvm\.nvvm\.)")
 _APART = "@gridjit."
@@ -133,7 +135,7 @@ def _found(name: str) -> Any:
 
 def _asked(function: Any, fastmath: bool) -> str:
     """Return the module of a function alone, with its questions answered, as NVVM does."""
-    body = _NOTES.sub("", str(function)).replace("define internal ", "define ")
+    body = _CLAIM.sub("", _NOTES.sub("", str(function)).replace("define internal ", "define "))
     lines = [line for one in sorted(set(_USED.findall(body))) if (line := _line(one, function.name))]
     answers = {"__CUDA_FTZ": f"add i32 {fastmath:d}, 0", "__CUDA_PREC_SQRT": f"add i32 {not fastmath:d}, 0"}
     answers["__CUDA_ARCH"] = _ARCH

@@ -25,6 +25,8 @@ from gridjit.regexes import regex
 # The LLVM whose code was compared with NVVM's, and the architectures that it knows.
 _OLDEST = (22,)
 _ARCH = regex(r"sm_(?:75|8[0679]|90a?|(?:100|103|110|120|121)[af]?)")
+# What modules say whose functions debuggers step through, those of device functions with debug=True too.
+_FULL = "emissionKind: FullDebug"
 # LLVM numbers calls on and on in a process, in comments and in the names of the types of functions called by address.
 _NUMBERED = regex(r" // callseq \d+(?:, \d+)?$", re.MULTILINE)
 # Optimized, LLVM knows that an array is local; of its atomic operations, it makes plain ones except compare and swap.
@@ -39,7 +41,7 @@ def name() -> str:
 
 def why_not(modules: Sequence[str], arch: str, options: Options) -> str:
     """Return why modules are not compiled by LLVM, in words; empty if they can be."""
-    if options.debug:
+    if options.debug or any(_FULL in text for text in modules):
         return "code for a debugger"
     if binding.llvm_version_info < _OLDEST:
         return f"llvmlite holds {name()}"

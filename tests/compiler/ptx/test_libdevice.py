@@ -19,7 +19,9 @@ from tests.toolkit import needs_toolkit
 
 pytestmark = [
     *needs_toolkit(bitcode=True),
-    pytest.mark.skipif(bool(nvptx.why_not([], "sm_90", Options())), reason="llvmlite's LLVM is older than what was compared"),
+    pytest.mark.skipif(
+        bool(nvptx.why_not([], "sm_90", Options())), reason="llvmlite's LLVM is older than what was compared"
+    ),
 ]
 
 _DEFINED = re.compile(r"^define (?:\w+ )*?(\S+) @(\w+)\(([^)\n]*)\)", re.MULTILINE)

@@ -12,6 +12,7 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Lowered, Target
 from gridjit.compiler.targets.ptx import nvptx
@@ -382,4 +383,28 @@ def scaled_by_32(x):
 )
 @pytest.mark.parametrize("lineinfo", [False, True])
 def test_a_loop_is_unrolled_if_its_step_is_known(function: Any, signature: str, unrolled: bool, lineinfo: bool) -> None:
-    assert (ptx(function, signature, lineinfo=lineinfo).count("st.global") > 1) == unrolled
+    text = ptx(function, signature, lineinfo=lineinfo)
+    assert (text.count("st.global") > 1) == unrolled
+    assert ", 63;" not in text or function is scaled
+
+
+@cuda.jit(device=True, debug=True, opt=False)
+def stepped_through(x):
+    return x // 3
+
+
+def test_code_with_a_function_for_a_debugger_is_nvvms() -> None:
+    def kernel(x):
+        x[0] = stepped_through(x[0])
+
+    assert LLVM not in ptx(kernel, "void(int64[::1])")
+
+
+libdevice = numba_cuda().libdevice
+
+
+def test_a_product_of_24_bits_keeps_the_low_bits_of_larger_numbers() -> None:
+    def kernel(x, y):
+        x[0] = libdevice.mul24(y[0], y[1])
+
+    assert "mul.lo.s32" in ptx(kernel, "void(int64[::1], int32[::1])")
