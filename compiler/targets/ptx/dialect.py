@@ -15,6 +15,9 @@ from gridjit.regexes import regex
 _MODAL = {"shfl.sync.i32": "shfl", "vote.sync": "vote"}
 _THEIRS = regex(r'@"?llvm\.nvvm\.(shfl\.sync\.i32|vote\.sync)"?')
 _MATCH = regex(r'@"?(llvm\.nvvm\.match\.all\.sync\.i(?:32|64))"?\(')
+# Lanes that met may have written memory: NVVM reads it again after these, and LLVM does after inline PTX.
+_MEETING = regex(r'^(?= *%[^\n]* = call [^\n]*@"?llvm\.nvvm\.(?:shfl|vote|match)\.)', re.MULTILINE)
+_WRITTEN = '  call void asm sideeffect "", "~{memory}"()\n'
 _DEFINED = regex(r"^define [^\n]*", re.MULTILINE)
 # Dynamic shared arrays, which begin at one address. LLVM takes variables for memory apart, so that there is only one.
 _DYNAMIC = regex(r'^(@"[^"]*") = external addrspace\(3\) global \[0 x [^\n]*', re.MULTILINE)
@@ -55,6 +58,7 @@ def in_llvms_words(text: str, *, fastmath: bool, fused: bool) -> str:
     text = _with_one_dynamic_array(text)
     text = _READING.sub(" asm sideeffect ", _ELSEWHERE.sub(r"\g<0> convergent", text))
     text = "\n".join((_TURN.sub(_turned, text), *(_KNOWN_STEP.format(kind) for kind in ("i32", "i64"))))
+    text = _MEETING.sub(_WRITTEN, text)
     text = _ASM.sub(r"\1 convergent", text)
     text = _THEIRS.sub(lambda found: f'@"gridjit.{_MODAL[found[1]]}"', text)
     text = _MATCH.sub(r"@\1p(", text)
