@@ -15,7 +15,13 @@ from gridjit.regexes import regex
 _MODAL = {"shfl.sync.i32": "shfl", "vote.sync": "vote"}
 _THEIRS = regex(r'@"?llvm\.nvvm\.(shfl\.sync\.i32|vote\.sync)"?')
 _MATCH = regex(r'@"?(llvm\.nvvm\.match\.all\.sync\.i(?:32|64))"?\(')
+# Lanes that met may have written memory: NVVM reads it again after these, and LLVM does after inline PTX.
+_MEETING = regex(r'^(?= *%[^\n]* = call [^\n]*@"?llvm\.nvvm\.(?:shfl|vote|match)\.)', re.MULTILINE)
+_WRITTEN = '  call void asm sideeffect "", "~{memory}"()\n'
 _DEFINED = regex(r"^define [^\n]*", re.MULTILINE)
+# Dynamic shared arrays, which begin at one address. LLVM takes variables for memory apart, so that there is only one.
+_DYNAMIC = regex(r'^(@"[^"]*") = external addrspace\(3\) global \[0 x [^\n]*', re.MULTILINE)
+_SHARED = '@"_gridjit_dynamic_shared"'
 # Functions of linked files, in which threads may meet.
 _ELSEWHERE = regex(r'^declare [^\n@]*@"?(?!llvm\.|__nv_)[^\n]*', re.MULTILINE)
 # LLVM takes inline PTX for a function of its operands unless it is told, and computes it once for several places: only
@@ -49,8 +55,10 @@ def in_llvms_words(text: str, *, fastmath: bool, fused: bool) -> str:
     """Return a module's text for LLVM; fused: products are, with what is added to them."""
     attributes = f" convergent {_FLUSHED}" if fastmath else " convergent"
     text = _DEFINED.sub(lambda line: _with(_SIZES.sub(_sized, line[0]), attributes), text)
+    text = _with_one_dynamic_array(text)
     text = _READING.sub(" asm sideeffect ", _ELSEWHERE.sub(r"\g<0> convergent", text))
     text = "\n".join((_TURN.sub(_turned, text), *(_KNOWN_STEP.format(kind) for kind in ("i32", "i64"))))
+    text = _MEETING.sub(_WRITTEN, text)
     text = _ASM.sub(r"\1 convergent", text)
     text = _THEIRS.sub(lambda found: f'@"gridjit.{_MODAL[found[1]]}"', text)
     text = _MATCH.sub(r"@\1p(", text)
@@ -69,6 +77,14 @@ def defined_here(texts: Iterable[str]) -> Iterator[str]:
     for name, made in (("shfl", _shuffle), ("vote", _vote)):
         if any(f'@"gridjit.{name}"(' in text for text in texts):
             yield made()
+
+
+def _with_one_dynamic_array(text: str) -> str:
+    if names := _DYNAMIC.findall(text):
+        text = _DYNAMIC.sub("", text) + f"\n{_SHARED} = external addrspace(3) global [0 x i8], align 16\n"
+    for name in names:
+        text = text.replace(name, _SHARED)
+    return text
 
 
 def _with(line: str, attributes: str) -> str:

@@ -263,6 +263,45 @@ def test_calls_by_address_are_the_same_whenever_they_are_made() -> None:
     assert first == second and b"prototype_0 :" in first and b", prototype_0;" in first
 
 
+def waits_together(x, out):
+    while not cuda.all_sync(0xFFFFFFFF, x[0] == 1):
+        pass
+
+
+def shuffled(x, out):
+    x[0] = 3
+    out[0] = cuda.shfl_sync(0xFFFFFFFF, out[1], 1) + x[0]
+
+
+def matched(x, out):
+    x[0] = 3
+    out[0] = cuda.match_any_sync(0xFFFFFFFF, out[1]) + x[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "order"),
+    [
+        (waits_together, r"\$L\w+:[^$]*ld\.global[^$]*\bvote\."),
+        (shuffled, r"shfl\.sync[^$]*ld\.global"),
+        (matched, r"match\.any\.sync[^$]*ld\.global"),
+    ],
+)
+def test_memory_is_read_after_lanes_met(function: Any, order: str) -> None:
+    assert re.search(order, ptx(function, "void(int32[::1], int32[::1])"))
+
+
+def test_dynamic_shared_arrays_of_several_types_are_one_memory() -> None:
+    def both(x, out):
+        floats, numbers = cuda.shared.array(0, np.float32), cuda.shared.array(0, np.int32)
+        numbers[0] = 7
+        floats[0] = x[0]
+        out[0] = numbers[0]
+
+    text = ptx(both, "void(float32[::1], int32[::1])")
+    assert LLVM in text and len(re.findall(r"^\.extern \.shared", text, re.MULTILINE)) == 1
+    assert not re.search(r"st\.global\.b32 [^;]*, 7;", text)
+
+
 def test_an_array_may_have_the_name_of_a_type() -> None:
     def copies(i64, ai64):
         ai64[0] = i64[-1]
