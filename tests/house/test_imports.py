@@ -38,6 +38,7 @@ WALLS = {
         "gridjit.compiler.targets.host.libllvm",
         "gridjit.compiler.targets.host.llvm",
         "gridjit.compiler.targets.ptx.libdevice",
+        "gridjit.compiler.targets.ptx.machine",
         "gridjit.compiler.targets.ptx.nvptx",
     ),
     "cuda": (
