@@ -23,10 +23,13 @@ _DEFINED = regex(r"^define [^\n]*", re.MULTILINE)
 _DYNAMIC = regex(r'^(@"[^"]*") = external addrspace\(3\) global \[0 x [^\n]*', re.MULTILINE)
 _SHARED = '@"_gridjit_dynamic_shared"'
 # Functions of linked files, in which threads may meet.
-_ELSEWHERE = regex(r'^declare [^\n@]*@"?(?!llvm\.|__nv_)[^\n]*', re.MULTILINE)
+_ELSEWHERE = regex(r'^declare [^\n@]*@(?!"?(?:llvm\.|gridjit\.|__nv|__internal_))[^\n]*', re.MULTILINE)
 # LLVM takes inline PTX for a function of its operands unless it is told, and computes it once for several places: only
-# conversions, and what is the same for a thread's whole life, are that.
-_READING = regex(r' asm +(?=")(?!"(?:cvt|tanh|mov)[\w.]* \$0, (?:\$1|%n?cluster[\w.]*);")')
+# conversions and arithmetic, and what is the same for a thread's whole life, are that.
+_READING = regex(
+    r' asm +(?=")(?!"(?:cvt|mov|tanh|rcp|rsqrt|sqrt|sin|cos|ex2|lg2|add|sub|mul|mad|fma|min|max)[\w.]* \$0, ?'
+    r'(?:\$\d(?:, ?\$\d)*|%n?cluster[\w.]*);")'
+)
 _ASM = regex(r"^( *(?:%[^\n=]* = )?call [^\n]* asm sideeffect [^\n]*\))(?=$|, !| #)", re.MULTILINE)
 _SUM = regex(r"(= f(?:add|sub|mul)(?: (?:nnan|ninf|nsz|arcp|afn|reassoc))*) (?=float|double|half|bfloat|<)")
 _QUOTIENT = regex(r"= fdiv (?:[a-z]+ )*float ([^\n,]+), ([^\n,]+)")
