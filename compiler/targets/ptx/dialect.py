@@ -33,6 +33,8 @@ _READING = regex(
 _ASM = regex(r"^( *(?:%[^\n=]* = )?call [^\n]* asm sideeffect [^\n]*\))(?=$|, !| #)", re.MULTILINE)
 _SUM = regex(r"(= f(?:add|sub|mul)(?: (?:nnan|ninf|nsz|arcp|afn|reassoc))*) (?=float|double|half|bfloat|<)")
 _QUOTIENT = regex(r"= fdiv (?:[a-z]+ )*float ([^\n,]+), ([^\n,]+)")
+# As other atomic operations are, and NVVM's: for all threads of the GPU, not of the system.
+_SWAP = regex(r"(= cmpxchg [^\n]*?)(?= (?:monotonic|acquire|release|acq_rel|seq_cst) )")
 # Of a number that does not fit LLVM leaves open what becomes of it, NVVM cuts bits off.
 _TO_BYTE = regex(r"^( *)(%[^\n=]* )= (fpto[su]i) ([^\n]*) to i8(?=$| ?, !)", re.MULTILINE)
 # A turn of a signed range, whose next number is used only if it is below the stop; vocabulary writes an unsigned one's
@@ -65,7 +67,7 @@ def in_llvms_words(text: str, *, fastmath: bool, fused: bool) -> str:
     text = _ASM.sub(r"\1 convergent", text)
     text = _THEIRS.sub(lambda found: f'@"gridjit.{_MODAL[found[1]]}"', text)
     text = _MATCH.sub(r"@\1p(", text)
-    text = _TO_BYTE.sub(_cut, text)
+    text = _TO_BYTE.sub(_cut, _SWAP.sub(r'\1 syncscope("device")', text))
     if fused:
         text = _SUM.sub(r"\1 contract ", text)
     if fastmath:

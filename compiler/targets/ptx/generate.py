@@ -80,8 +80,11 @@ def _ptx(modules: Sequence[str], arch: str, options: Options, shelf: Any) -> tup
 
     ptx, why = b"", nvptx.why_not(modules, arch, options)
     if not why:
-        ptx = nvptx.compile_ptx(modules, arch, options, shelf)
-        why = nvptx.why_not_assembled(ptx)
+        try:
+            ptx = nvptx.compile_ptx(modules, arch, options, shelf)
+            why = nvptx.why_not_assembled(ptx)
+        except CompileError as error:
+            why = str(error)
     return (compile_ptx(modules, arch, options), f"NVVM: {why}") if why else ((ptx,), nvptx.name())
 
 

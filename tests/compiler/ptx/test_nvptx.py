@@ -447,3 +447,18 @@ def test_a_product_of_24_bits_keeps_the_low_bits_of_larger_numbers() -> None:
         x[0] = libdevice.mul24(y[0], y[1])
 
     assert "mul.lo.s32" in ptx(kernel, "void(int64[::1], int32[::1])")
+
+
+def test_a_swap_is_for_the_threads_of_the_gpu_as_other_atomic_operations_are() -> None:
+    def kernel(x, y):
+        cuda.atomic.compare_and_swap(x, 0, 1)
+        cuda.atomic.max(y, 0, 1.5)
+
+    swaps = re.findall(r"atom\.[\w.:]*cas[\w.]*", ptx(kernel, "void(int32[::1], float32[::1])"))
+    assert len(swaps) == 2 and not any(".sys" in one for one in swaps)
+
+
+def test_what_llvm_does_not_read_is_left_to_nvvm() -> None:
+    lowered = Lowered(modules=(operation("fadd i1 {t} %a, %b"),), entry="k", exceptions={})
+    with pytest.raises(CompileError, match="NVVM: "):
+        generate(lowered, Target(kind="ptx", arch="sm_90"), Options())
