@@ -253,7 +253,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--kernels", type=_several(names), default=names, help="kernels to measure: " + ", ".join(names)
     )
-    default = os.environ.get("GRIDJIT_CODEGEN") or "nvvm"
+    default = os.environ.get("GRIDJIT_CODEGEN") or "llvm"
     parser.add_argument("--codegen", type=_several(ways), default=[default], help="gridjit's generators: nvvm,llvm")
     parser.add_argument("--modes", type=_several(list(MODES)), default=["default"], help="of " + ", ".join(MODES))
     parser.add_argument("--batches", type=int, default=15, help="batches of launches (default: %(default)s)")
