@@ -44,11 +44,11 @@ class Bounds:
         self._pid = os.getpid()
 
     def record(self, infos: list[EntryInfo]) -> None:
-        """Note that the files of infos are in place, and remove what must go for them."""
+        """Note the files of infos, and evict the entries that must make room for them."""
         self._use(lambda index: index.record_all(infos, **self._limits))
 
     def reconcile(self) -> None:
-        """Note files that are not known, forget those that are gone, and remove what is above the limits."""
+        """Note files that are not known, forget files that are gone, and evict the entries above the limits."""
         self._use(lambda index: index.reconcile(files.list_files(self._folder), **self._limits))
 
     def forget(self, keys: list[str]) -> None:
@@ -56,7 +56,7 @@ class Bounds:
         self._use(lambda index: index.forget(keys))
 
     def close(self) -> None:
-        """Let go of the index; what is done next opens it again."""
+        """Let go of the index; the next action opens it again."""
         with section(), self._guard():
             self._index = self._tally = None
 
@@ -72,7 +72,7 @@ class Bounds:
         return action(self._tally)
 
     def _use_index(self, action: Callable[[Index | Tally], list[str]]) -> list[str]:
-        """Return what action gives on the index; a damaged one is rebuilt, once."""
+        """Return the keys that action on the index evicts; a damaged index is rebuilt, once."""
         from gridjit.cache.index import IndexBroken, check_database, database_identity, remove_database
 
         folder, anew = self._folder.path, False
@@ -148,13 +148,13 @@ class Tally:
         return self._count([*infos], [], max_bytes=max_bytes, max_entries=max_entries)
 
     def forget(self, keys: Iterable[str]) -> list[str]:
-        """Return the empty list: what is gone is not counted next time, and nothing else has to go."""
+        """Return the empty list: entries that are gone are not counted next time, and no other entry has to go."""
         return []
 
     def _count(self, infos: list[EntryInfo], newest: list[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
-        """Note what is there, less the oldest that are above the bounds; return their keys.
+        """Count the entries that fit the bounds; return the keys of the oldest entries, which do not.
 
-        newest: what was put after all infos, in that order; the last of it stays.
+        newest: the entries put after all infos, in that order; the last of them stays.
         """
         size, entries = sum(info.size for info in (*infos, *newest)), len(infos) + len(newest)
         removed: list[str] = []

@@ -42,7 +42,7 @@ class BundleEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import did: keys that were added, merged into what was there, there already, refused, and not kept."""
+    """The result of an import: keys added, merged into a stored entry, stored already, refused, and not kept."""
 
     added: tuple[str, ...]
     merged: tuple[str, ...]
@@ -189,7 +189,7 @@ def _check(path: str | os.PathLike[str], file: BinaryIO) -> None:
 
 
 def _add(store: Store, locks: Locks, entry: BundleEntry, payload: bytes) -> str:
-    """Add one entry and return what became of it."""
+    """Add one entry and return its outcome: "added", "merged", "known" or "dropped"."""
     if entry.suffix not in _MERGED:
         if store.get(entry.key) is not None:
             return "known"
@@ -215,13 +215,13 @@ def _add_jobs(store: Store, history: History) -> str:
 
 
 def _put(store: Store, key: str, data: bytes, suffix: str, done: str) -> str:
-    """Put data and return what was done, or that the store did not keep it."""
+    """Put data and return done, or "dropped" if the store did not keep it."""
     store.put(key, data, suffix=suffix)
     return done if store.get(key) == data else "dropped"
 
 
 def _merged(mine: bytes | None, theirs: bytes, suffix: str) -> tuple[bytes, str]:
-    """Return a manifest of both, with what is mine as the newer; mine alone if they are not of a kind."""
+    """Return a manifest of both, with mine as the newer; mine alone if they are not of a kind."""
     if mine is None:
         return theirs, suffix
     known, manifest = Manifest.from_bytes(mine), Manifest.from_bytes(theirs)

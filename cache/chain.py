@@ -25,7 +25,7 @@ class ChainStore:
         return (*self._overlay.layers, *self._bases)
 
     def get(self, key: str) -> bytes | None:
-        """Return what the first layer that has key holds, or None."""
+        """Return the entry's bytes from the first layer that has key, or None."""
         data = self._overlay.get(key)
         if data is not None:
             return data
@@ -45,11 +45,11 @@ class ChainStore:
         self._overlay.put_all(entries, suffix=suffix)
 
     def together(self, work: Callable[[], Result]) -> Result:
-        """Return work(), in which the top layer does once what its puts have in common."""
+        """Return work(), in which the top layer does the work that its puts share once."""
         return self._overlay.together(work)
 
     def find(self, key: str) -> EntryInfo | None:
-        """Return what the first layer that has key knows of it, or None."""
+        """Return the EntryInfo of key from the first layer that has it, or None."""
         return next((found for layer in self.layers if (found := layer.find(key)) is not None), None)
 
     def entries(self) -> Iterator[EntryInfo]:

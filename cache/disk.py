@@ -41,14 +41,14 @@ _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What reading every entry showed: how many are good, and which are not."""
+    """The result of reading every entry: the number of good entries, and the bad ones."""
 
     good: int
     bad: tuple[EntryInfo, ...]
 
 
 class _Unnoted(threading.local):
-    """What this thread has put, if the index is told of it later; else None."""
+    """The entries that this thread has put, if the index is told of them later; else None."""
 
     infos: list[EntryInfo] | None = None
 
@@ -98,7 +98,7 @@ class DiskStore:
         return (self,)
 
     def get(self, key: str) -> bytes | None:
-        """Return what was put under key, or None."""
+        """Return the bytes put under key, or None."""
         check_key(key)
         if self._refused:
             return None
@@ -129,7 +129,7 @@ class DiskStore:
             self._tell(error, "written")
 
     def together(self, work: Callable[[], Result]) -> Result:
-        """Return work(), and have all that this thread put meanwhile noted in the index at once, at the end.
+        """Return work(), and note all entries that this thread put meanwhile in the index at once, at the end.
 
         Where the process dies meanwhile, files are there without a row, as after any put that it dies in.
         """
@@ -173,7 +173,7 @@ class DiskStore:
             forget_uses(self._place)
 
     def find(self, key: str) -> EntryInfo | None:
-        """Return what is known of key without reading it, or None."""
+        """Return the EntryInfo of key without reading the entry, or None."""
         check_key(key)
         return files.find_file(self._place, key) if self._readable() else None
 
@@ -202,7 +202,7 @@ class DiskStore:
             self._forget(keys)
 
     def verify(self, *, remove: bool = True, each: Callable[[str], object] = str) -> Verification:
-        """Read every entry; remove the bad ones if asked to, and sort into the index what is missing there.
+        """Read every entry; remove the bad ones if asked to, and add missing entries to the index.
 
         each: called with the key of each entry before it is read.
         """
@@ -221,7 +221,7 @@ class DiskStore:
         return Verification(good=good, bad=tuple(bad))
 
     def collect(self) -> None:
-        """Remove what dead writers left, note files without a row, drop rows without a file, and keep the bounds."""
+        """Remove dead writers' files, note files without a row, drop rows without a file, and keep the bounds."""
         if not self._changeable():
             return
         self.sweep()
@@ -231,7 +231,7 @@ class DiskStore:
             self._tell(error, "written")
 
     def sweep(self) -> int:
-        """Remove what writers that died left behind, and return how many files that were."""
+        """Remove dead writers' temporary files, and return their number."""
         return files.sweep_temporaries(self._place) if self._changeable() else 0
 
     def close(self) -> None:
@@ -249,7 +249,7 @@ class DiskStore:
         return None if data is None else open_entry(info.key, data, secret=self._secret) is not None
 
     def _read(self, shard: int, key: str) -> bytes | None:
-        """Return what is under key in an open directory, and close that; a useless file does not hide another."""
+        """Return the entry's payload from an open directory, and close that; a useless file does not hide another."""
         try:
             for suffix in SUFFIXES:
                 try:
@@ -340,7 +340,7 @@ class DiskStore:
             files.remove_files(self._place, key)
 
     def _known_bounds(self) -> Bounds:
-        """Return what keeps the folder within its limits, the same for all threads."""
+        """Return the bounds that keep the folder within its limits, the same for all threads."""
         from gridjit.cache.bounds import Bounds
 
         with section(), self._making_bounds:
@@ -372,7 +372,7 @@ class DiskStore:
         return not self.read_only and self._readable()
 
     def _tell(self, error: BaseException, done: str = "read") -> None:
-        """Say what went wrong; a folder that must not be used is not looked at again."""
+        """Warn of the error; a folder that must not be used is not looked at again."""
         let_through(error)
         if not isinstance(error, Distrusted):
             self._warn(f"cannot be {done}: {error}")
@@ -392,7 +392,7 @@ class DiskStore:
 
 
 def note_use(store: Store, key: str, *, hit: bool) -> None:
-    """Have the folder that a store writes to, if it has one, count that an artifact was found or compiled."""
+    """Count a found or compiled artifact in the folder that a store writes to, if it has one."""
     top = store.layers[0]
     if isinstance(top, DiskStore):
         top.note_use(key, hit=hit)

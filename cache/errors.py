@@ -1,4 +1,4 @@
-"""What the cache raises if something goes wrong: a warning for faults of the disk, an error for mistakes of callers."""
+"""Errors of the cache: a warning for faults of the disk, an exception for mistakes of callers."""
 
 from __future__ import annotations
 

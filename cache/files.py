@@ -146,7 +146,7 @@ def remove_file(folder: Folder, name: str) -> None:
 
 
 def find_file(folder: Folder, key: str) -> EntryInfo | None:
-    """Return what the folder says of key, or None."""
+    """Return the EntryInfo of key's file in the folder, or None."""
     with tolerated(OSError), opened(open_inner(folder, key[:2])) as shard:
         for suffix in SUFFIXES:
             if (info := _info(shard, key, suffix)) is not None:
@@ -155,9 +155,9 @@ def find_file(folder: Folder, key: str) -> EntryInfo | None:
 
 
 def list_files(folder: Folder, tell: Callable[[OSError], None] = lambda error: None) -> Iterator[EntryInfo]:
-    """Yield every entry that has a file; what disappears meanwhile is passed over.
+    """Yield every entry that has a file; a file that disappears meanwhile is passed over.
 
-    tell: is called with what is wrong with a directory whose files are passed over.
+    tell: is called with the error of a directory whose files are passed over.
     """
     for shard in _names(folder, None, tell):
         if re.fullmatch(_SHARD, shard):
@@ -165,7 +165,7 @@ def list_files(folder: Folder, tell: Callable[[OSError], None] = lambda error: N
 
 
 def sweep_temporaries(folder: Folder, *, older_than_s: float = TEMPORARY_LIFE_S) -> int:
-    """Remove what writers that died left behind, and return how many files that were.
+    """Remove dead writers' temporary files, and return their number.
 
     Only names that write_file gives: the folder may be one, like a home, whose tmp is not of gridjit's making.
     """
@@ -213,7 +213,7 @@ def make_below(folder: Folder, top: int, name: str) -> int:
 
 
 def _clear_away(top: int, name: str) -> None:
-    """Remove a directory with gridjit's files in it, or what another user put in its place; else raise an OSError."""
+    """Remove a directory with gridjit's files in it, or another user's file in its place; else raise an OSError."""
     found = os.stat(name, dir_fd=top, follow_symlinks=False)
     if not stat.S_ISDIR(found.st_mode):
         if distrust_owner(found) is None:  # this user's, who may have something in mind
@@ -247,7 +247,7 @@ def _info(shard: int, key: str, suffix: str) -> EntryInfo | None:
 
 
 def _names(folder: Folder, name: str | None, tell: Callable[[OSError], None] = lambda error: None) -> list[str]:
-    """Return the names in the folder, or in a directory of it; none of what is not there or must not be used."""
+    """Return the names in the folder, or in a directory of it; none if it is missing or must not be used."""
     try:
         with opened(open_folder(folder)) as top:
             where = "." if name is None else name

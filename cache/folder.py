@@ -24,7 +24,7 @@ FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class Distrusted(OSError):
-    """What is there must not be used. name: what, relative to the folder, "" for the folder itself; reason: why."""
+    """A file or directory must not be used. name: its path in the folder, "" for the folder itself; reason: why."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"{name or 'it'} {reason}")
@@ -33,7 +33,7 @@ class Distrusted(OSError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """Where a cache is, and whether what others own or may write there is used."""
+    """The place of a cache, and whether files that other users own or may write there are used."""
 
     path: str
     shared: bool = False
@@ -141,7 +141,7 @@ def read_below(folder: Folder, directory: int, name: str, limit: int) -> bytes |
 
 
 def close(descriptor: int) -> None:
-    """Close what was read or locked. It is gone whatever the system says of that, as of a file on a lost mount."""
+    """Close a descriptor. It is gone whatever error the system reports, as of a file on a lost mount."""
     with tolerated(OSError):
         os.close(descriptor)
 
@@ -155,7 +155,7 @@ def check_file(folder: Folder, found: os.stat_result, name: str) -> None:
 
 
 def distrust(found: os.stat_result) -> str | None:
-    """Return why what is found must not be relied on, or None: others may write there, or own it."""
+    """Return why a file must not be relied on, or None: other users may write it, or own it."""
     if (reason := distrust_owner(found)) is not None:
         return reason
     # A link has every permission, and nobody can write it.
@@ -165,7 +165,7 @@ def distrust(found: os.stat_result) -> str | None:
 
 
 def distrust_owner(found: os.stat_result) -> str | None:
-    """Return why what a user other than this one and root owns must not be relied on, or None."""
+    """Return why a file must not be relied on, or None: a user other than this one and root owns it."""
     if found.st_uid in (os.geteuid(), 0):
         return None
     return f"belongs to user id {found.st_uid}, and this process runs as {os.geteuid()}"

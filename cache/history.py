@@ -1,4 +1,4 @@
-"""History: the labelled fields of a kernel's recent jobs, so that a compile can say what changed.
+"""History: the labelled fields of a kernel's recent jobs, so that a compile can name the changed fields.
 
 Each job is an entry of its own, canonical JSON under one of a fixed number of keys made from the kernel's name. A new
 job takes a free key, or the oldest job's, and rewrites nothing else. Histories are read when something is compiled, and
@@ -50,7 +50,7 @@ class PastJob:
         return next((value for name, value in self.fields if name == label), None)
 
     def differences(self, fields: Fields) -> tuple[tuple[str, str | None, str | None], ...]:
-        """Return (label, value here, value in fields) of what differs; the value is None where the label is missing."""
+        """Return (label, value here, value in fields) of each difference; the value of a missing label is None."""
         mine, theirs = dict(self.fields), dict(fields)
         labels = dict.fromkeys((*theirs, *mine))
         return tuple((n, mine.get(n), theirs.get(n)) for n in labels if mine.get(n) != theirs.get(n))
@@ -90,7 +90,7 @@ def history_key(kernel: str, place: int) -> str:
 
 
 def read_history(store: Store, kernel: str) -> History:
-    """Return what all layers of store have of a kernel, the newest last, of two with one key the nearest layer's."""
+    """Return a kernel's jobs in all layers of store, the newest last; of two with one key, the nearest layer's."""
     jobs: dict[str, PastJob] = {}
     for layer in store.layers:
         for place in range(MAX_JOBS):

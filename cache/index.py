@@ -150,7 +150,7 @@ class _Database(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
         return dict(self._sql("SELECT rowid, filename FROM Cache").fetchall())
 
     def count_anew(self) -> None:
-        """Set the totals, which triggers keep, to those of the rows: a database that lost its rows keeps them."""
+        """Set the totals, which triggers keep, to the rows' sums: a database that lost its rows keeps old totals."""
         for total, expression in (("count", "COUNT(*)"), ("size", "COALESCE(SUM(size), 0)")):
             self._sql(f"UPDATE Settings SET value = (SELECT {expression} FROM Cache) WHERE key = ?", (total,))
 
@@ -187,7 +187,7 @@ class Index:
         return [*removed]
 
     def reconcile(self, infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
-        """Make the rows those of the files, the oldest first; return the keys that must go to keep the bounds."""
+        """Give each file a row, the oldest first, and drop other rows; return the keys to evict for the bounds."""
         with self._transaction() as database:
             present = {info.key: info for info in infos}
             noted = database.names()
@@ -231,7 +231,7 @@ class Index:
 
 
 def database_identity(folder: str) -> tuple[int, int] | None:
-    """Return what tells this database file from one that replaced it, or None if there is none."""
+    """Return the database file's device and inode, which tell it from a replacement, or None if there is no file."""
     try:
         found = os.lstat(os.path.join(folder, DBNAME))
     except OSError as error:
@@ -284,7 +284,7 @@ def _make_room(database: _Database, max_bytes: int, max_entries: int) -> list[st
 
 @contextlib.contextmanager
 def _failures_named(folder: str) -> Iterator[None]:
-    """Turn what SQLite and diskcache raise into IndexBroken where a new database helps, else into IndexFailed."""
+    """Turn errors of SQLite and diskcache into IndexBroken where a new database helps, else into IndexFailed."""
     try:
         yield
     except IndexFailed:
@@ -305,7 +305,7 @@ def _failures_named(folder: str) -> Iterator[None]:
 
 
 def _is_of_the_moment(text: str, folder: str) -> bool:
-    """Return whether what SQLite says is of the disk, the rights or other processes; else the file is damaged."""
+    """Return whether SQLite's error is due to the disk, the rights or other processes; else the file is damaged."""
     if "readonly" in text:
         # Or a damaged byte says that only newer versions may write it.
         return not os.access(os.path.join(folder, DBNAME), os.W_OK)

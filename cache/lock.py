@@ -87,7 +87,7 @@ class Locks:
             self._leave(job, entry)
 
     def end_in_vain(self, job: str) -> None:
-        """Have all who wait for the calling thread's lock of job go on without it: they would find nothing."""
+        """Release all waiters for the calling thread's lock of job without the lock: they would find nothing."""
         entry = self._table.get(job)
         if entry is not None and held(entry.lock):
             entry.in_vain += 1

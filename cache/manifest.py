@@ -1,4 +1,4 @@
-"""Manifest: under a job's key, the shapes of what its compiles read, and the keys of its newest artifacts.
+"""Manifest: under a job's key, the shapes of its compiles' footprints, and the keys of its newest artifacts.
 
 A shape names what was read, without values. An artifact is kept under a key of the job, its shape and the values, so a
 look-up takes today's values of each shape and asks for that key: it costs the same for ten artifacts and ten thousand.
@@ -35,7 +35,7 @@ SENSITIVE_SUFFIX, PLAIN_SUFFIX = ".lcs", ".json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a compile read, without values: labels of facts of the launch, and things of the world; both sorted."""
+    """A compile's footprint without values: labels of facts of the launch, and things of the world; both sorted."""
 
     facts: tuple[str, ...] = ()
     used: tuple[Identity, ...] = ()
@@ -89,7 +89,7 @@ class Manifest:
 
 
 def artifact_key(job: str, facts: Mapping[str, object], used: Mapping[Identity, object]) -> str:
-    """Return the key of the artifact of a job for the values of what was read: an entry's only name.
+    """Return the key of a job's artifact for the values of its footprint: an entry's only name.
 
     Values are None, bool, int, finite float, str, or lists and tuples of them; CacheError names any other.
     """
@@ -100,7 +100,7 @@ def artifact_key(job: str, facts: Mapping[str, object], used: Mapping[Identity, 
 
 
 def read_manifest(store: Store, job: str) -> Manifest:
-    """Return what all layers of store have under the job's key, the nearest layer's as the newest."""
+    """Return the job's manifest, merged from all layers of store, with the nearest layer's as the newest."""
     if len(store.layers) == 1:
         return Manifest.from_bytes(store.get(job))
     layers = [Manifest.from_bytes(layer.get(job)) for layer in reversed(store.layers)]
@@ -108,7 +108,7 @@ def read_manifest(store: Store, job: str) -> Manifest:
 
 
 def add_compile(store: Store, job: str, shape: Shape, artifact: str, locks: Locks, *, timeout: float = 1.0) -> Manifest:
-    """Add a compile to what is stored under the job's key, in the top layer; return what was there before.
+    """Add a compile to the job's manifest in the top layer; return the manifest as it was before.
 
     Reads, merges and writes under the job's lock, which the calling thread may hold already. If the lock cannot be had
     within timeout seconds, the last writer wins; a shape that the other added is compiled again when it is next needed.
@@ -123,7 +123,7 @@ def add_compile(store: Store, job: str, shape: Shape, artifact: str, locks: Lock
 
 
 def note_use(store: Store, job: str, shape: Shape, artifact: str, known: Manifest, locks: Locks) -> None:
-    """Keep a shape that was of use: have it in the top layer, among the newer half of what is kept.
+    """Keep a shape that was of use: put it in the top layer, among the newer half of the shapes.
 
     known: what read_manifest returned. So what is in use is written down once in a long time, and no shape in use is
     one of those that go. Where the job's lock is not free at once, the next use will do it.
@@ -138,12 +138,12 @@ def note_use(store: Store, job: str, shape: Shape, artifact: str, known: Manifes
 
 
 def value_text(label: str, value: object) -> str:
-    """Return a value as text, equal for equal values only; raises CacheError for what has none."""
+    """Return a value as text, equal for equal values only; raises CacheError for a value that has no text."""
     return _json(_frozen(label, value))
 
 
 def _after(older: tuple[Any, ...], newer: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return older, less what is in newer, then newer."""
+    """Return the items of older that are not in newer, then newer."""
     if older == newer:
         return newer
     again = set(newer)

@@ -26,7 +26,7 @@ class MemoryStore:
         return (self,)
 
     def get(self, key: str) -> bytes | None:
-        """Return what was put under key, or None; makes it the most recently used."""
+        """Return the bytes put under key, or None; makes the entry the most recently used."""
         check_key(key)
         with section(), self._lock:
             held = self._held.get(key)
@@ -57,11 +57,11 @@ class MemoryStore:
             self.put(key, data, suffix=suffix)
 
     def together(self, work: Callable[[], Result]) -> Result:
-        """Return work(): puts have nothing in common."""
+        """Return work(): puts share no work."""
         return work()
 
     def find(self, key: str) -> EntryInfo | None:
-        """Return what is known of key, or None."""
+        """Return the EntryInfo of key, or None."""
         check_key(key)
         with section(), self._lock:
             held = self._held.get(key)

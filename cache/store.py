@@ -37,19 +37,19 @@ class Store(Protocol):
         """The stores that get asks, one after the other, the one that put writes to first; by default only itself."""
 
     def get(self, key: str) -> bytes | None:
-        """Return what was put under key, or None."""
+        """Return the bytes put under key, or None."""
 
     def put(self, key: str, data: bytes, *, suffix: str) -> None:
-        """Keep data under key, replacing what was there; a fault is reported by one warning, not raised."""
+        """Keep data under key, replacing the stored entry; a fault is reported by one warning, not raised."""
 
     def put_all(self, entries: Mapping[str, bytes], *, suffix: str) -> None:
-        """Keep entries by key, as put does one after the other; what they have in common is done once."""
+        """Keep entries by key, as put does one after the other; the work that puts share is done once."""
 
     def together(self, work: Callable[[], Result]) -> Result:
-        """Return work(), in which what puts of this thread have in common is done once; each is read at once."""
+        """Return work(), in which the work that this thread's puts share is done once; each is read at once."""
 
     def find(self, key: str) -> EntryInfo | None:
-        """Return what is known of key without reading it, or None."""
+        """Return the EntryInfo of key without reading the entry, or None."""
 
     def entries(self) -> Iterator[EntryInfo]:
         """Yield every entry, in no particular order."""

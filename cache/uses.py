@@ -38,7 +38,7 @@ class UseTotals:
 
     @property
     def rate(self) -> float | None:
-        """The share of uses that found what they needed; None if there were no uses."""
+        """The share of uses that found their artifact; None if there were no uses."""
         uses = self.hits + self.compiles
         return round(self.hits / uses, 4) if uses else None
 

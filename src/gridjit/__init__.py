@@ -206,7 +206,7 @@ __all__ = [
 
 
 class _BeforeNumbaCuda:
-    """A finder that sees to what numba-cuda's modules need as they are imported: NumPy's names, a GPU to launch."""
+    """A finder that gives numba-cuda's modules their needs as they are imported: NumPy's names, a GPU to launch."""
 
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:

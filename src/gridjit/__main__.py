@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> int:
-    """Run the command, and return its exit status; what it imports is imported here, where interrupts are expected."""
+    """Run the command, and return its exit status; its modules are imported here, where interrupts are expected."""
     try:
         from gridjit.commands import main as run
         from gridjit.commands.printing import show_warnings_as_lines

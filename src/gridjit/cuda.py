@@ -292,7 +292,7 @@ class _Beside:
 
     @staticmethod
     def follow() -> Any:
-        """Have them follow now; what is not imported yet, by the finder that is returned."""
+        """Make the imported modules follow now; the returned finder does it for modules that are not imported yet."""
         from gridjit.runtime.installed import beside  # most programs import none of these modules
 
         return beside.follow(sys.modules[__name__])

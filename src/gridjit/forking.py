@@ -1,4 +1,4 @@
-"""forking: what a fork of this process waits for, and locks that a forked child finds free.
+"""forking: the sections that a fork of this process waits for, and locks that a forked child finds free.
 
 A forked child has only the thread that forked. Work that other threads had begun is never finished there: locks stay
 held, tables half changed, and nobody can free the hidden locks of LLVM and SQLite. So a fork waits until no other
@@ -62,7 +62,7 @@ class WeakList(Generic[Member]):
         return member
 
     def list(self) -> list[Member]:
-        """Return those that live now."""
+        """Return the members that live now."""
         # Copied in one step: other threads add and drop members meanwhile.
         return [member for known in [*self._members.values()] if (member := known()) is not None]
 
@@ -110,14 +110,14 @@ def held(known: Lock) -> int:
 
 
 def section() -> Lock:
-    """Return what to enter for work that no other thread may fork in the middle of; it may be entered again inside."""
+    """Return the lock to enter for work that no other thread may fork in the middle of; it is reentrant."""
     if len(sys.modules) != _modules_seen:
         _wait_first()
     return _own.section
 
 
 def _wait_first() -> None:
-    """Have a fork wait for sections before it takes locks of modules imported since, as logging has it do.
+    """Make a fork wait for sections before it takes locks of modules imported since, such as logging's.
 
     Who is in a section may need such a lock. What registers last is called first, so the wait registers again.
     """
@@ -153,7 +153,7 @@ class cached_property(Generic[Value]):  # noqa: N801  # it stands where functool
 
 
 def in_child(renew: Callable[[], None]) -> None:
-    """Have renew called in every forked child, after locks are free."""
+    """Call renew in every forked child, after locks are free."""
     _in_child.append(renew)
 
 
@@ -163,12 +163,12 @@ def forked_alone() -> bool:
 
 
 def free_in_child(locks: Callable[[], Iterable[Any]]) -> None:
-    """Have the reentrant locks of other libraries that locks returns freed in every forked child."""
+    """Free the reentrant locks of other libraries that locks returns in every forked child."""
     _foreign.append(locks)
 
 
 def wait_before_fork(locks: Callable[[], Iterable[Any]]) -> None:
-    """Have every fork also wait for the reentrant locks that locks returns, which others hold around native code."""
+    """Make every fork also wait for the reentrant locks that locks returns, which libraries hold around native code."""
     _native.append(locks)
     _foreign.append(locks)
 
@@ -191,7 +191,7 @@ def _imports_of_others() -> list[Any]:
 
 
 def _forget_imports_of_others() -> None:
-    """Have the child import anew what a thread that it does not have was importing; it would wait for that forever."""
+    """Make the child import anew the modules that other threads were importing; it would wait for them forever."""
     for name, known in [*_module_locks.items()]:
         if (held := known()) is not None and held.owner not in (None, threading.get_ident()):
             _module_locks.pop(name, None)
@@ -212,7 +212,7 @@ def _wait_before_fork() -> None:
 
 
 def _wait_for_sections() -> None:
-    """Enter the sections of all other threads, so that none is inside one; give up those that take too long."""
+    """Enter the sections of all other threads, so that none is inside one; give up sections that take too long."""
     deadline, own = time.monotonic() + PATIENCE_S, _own.section
     _forking.acquire(timeout=PATIENCE_S)
     others = [other for other in _sections.list() if other is not own]

@@ -18,7 +18,7 @@ _USERS = "numba.cuda.np"
 
 
 def give_gone_names() -> None:
-    """Have NumPy answer numba-cuda's modules for what is gone; for everybody else NumPy stays as it is."""
+    """Make NumPy answer numba-cuda's modules for names that are gone; for all other modules NumPy stays as it is."""
     original = vars(np).get("__getattr__")
     if original is None or all(map(vars(np).__contains__, _GONE)):
         return

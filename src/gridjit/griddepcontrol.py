@@ -10,9 +10,9 @@ __all__ = ["launch_dependents", "wait"]
 if TYPE_CHECKING:
 
     def wait() -> None:
-        """Wait until the grids that this one depends on have ended, and what they wrote is seen: PTX's instruction.
+        """Wait until the grids that this one depends on have ended, and their writes are visible: PTX's instruction.
 
-        What a kernel does before it must not use what they write.
+        Code of a kernel before it must not use their writes.
         """
 
     def launch_dependents() -> None:

@@ -118,14 +118,14 @@ def install() -> Installed:
 
 
 def uninstall() -> None:
-    """Restore numba.cuda's own names; what was imported or made in between stays gridjit's."""
+    """Restore numba.cuda's own names; names imported and kernels made in between stay gridjit's."""
     with section(), _changing:
         if _installed:
             _installed.pop().end()
 
 
 def install_kernels_only() -> None:
-    """Do what install() does, but leave jit(device=True) numba-cuda's, for tests that look into its dispatchers."""
+    """Do as install() does, but leave jit(device=True) numba-cuda's, for tests that look into its dispatchers."""
     _install(Installed(device_functions=False))
 
 

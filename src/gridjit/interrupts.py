@@ -75,9 +75,9 @@ def _wait_for(done: LockType) -> None:
 
 
 def surely(restore: Callable[[], object], *, tries: int | None = _TRIES) -> None:
-    """Call what may be called repeatedly until it completes; then raise what an interrupt raised meanwhile.
+    """Call a function that may be called repeatedly until it completes; then raise an interrupt's exception.
 
-    tries: how often it is called at the most; None: until it completes, for what must not be left undone.
+    tries: how often it is called at the most; None: until it completes, for work that must not be left undone.
     """
     interrupted: BaseException | None = None
     for _ in itertools.count() if tries is None else range(tries):
@@ -115,13 +115,13 @@ def _steps(step: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def let_through(error: BaseException) -> None:
-    """Raise what a signal's handler raised, if that is error, just caught, or what led to it."""
+    """Raise the exception of a signal's handler, if it is error, just caught, or in its causes."""
     if (raised := raised_by_a_handler(error)) is not None:
         raise raised
 
 
 def raised_by_a_handler(error: BaseException) -> BaseException | None:
-    """Return what a signal's handler raised, if that is error, just caught, or what led to it; None otherwise."""
+    """Return the exception of a signal's handler, if it is error, just caught, or in its causes; else None."""
     step = error.__traceback__
     if step is None or (step.tb_next is None and error.__context__ is None):
         return None  # most are raised where they are caught, and by nobody's handler
@@ -133,7 +133,7 @@ def raised_by_a_handler(error: BaseException) -> BaseException | None:
 
 
 class tolerated(contextlib.suppress):  # noqa: N801  # used as contextlib.suppress is
-    """contextlib.suppress, for all but what a signal's handler raised."""
+    """contextlib.suppress, for all exceptions but a signal handler's."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, step: TracebackType | None
@@ -144,7 +144,7 @@ class tolerated(contextlib.suppress):  # noqa: N801  # used as contextlib.suppre
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and what led to it, the last first."""
+    """Yield an error and its chain of causes, the last first."""
     seen = set[int]()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

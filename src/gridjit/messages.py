@@ -70,7 +70,7 @@ def _issue(warning: Warning, frame: FrameType) -> None:
 
 
 def report(message: Callable[[], str], *, level: int, shown: bool) -> None:
-    """Log what happened, if the program listens at this level, and write it on standard error if that is to be shown.
+    """Log a message, if the program listens at this level, and write it on standard error if it is to be shown.
 
     It appears on standard error once, also where the program's own logging writes there.
     """
@@ -88,7 +88,7 @@ def report(message: Callable[[], str], *, level: int, shown: bool) -> None:
 
 
 def _listening(level: int) -> Any:
-    """Return the logger of gridjit if what is logged at a level reaches anybody: not where nobody imported logging."""
+    """Return the logger of gridjit if messages at a level reach anybody: not where nobody imported logging."""
     # Another thread may be importing it.
     logger_of = getattr(sys.modules.get("logging"), "getLogger", None)
     logger = None if logger_of is None else logger_of("gridjit")

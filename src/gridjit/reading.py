@@ -1,4 +1,4 @@
-"""Reading what others may have written: strict JSON, then a walk that checks every value.
+"""Reading files that other programs may have written: strict JSON, then a walk that checks every value.
 
 Anything invalid is `Unreadable`, however deep its nesting and however long its numbers and lists.
 """
@@ -77,7 +77,7 @@ def number(value: Any, *, least: float = 0.0) -> float:
 
 
 def items(value: Any, read: Callable[[Any], T], *, most: int = 100_000) -> tuple[T, ...]:
-    """Return what read makes of each item of value, a list of at most so many."""
+    """Return read(item) for each item of value, a list of at most so many."""
     if type(value) is not list or len(value) > most:
         raise Unreadable(f"a list of at most {most} is expected")
     return tuple([read(item) for item in value])

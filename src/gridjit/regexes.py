@@ -13,7 +13,7 @@ _ATTRIBUTES = (
 
 
 def regex(text: AnyStr, flags: int = 0, needs: tuple[AnyStr, ...] = ()) -> re.Pattern[AnyStr]:
-    """Return what can be used as the compiled regular expression; the first use raises re.error if it has a fault.
+    """Return a stand-in for the compiled regular expression; the first use raises re.error if it has a fault.
 
     needs: texts of which each match has one. While the expression is used on strings without any of them, it is not
     compiled, which takes as long as to look for it in a hundred lines.
@@ -45,28 +45,28 @@ class Needing(Postponed):
     # Lines are many, and calls are what they cost: each method looks by itself.
 
     def match(self, string: Any, *place: int) -> Any:
-        """Return what the compiled one does."""
+        """Return the compiled expression's result."""
         for text in self._needs:
             if text in string:
                 return self._compiled("match")(string, *place)
         return None
 
     def search(self, string: Any, *place: int) -> Any:
-        """Return what the compiled one does."""
+        """Return the compiled expression's result."""
         for text in self._needs:
             if text in string:
                 return self._compiled("search")(string, *place)
         return None
 
     def finditer(self, string: Any, *place: int) -> Iterator[Any]:
-        """Return what the compiled one does."""
+        """Return the compiled expression's result."""
         for text in self._needs:
             if text in string:
                 return cast("Iterator[Any]", self._compiled("finditer")(string, *place))
         return iter(())
 
     def sub(self, made: Any, string: Any, count: int = 0) -> Any:
-        """Return what the compiled one does."""
+        """Return the compiled expression's result."""
         for text in self._needs:
             if text in string:
                 return self._compiled("sub")(made, string, count)

@@ -26,7 +26,7 @@ _WORDS = 1 << 16
 
 
 def on_new_thread(run: Callable[[], object]) -> None:
-    """Have run called on a new thread with room, and return once that has begun. RuntimeError: there can be no thread.
+    """Call run on a new thread with room, and return once it has begun. RuntimeError: there can be no thread.
 
     Until a new thread runs, Pythons before 3.12 take it for the one that starts it. They may give it what
     PyThreadState_SetAsyncExc has for that one, and it ends before its first step. Then another thread is started;
@@ -83,7 +83,7 @@ def stack_bytes() -> int | None:
 
 
 def in_room(work: Callable[[], Started]) -> Started:
-    """Return what work() returns, or raise what it raises; it runs on a thread with room if this one has little."""
+    """Return work(), or raise its exception; it runs on a thread with room if this one has little."""
     size = stack_bytes()
     if size is None or size >= _LITTLE:
         return work()

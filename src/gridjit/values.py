@@ -31,7 +31,7 @@ __all__ = ["dataclass", "field"]
 
 
 def _value_class(plain: type, eq: bool) -> type:
-    """Return plain with slots and a frozen dataclass's methods; those that it defines itself stay its own."""
+    """Return plain with slots and a frozen dataclass's methods; the methods that it defines itself stay its own."""
     body = {name: item for name, item in vars(plain).items() if not _is_of_the_plain_class(name, item)}
     own = [_field(plain, name, kind, body.pop(name, dataclasses.MISSING)) for name, kind in _annotated(plain)]
     fields = _with_inherited(plain, own)
@@ -53,7 +53,7 @@ def _is_of_the_plain_class(name: str, item: object) -> bool:
 
 
 def _annotated(plain: type) -> list[tuple[str, Any]]:
-    """Return the fields' names and types; raises TypeError for what only the standard library's decorator knows."""
+    """Return the fields' names and types; raises TypeError for kinds that only the standard decorator knows."""
     given = plain.__annotations__.items()
     found = [(name, kind) for name, kind in given if not str(kind).startswith(("ClassVar", "typing.ClassVar"))]
     if any(word in str(kind) for _, kind in found for word in ("ClassVar", "InitVar", "KW_ONLY")):
@@ -62,7 +62,7 @@ def _annotated(plain: type) -> list[tuple[str, Any]]:
 
 
 def _with_inherited(plain: type, own: list[Any]) -> list[Any]:
-    """Return a class's fields, those of its bases first; raises TypeError if it has one of theirs again."""
+    """Return a class's fields, after its bases' fields; raises TypeError if it has one of theirs again."""
     inherited = {name: f for base in reversed(plain.__mro__) for name, f in vars(base).get(_FIELDS, {}).items()}
     if again := inherited.keys() & {f.name for f in own}:
         raise TypeError(f"gridjit.values.dataclass: {plain.__qualname__} has {sorted(again)} again; use dataclasses")
@@ -70,7 +70,7 @@ def _with_inherited(plain: type, own: list[Any]) -> list[Any]:
 
 
 def _field(plain: type, name: str, kind: Any, given: Any) -> Any:
-    """Return what the standard library makes of an annotated name and what it was set to."""
+    """Return the standard library's field for an annotated name and the value that it was set to."""
     made: Any = given if isinstance(given, dataclasses.Field) else field(default=given)
     if type(made.default).__hash__ is None:
         kinds = f"mutable default {type(made.default)} for field {name}"
@@ -133,7 +133,7 @@ def _repr(names: Sequence[str]) -> Callable[[Any], str]:
 
 
 class _Sample:
-    """A dataclass of one field, to learn from what the standard library makes of such."""
+    """A dataclass of one field, to take the standard library's parameters and kind of field from."""
 
     sample: None
 
@@ -154,7 +154,7 @@ def _refuse_delete(self: Any, name: str) -> None:
 
 
 def _state(self: Any) -> list[Any]:
-    """What copy and pickle keep of a value."""
+    """The state of a value that copy and pickle keep."""
     return [getattr(self, f.name) for f in dataclasses.fields(self)]
 
 
@@ -164,7 +164,7 @@ def _restore(self: Any, state: list[Any]) -> None:
 
 
 def _replaced(self: Any, /, **changes: Any) -> Any:
-    """What copy.replace returns, from Python 3.13 on."""
+    """The result of copy.replace, from Python 3.13 on."""
     return dataclasses.replace(self, **changes)
 
 

@@ -1,4 +1,4 @@
-"""Cubins: their sections by name and their symbols, read without a driver; and what cubins and PTX define twice."""
+"""Cubins: their sections by name and symbols, read without a driver; and symbols that cubins and PTX define twice."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ _DIVIDE = "llvm.nvvm.div.full.ftz"
 
 
 def in_llvms_words(text: str, *, fastmath: bool, fused: bool) -> str:
-    """Return a module's text for LLVM; fused: products are, with what is added to them."""
+    """Return a module's text for LLVM; fused: products are fused with the sums that use them."""
     attributes = f" convergent {_FLUSHED}" if fastmath else " convergent"
     text = _DEFINED.sub(lambda line: _with(_SIZES.sub(_sized, line[0]), attributes), text)
     text = _with_one_dynamic_array(text)

@@ -61,7 +61,7 @@ def _inexact(lowered: Lowered, arch: str, options: Options) -> str:
 
 
 def _compile(lowered: Lowered, arch: str, options: Options) -> tuple[tuple[LinkedFile, ...], str]:
-    """Return what the linker gets of the kernel, and what made it, in words."""
+    """Return the kernel's files for the linker, and the code generator, in words."""
     modules = tuple(map(contracted, lowered.modules)) if options.tiered else lowered.modules
     if uses_lto(lowered.linked, arch, options):
         data = compile_ltoir(modules, arch, options)
@@ -73,7 +73,7 @@ def _compile(lowered: Lowered, arch: str, options: Options) -> tuple[tuple[Linke
 
 
 def _ptx(modules: Sequence[str], arch: str, options: Options, shelf: Any) -> tuple[tuple[bytes, ...], str]:
-    """Return the PTX of modules, and what made it: LLVM where that is asked for and can."""
+    """Return the PTX of modules, and the code generator, in words: LLVM where it is asked for and able."""
     if options.codegen == "nvvm":
         return compile_ptx(modules, arch, options), "NVVM"
     from gridjit.compiler.targets.ptx import nvptx  # which imports llvmlite

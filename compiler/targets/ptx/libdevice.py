@@ -46,7 +46,7 @@ _APART = "@gridjit."
 
 
 class _Part(NamedTuple):
-    """A function: its text, the lines of what else it uses, by name, and other functions of the library among that."""
+    """A function: its text, the lines of other symbols that it uses, by name, and library functions that it needs."""
 
     text: str
     others: Mapping[str, str]
@@ -57,7 +57,7 @@ _known: dict[tuple[str, bool, bool], _Part] = {}
 
 
 def functions_for(texts: Iterable[str], arch: str, options: Options, shelf: Any = None) -> Iterator[str]:
-    """Yield the module of the functions that texts declare, and what these need; nothing if there are none."""
+    """Yield the module of the functions that texts declare, and of their callees; nothing if there are none."""
     left = {name for text in texts for name in _DECLARED.findall(text)}
     needed, others = dict[str, str](), dict[str, str]()
     while left:
@@ -108,7 +108,7 @@ def _library() -> Any:
 
 
 def _made(name: str, fastmath: bool) -> _Part:
-    """Return what is made of a function of the library; nothing if it has none of that name."""
+    """Return the part made from a function of the library; an empty part if the library has none of that name."""
     function = _found(name)
     if function is None:
         return _Part("", {}, ())
@@ -161,7 +161,7 @@ def _line(name: str, besides: str) -> str:
 
 
 def _fusing(body: str) -> str:
-    """Return a body in which sums are fused with products as NVVM does it: with those that only sums use."""
+    """Return a body in which sums are fused with products as NVVM does it: only products that nothing but sums use."""
     uses, sums = Counter(NAMES.findall(body)), Counter[str]()
     for found in ARITHMETIC.finditer(body):
         if found["verb"] != "fmul":

@@ -130,7 +130,7 @@ def _compiled(file: LinkedFile, arch: str, options: Options, *, lto: bool) -> Li
 
 
 def _link(inputs: Sequence[LinkedFile], flags: Sequence[str], wanted: str) -> bytes:
-    """Return what inputs are when linked: their "cubin", or their "ptx" if flags ask for that."""
+    """Return the linked inputs: their "cubin", or their "ptx" if flags ask for that."""
     nvjitlink = library("nvjitlink")
     with _linker(nvjitlink, flags) as linker:
         try:

@@ -35,7 +35,7 @@ _PROTOTYPE = regex(r"(?<=^\tprototype_)\d+(?= : \.callprototype)|(?<=\), prototy
 
 
 def name() -> str:
-    """Return what makes the PTX, with its version."""
+    """Return the name of the code generator, LLVM, with its version."""
     return f"LLVM {'.'.join(map(str, binding.llvm_version_info))}"
 
 

@@ -56,7 +56,7 @@ def compile_cuda(file: LinkedFile, flags: Sequence[str]) -> LinkedFile:
 
 @functools.lru_cache(maxsize=8)
 def compile_once(file: LinkedFile, flags: tuple[str, ...]) -> LinkedFile:
-    """Return what compile_cuda does, kept for the process; for a file that includes nothing but the toolkit's."""
+    """Return compile_cuda's result, kept for the process; for a file that includes only the toolkit's headers."""
     return compile_cuda(file, flags)
 
 
@@ -75,7 +75,7 @@ def nvrtc_flags(file: LinkedFile, arch: str, options: Options, *, lto: bool) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outcome:
-    """What NVRTC made of a program, and said; entered: the files that it read, None if it cannot tell."""
+    """NVRTC's output for a program, and its log; entered: the files that it read, None if it cannot tell."""
 
     status: str
     log: str
@@ -112,7 +112,7 @@ def _run(nvrtc: Any, given: Program, flags: Sequence[str]) -> _Outcome:
 
 @contextmanager
 def _listing() -> Iterator[str]:
-    """Give the path of a file in memory for NVRTC to list in what it reads; "" where there cannot be one."""
+    """Yield the path of a file in memory in which NVRTC lists the files that it reads; "" where there cannot be one."""
     try:
         descriptor = os.memfd_create("listing", os.MFD_CLOEXEC)
     except (AttributeError, OSError):
@@ -134,9 +134,9 @@ def _entered(listing: str) -> tuple[str, ...]:
 
 
 def _wanted(file: LinkedFile, given: Program, outcome: _Outcome, toolkit: Sequence[str]) -> _Wanted | None:
-    """Return what the next compile has to be given: a name, the header it stands for, and where there was none.
+    """Return the header to give the next compile: a name, the header it stands for, and the paths without one.
 
-    It is what a macro named: NVRTC asked for it, or read it from where it is. None if there is nothing.
+    A macro named it: NVRTC asked for it, or read it from where it is. None if no header is needed.
     """
     if not outcome.good and (asked := _ASKED.search(outcome.log)):
         found = look(file, asked["name"], given.shown.get(asked["includer"], file.name))

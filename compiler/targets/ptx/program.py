@@ -1,4 +1,4 @@
-"""Program: what NVRTC is given of a CUDA C++ file - the bytes that were read, without access to the user's other files.
+"""Program: NVRTC's input for a CUDA C++ file - the bytes that were read, without access to the user's other files.
 
 NVRTC looks beside the including file, in the current folder, and wherever a path points. So the file and its headers
 get names under /dev/null, where no file can exist, each include names its header there, and the only folders that NVRTC
@@ -89,7 +89,7 @@ def _rewritten(
     shown: Mapping[str, str],
     toolkit: Sequence[str],
 ) -> bytes:
-    """Return a file's text with each name in it that of what it stands for, line by line as it was."""
+    """Return a file's text with each name replaced by its header's shown name, line by line as it was."""
     made, position = [_first_line(shown[path])], len(_MARK) if text.startswith(_MARK) else 0
     for named in sorted(_certain(scanned[path], scanned.values()), key=lambda one: one.start):
         if (stands := _stands_for(file, named, path, shown, toolkit)) is not None:
@@ -100,13 +100,13 @@ def _rewritten(
 
 
 def _first_line(shown: str) -> bytes:
-    """Return what has messages, __FILE__ and debug information call the file what its user does."""
+    """Return the #line directive that gives messages, __FILE__ and debug information the user's name of the file."""
     escaped = shown.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return b'#line 1 "' + os.fsencode(escaped) + b'"\n'
 
 
 def _certain(scan: Includes, scans: Iterable[Includes]) -> list[Include]:
-    """Return what a text names with certainty: itself, or through a macro that is always one name."""
+    """Return the includes that a text names with certainty: itself, or through a macro that is always one name."""
     known = list(scans)
     return [
         *scan.references,
@@ -117,7 +117,7 @@ def _certain(scan: Includes, scans: Iterable[Includes]) -> list[Include]:
 def _stands_for(
     file: LinkedFile, named: Include, path: str, shown: Mapping[str, str], toolkit: Sequence[str]
 ) -> bytes | None:
-    """Return what to write for what is named; None to leave it, as the toolkit's headers decide."""
+    """Return the text to write for a named header; None to leave it, as the toolkit's headers decide."""
     found = _found(file, named, path, shown, toolkit)
     if found is not None:
         return b" 1 " if named.query else (b"include " if named.following else b" ") + _quoted(shown[found])

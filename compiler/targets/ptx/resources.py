@@ -1,4 +1,4 @@
-"""What a kernel of a cubin uses: registers, memory and thread limits, read without a driver."""
+"""The resources of a cubin's kernel: registers, memory and thread limits, read without a driver."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RESERVED_DEFAULT = 1024
 
 
 def read_resources(cubin: bytes, entry: str) -> dict[str, int]:
-    """Return what kernel entry of cubin uses, in numbers.
+    """Return the resource usage of kernel entry of cubin, in numbers.
 
     registers per thread; shared_bytes, static and per block; local_bytes, stack per thread; constant_bytes, of the
     module's constant variables; max_threads of a block, only if the kernel was compiled with launch bounds.

@@ -61,14 +61,14 @@ def include_directories() -> tuple[str, ...]:
 
 
 def filled(module: Any, what: str, handle: int) -> bytes:
-    """Return what NVVM or nvJitLink tells of a program or a linker through get_<what>, as long as its size says."""
+    """Return the bytes of get_<what> of NVVM or nvJitLink for a program or a linker, as many as its size says."""
     buffer = bytearray(getattr(module, f"get_{what}_size")(handle))
     getattr(module, f"get_{what}")(handle, buffer)
     return bytes(buffer)
 
 
 def log_of(module: Any, what: str, handle: int) -> str:
-    """Return the log that get_<what> tells, as text."""
+    """Return the log of get_<what>, as text."""
     return log_text(filled(module, what, handle))
 
 

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _read(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Return what is given; help is printed by the parser, which then raises SystemExit."""
+    """Return the parsed arguments; the parser prints help itself, and then raises SystemExit."""
     made, words = parser(), sys.argv[1:] if arguments is None else arguments
     at = program_at(words)
     try:
@@ -60,7 +60,7 @@ def _read(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _cannot_print() -> bool:
-    """Return whether standard output refuses what is left in its buffer, as that of a full disk does."""
+    """Return whether standard output refuses the rest of its buffer, as on a full disk."""
     try:
         sys.stdout.write("\n")
         sys.stdout.flush()
@@ -74,7 +74,7 @@ def _let_go_of_output() -> None:
 
 
 def _run(given: argparse.Namespace) -> int:
-    """Run a command's function; without a command, print what there is."""
+    """Run a command's function and return its exit status; without a command, print the help."""
     if given.run is None:
         given.shown.print_help()
         return 0

@@ -1,4 +1,4 @@
-"""`gridjit cache ls`, `du` and `stats`: what is in the cache folder, how much space it takes, how often it was used."""
+"""`gridjit cache ls`, `du` and `stats`: the entries of the cache folder, their size on disk, and their uses."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _row(totals: UseTotals) -> tuple[str, str, str, str]:
 
 
 def _order(name: str, used: dict[str, UseTotals]) -> Callable[[ListedEntry], Any]:
-    """Return what sorts entries: names from A, times and sizes from the newest and largest."""
+    """Return the sort key of entries: names from A, times and sizes from the newest and largest."""
 
     def use(item: ListedEntry) -> UseTotals:
         return used.get(item.info.key[:16], UseTotals())

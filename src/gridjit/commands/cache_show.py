@@ -31,7 +31,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def plain(item: ListedEntry, store: Store) -> dict[str, Any]:
-    """Return what an entry holds as JSON values: numbers, texts, lists; a time is in seconds since 1970."""
+    """Return an entry's content as JSON values: numbers, texts, lists; a time is in seconds since 1970."""
     known = item.as_dict()
     match item.content:
         case Artifact():
@@ -90,7 +90,7 @@ def _print(facts: dict[str, Any]) -> None:
 
 
 def describe(item: ListedEntry, store: Store) -> Iterator[tuple[str, Any]]:
-    """Yield (label, value) of what an entry holds, for people; a value is a number, a text or a list of texts."""
+    """Yield (label, value) of an entry's content, for people; a value is a number, a text or a list of texts."""
     yield "key", item.info.key
     yield "kind", item.kind
     yield "kernel", item.kernel

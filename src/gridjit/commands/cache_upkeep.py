@@ -53,7 +53,7 @@ def run_gc(given: argparse.Namespace) -> int:
 
 
 def run_clear(given: argparse.Namespace) -> int:
-    """Remove what was selected; returns 0, or 1 if some of it is still there.
+    """Remove the selected entries; returns 0, or 1 if some of them are still there.
 
     A kernel that has nothing there is a GridjitError: a name was misspelt.
     """
@@ -84,14 +84,14 @@ def surplus(infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int, bef
 
 
 def _remove(store: DiskStore, infos: Sequence[EntryInfo], given: argparse.Namespace) -> list[EntryInfo]:
-    """Remove entries, and return those that are still there."""
+    """Remove entries, and return the entries that are still there."""
     with steps(given, "removing", len(infos)) as step:
         store.remove_all(infos, each=lambda key: step(key[:KEY_DIGITS]))
     return _still_there(store, infos)
 
 
 def _still_there(store: DiskStore, infos: Iterable[EntryInfo]) -> list[EntryInfo]:
-    """Return the entries whose files are those that were to be removed, not what was stored since."""
+    """Return the entries whose files are still there, without files that were stored since."""
     return [info for info in infos if store.find(info.key) == info]
 
 
@@ -107,7 +107,7 @@ def _report(
     left: Sequence[EntryInfo],
     more: dict[str, int],
 ) -> int:
-    """Say what was removed, or would be; returns 1 if some of it is still there, else 0."""
+    """Report the removed entries, or the entries to remove; returns 1 if some of them are still there, else 0."""
     kept = {info.key for info in left}
     gone = [info for info in chosen if info.key not in kept]
     size = sum(info.size for info in gone)

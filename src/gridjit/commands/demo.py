@@ -40,7 +40,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _watch(console: Console, name: str, size: int, environment: dict[str, str]) -> list[dict[str, Any]]:
-    """Run one process of the demo under a progress display and return what it reported for each launch."""
+    """Run one process of the demo under a progress display and return its report of each launch."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -62,7 +62,7 @@ def _watch(console: Console, name: str, size: int, environment: dict[str, str]) 
 
 
 def _events(size: int, environment: dict[str, str]) -> Generator[dict[str, Any], None, None]:
-    """Yield what a process of the demo says; it ends with this generator, and Ctrl-C reaches it through this one."""
+    """Yield a demo process's events; it ends with this generator, and Ctrl-C reaches it through this one."""
     command = [sys.executable, "-c", "from gridjit.commands.demo_job import main; main()", str(size)]
     how: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True, "start_new_session": True}
     with subprocess.Popen(command, env=environment, **how) as process:

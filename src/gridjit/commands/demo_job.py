@@ -41,7 +41,7 @@ def launches(size: int) -> list[tuple[int, int]]:
 
 
 def launch(x: Any, grid: int, block: int) -> dict[str, Any]:
-    """Launch block_sum twice, the first time to get the code, and return what happened."""
+    """Launch block_sum twice, the first time to get the code, and return a report of the launch."""
     out = np.empty(grid, np.float32)
     before = (block_sum.stats.compiles, block_sum.stats.disk_hits)
     started = time.perf_counter()

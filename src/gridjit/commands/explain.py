@@ -1,4 +1,4 @@
-"""`gridjit explain`: what is stored for a kernel, whether it is up to date, and why it would be compiled now."""
+"""`gridjit explain`: a kernel's stored artifacts, whether they are up to date, and why it would be compiled now."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _VARIANTS = ("signature", "target.kind", "target.arch", "target.features")
 
 
 def run(given: argparse.Namespace) -> int:
-    """Print what is stored, and the answer for a signature; returns 0, or 1 if that would be compiled."""
+    """Print the stored artifacts, and the answer for a signature; returns 0, or 1 if that would be compiled."""
     kernel = find_kernel(given.kernel)
     store = session().store(kernel.cached)
     stored = list(stored_results(kernel, store))
@@ -48,7 +48,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def stored_results(kernel: Kernel, store: Store) -> Iterator[dict[str, Any]]:
-    """Yield what is stored for a kernel, job by job, and the first thing that has changed since, if any."""
+    """Yield the artifacts stored for a kernel, job by job, each with the first change since, if any."""
     for job in read_history(store, _name(kernel)).jobs:
         for key, artifact in reversed(list(explain.recent_artifacts(store, read_manifest(store, job.key)))):
             yield {
@@ -66,7 +66,7 @@ def stored_results(kernel: Kernel, store: Store) -> Iterator[dict[str, Any]]:
 def predict(
     kernel: Kernel, store: Store, signature: str, config: LaunchConfig | None, target: str | None
 ) -> dict[str, Any]:
-    """Return what a launch would find: the artifact's key, or None and the reason for which it would be compiled."""
+    """Return the answer to a launch: the artifact's key, or None and the reason for which it would be compiled."""
     from gridjit.compiler.frontend.types import parse_signature
 
     job = kernel.job_for(parse_signature(signature), kernel.target_for(target))
@@ -111,7 +111,7 @@ def _print(name: str, stored: list[dict[str, Any]], answer: dict[str, Any] | Non
 
 
 def _changed(kernel: Kernel, job: PastJob, artifact: Artifact | None) -> str | None:
-    """Return what has changed since an artifact was made, in words; None if it is up to date."""
+    """Return the first change since an artifact was made, in words; None if it is up to date."""
     if artifact is None:
         return "its code is no longer in the cache, or is damaged"
     now = _job_now(kernel, job)

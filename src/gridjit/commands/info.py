@@ -1,4 +1,4 @@
-"""`gridjit info`: what gridjit sees of this machine - versions, target, GPUs, cache, settings and their origin."""
+"""`gridjit info`: gridjit's view of this machine - versions, target, GPUs, cache, settings and their origin."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def collect() -> dict[str, Any]:
-    """Return the facts as values: numbers, texts, lists, None for what there is none of."""
+    """Return the facts as values: numbers, texts, lists, None for a missing fact."""
     here, made_with = session(), dict(toolchain("ptx"))
     return {
         "gridjit": made_with["gridjit"],
@@ -68,7 +68,7 @@ def collect() -> dict[str, Any]:
 
 
 def _target(here: Session) -> dict[str, Any]:
-    """Return what kernels that name no target are compiled for, or why there is none."""
+    """Return the target of kernels that name no target, or why there is none."""
     try:
         found = here.target(None)
     except DeviceError as error:

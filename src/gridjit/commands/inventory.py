@@ -1,4 +1,4 @@
-"""Inventory: what the entries of a cache folder hold, read from their payloads, and how people name them."""
+"""Inventory: the contents of a cache folder's entries, read from their payloads, and how people name them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _ELF = b"\x7fELF"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedEntry:
-    """One entry: what the folder says of it, its kind, its kernel's name ("" if none is known) and what it holds.
+    """One entry: its EntryInfo from the folder, its kind, its kernel's name ("" if none is known) and its content.
 
-    What the front end made of a device function goes by the function's name.
+    The front end's result for a device function goes by the function's name.
     """
 
     info: EntryInfo
@@ -67,7 +67,7 @@ class ListedEntry:
 
 
 def plain_fact(fact: Fact) -> dict[str, Any]:
-    """Return a fact as JSON values: what was read, its value, and where."""
+    """Return a fact as JSON values: the field that was read, its value, and where."""
     return {"field": fact.field, "value": fact.value, "where": fact.where or None}
 
 
@@ -93,7 +93,7 @@ def open_cache(folder: str | None = None, *, new: bool = False) -> DiskStore:
 
 
 def read_items(store: DiskStore, given: argparse.Namespace | None = None) -> list[ListedEntry]:
-    """Return every entry with what it holds, sorted by kernel, kind and age; given: whether to show how far it is."""
+    """Return every entry with its content, sorted by kernel, kind and age; given: whether to show progress."""
     items: list[ListedEntry] = []
     infos = list(store.entries())
     with steps(given or argparse.Namespace(quiet=True), "reading", len(infos)) as step:
@@ -138,7 +138,7 @@ def no_entry(kernel: str, known: Iterable[str], where: str, otherwise: str) -> G
 
 
 def is_named(kernel: str, name: str) -> bool:
-    """Return whether what people write means a kernel's full name: all of it, its end, or a pattern."""
+    """Return whether a name means a kernel's full name: all of it, its end, or a pattern."""
     wanted = name.replace(":", ".")
     return kernel == wanted or kernel.endswith(f".{wanted}") or fnmatch.fnmatchcase(kernel, wanted)
 

@@ -28,7 +28,7 @@ def say_lines(text: str, *, error: bool = False) -> None:
 
 
 def show_warnings_as_lines() -> None:
-    """Have warnings that name the command's own line, not a user's, printed as errors are: in one line."""
+    """Print warnings that name the command's own line, not a user's, as errors are printed: in one line."""
     shown = warnings.showwarning
     own = getattr(sys.modules["__main__"], "__file__", None)
 

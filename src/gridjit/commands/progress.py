@@ -23,7 +23,7 @@ def is_wanted(given: argparse.Namespace) -> bool:
 
 @contextmanager
 def steps(given: argparse.Namespace, what: str, total: int | None) -> Iterator[Callable[[str], None]]:
-    """Yield what is called with the name of each of so many steps as it begins; what: what is done to them."""
+    """Yield a function to call with the name of each of so many steps as it begins; what: the verb for a step."""
     if not is_wanted(given):
         yield lambda name: None
         return
@@ -43,7 +43,7 @@ def steps(given: argparse.Namespace, what: str, total: int | None) -> Iterator[C
 
 
 def shown(console: Console) -> Progress:
-    """Return what shows how far a run is, what it does at the moment, and how long the rest may take."""
+    """Return the display of a run's progress, its current step, and how long the rest may take."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     said = TextColumn("{task.fields[left]}{task.description}", markup=False)
@@ -51,7 +51,7 @@ def shown(console: Console) -> Progress:
 
 
 def left_text(elapsed: float, over: int, total: int) -> str:
-    """Return in words how long the rest takes, if it takes as long as what is over."""
+    """Return in words how long the rest takes, if its steps take as long as the finished ones."""
     if not over:
         return ""
     minutes, seconds = divmod(round(elapsed / over * max(total - over, 0)), 60)

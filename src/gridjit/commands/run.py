@@ -30,7 +30,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _environment(given: argparse.Namespace) -> dict[str, str]:
-    """Return the environment of the program and of those that it starts."""
+    """Return the environment of the program and of the processes that it starts."""
     path = os.path.join(_folder(), f"gridjit-run-{secrets.token_hex(8)}")
     values = os.path.abspath(given.json) if given.json else ""
     chosen = {starting.TOLD: "\n".join((str(os.getpid()), path, values))}
@@ -50,7 +50,7 @@ def _folder() -> str:
 
 
 def _check(program: str) -> None:
-    """Raise GridjitError for a program that Python could not run; what is there may be a pipe, and is not opened."""
+    """Raise GridjitError for a program that Python could not run; the file may be a pipe, and is not opened."""
     if program.startswith("-"):
         return
     try:

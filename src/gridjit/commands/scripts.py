@@ -1,4 +1,4 @@
-"""Scripts: a script's module as `python script.py` would make it, without what the script does as the main program.
+"""Scripts: a script's module as `python script.py` would make it, without the script's actions as the main program.
 
 Functions get the names, files and lines that they have when the script is run, so that the script finds in the cache
 what is compiled here. As in a process that `multiprocessing` starts, everything outside
@@ -78,7 +78,7 @@ class _NotMain(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        """Leave functions alone: what they ask, they ask as part of the program, and their code is their key."""
+        """Leave functions alone: their questions are part of the program, and their code is their key."""
         return node
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:

@@ -16,7 +16,7 @@ _LEAST = 8
 
 
 class TerminalTable:
-    """Rows of texts under headings, in columns as wide as what they hold; what is too long for the line is folded."""
+    """Rows of texts under headings, in columns as wide as their texts; a text too long for the line is folded."""
 
     def __init__(self, headings: Sequence[str], right: Sequence[str]) -> None:
         self._headings = tuple(headings)
@@ -32,7 +32,7 @@ class TerminalTable:
         self._rows.append(("",) * len(self._headings))
 
     def lines(self, width: int, rule: str) -> Iterator[str]:
-        """Yield the table line by line, none wider than width if that can be. rule: what is below headings."""
+        """Yield the table line by line, none wider than width if that can be. rule: the character below headings."""
         columns = list(zip(self._headings, *self._rows, strict=True))
         widths = _fitted([max(map(_width, column)) for column in columns], width - 2 * len(columns))
         yield from self._folded(self._headings, widths)

@@ -11,6 +11,6 @@ _PATH = "PYTHONPATH"
 
 
 def variables(module: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables with which a Python process, and those that it starts, call a module's begin(environ)."""
+    """Return the variables with which a Python process and its child processes call a module's begin(environ)."""
     paths = (os.path.dirname(os.path.abspath(__file__)), environ.get(_PATH))
     return {START: module, _PATH: os.pathsep.join(filter(None, paths))}

@@ -27,7 +27,7 @@ def count_ours(kernels: Any, tell: Tell) -> Callable[[], None]:
     counted: dict[int, tuple[Any, int, int]] = {}
 
     def count(stats: Any) -> bool:
-        """Tell what was compiled and found since the last time; return whether there was one."""
+        """Tell the numbers compiled and found since the last time; return whether there were any."""
         _, compiled, found = counted.get(id(stats), (stats, -1, 0))
         now = (stats.compiles, stats.disk_hits)
         if now == (compiled, found):
@@ -82,7 +82,7 @@ def count_numbas(dispatchers: Any, tell: Tell) -> None:
 
 
 def made_before() -> list[str]:
-    """Return what is numba-cuda's already, and cannot become gridjit's: kernels of programs, and names of its jit."""
+    """Return the kernels and the names of jit that are numba-cuda's already, and cannot become gridjit's."""
     if "numba.cuda.dispatcher" not in sys.modules:
         return []
     jit: Any = sys.modules["numba.cuda.decorators"].jit
@@ -96,7 +96,7 @@ def _name(function: Any) -> str:
 
 
 def _way() -> str:
-    """Return by which of numba-cuda's names a program makes a kernel; empty for what numba makes, such as overloads."""
+    """Return by which of numba-cuda's names a program makes a kernel; empty for numba's own, such as overloads."""
     frame: FrameType | None = sys._getframe()
     name = last = ""
     while frame is not None and (not name or name in _MAKERS or name.startswith("gridjit.")):
@@ -109,7 +109,7 @@ def _way() -> str:
 
 
 def _wrap(owner: Any, name: str, around: Callable[..., Any]) -> None:
-    """Have a method called by a function that gets it first."""
+    """Replace a method by a function that gets the method first."""
     method = getattr(owner, name)
 
     @functools.wraps(method)

@@ -26,7 +26,7 @@ class KernelCounts:
     findings: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the counts as what one process can send to another."""
+        """Return the counts as JSON values, which one process can send to another."""
         return asdict(self)
 
     def add(self, other: Mapping[str, Any]) -> None:
@@ -48,7 +48,7 @@ class KernelCounts:
 
     @property
     def others(self) -> dict[str, str]:
-        """The kernels that did not, each with the reason: those that gridjit could not compile, and numba-cuda's."""
+        """The kernels that did not, each with the reason: kernels that gridjit could not compile, and numba-cuda's."""
         refused = {name: self.why[name] for name, used in self.ours.items() if not used and name in self.why}
         return refused | {name: self.why.get(name, "numba-cuda's own") for name in self.numbas}
 
@@ -59,7 +59,7 @@ class KernelCounts:
 
     @property
     def lines(self) -> list[str]:
-        """What there is to say: how many kernels went through gridjit, then each of numba-cuda's."""
+        """The lines of the report: how many kernels went through gridjit, then each of numba-cuda's."""
         made = f"kernels that went through gridjit: {len(self.used)}"
         first = f"{made} (made and never compiled: {len(self.ours) - len(self.used)})"
         plain = f"kernels of numba-cuda's own: {len(self.numbas)} (launches: {sum(self.numbas.values())})"
@@ -67,7 +67,7 @@ class KernelCounts:
 
     @property
     def line(self) -> str:
-        """What there is to say in one line."""
+        """The report in one line."""
         used, others, unused = self.used, self.others, self.unused
         said = f"{_kernels(len(used))} went through gridjit ({self.compiled} compiled, {self.found} found)"
         named = "; ".join(f"{name}: {why}" for name, why in list(others.items())[:_NAMED])

@@ -25,7 +25,7 @@ from gridjit.starting.counts import KernelCounts
 
 
 def begin(environ: Mapping[str, str]) -> None:
-    """Watch for numba-cuda and for gridjit; in the program's first process, say at the end what was counted."""
+    """Watch for numba-cuda and for gridjit; in the program's first process, print the counts at the end."""
     Watching(lambda name: _install if name == "numba.cuda" else None, around=_imported).begin()
     if told := environ.get(TOLD):
         run = _Run(*told.split("\n"))
@@ -49,7 +49,7 @@ def _imported() -> Iterator[None]:
 
 
 class _Run:
-    """What is counted of a run. process: its first one. path: the others' file. values: where --json goes, or ""."""
+    """The counts of a run. process: its first one. path: the others' file. values: where --json goes, or ""."""
 
     def __init__(self, process: str, path: str, values: str) -> None:
         self._process, self._path, self._values = int(process), path, values
@@ -62,7 +62,7 @@ class _Run:
         }
 
     def tell(self, counted: dict[str, Any]) -> None:
-        """Add what was counted; it may be lost, where a file cannot be written."""
+        """Add counts; they may be lost where a file cannot be written."""
         if os.getpid() == self._process:
             with section(), self._lock:
                 self._counts.add(counted)
@@ -73,7 +73,7 @@ class _Run:
                 file.write(json.dumps(counted).encode() + b"\n")
 
     def end(self) -> None:
-        """Say what was counted, if this is the program's first process; the exit status is 1 if anything was found."""
+        """Print the counts, if this is the program's first process; the exit status is 1 if anything was found."""
         for rest in self._rest:
             rest()
         if os.getpid() != self._process:
@@ -91,7 +91,7 @@ class _Run:
             say(f"gridjit run: {printable(self._values)} cannot be written: {error.strerror}", sys.stderr)
 
     def _take_in(self) -> None:
-        """Add what the program's other processes counted."""
+        """Add the counts of the program's other processes."""
         with contextlib.suppress(OSError, ValueError):
             lines = Path(self._path).read_bytes().splitlines()
             os.unlink(self._path)

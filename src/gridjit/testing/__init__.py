@@ -1,1 +1,1 @@
-"""What other packages' tests need to run on gridjit."""
+"""Modules with which other packages' tests run on gridjit."""

@@ -18,7 +18,7 @@ from gridjit.testing.left_alone import LEFT_ALONE
 
 @contextlib.contextmanager
 def handing_on() -> Iterator[None]:
-    """Have processes that this one starts begin with gridjit's names."""
+    """Make child processes begin with gridjit's names."""
     wanted = variables(__name__, os.environ)
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)

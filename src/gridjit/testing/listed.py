@@ -79,7 +79,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Let the run fail for what is not listed alone; a run that was stopped, or has an error, stays one."""
+    """Let the run fail for unlisted failures alone; a run that was stopped, or has an error, stays one."""
     config = session.config
     if hasattr(config, "workerinput") or not config.getoption("--listed"):
         return
@@ -88,7 +88,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say what failed and is not listed, and what is listed and passed; write a list if one is asked for."""
+    """Print the unlisted failures and the listed tests that passed; write a list if one is asked for."""
     failed, listed = config.stash[_FAILED], config.stash[_LISTED]
     if path := config.getoption("--write-list"):
         Path(path).write_text(written_list(failed, listed))

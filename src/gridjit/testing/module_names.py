@@ -31,9 +31,9 @@ def known_as(path: Path, config: pytest.Config) -> str | None:
 
 
 def import_as(name: str, path: Path) -> None:
-    """Import the module of a name, and have pytest find it when it imports the one in path.
+    """Import the module of a name, for pytest to find when it imports the module in path.
 
-    What goes wrong is left for pytest to meet: it imports the module by itself then, and reports that.
+    An error is left for pytest to meet: it imports the module by itself then, and reports that.
     """
     with contextlib.suppress(Exception, pytest.skip.Exception):
         module = importlib.import_module(name)
@@ -56,7 +56,7 @@ def _package(name: str) -> tuple[str, tuple[Path, ...]]:
 
 
 def _parts(path: Path) -> list[str]:
-    """Return what pytest calls the module in path: its own name below those of the folders that are packages."""
+    """Return pytest's name of the module in path, in parts: its own name below the names of its packages."""
     return [*reversed(list(_packages(path.parent))), path.stem]
 
 

@@ -67,7 +67,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Do so now if a conftest asked for this plugin, unless what it imported came before."""
+    """Do so now if a conftest asked for this plugin, unless its imports came before."""
     if _COUNTS not in config.stash:
         _begin(config)
 
@@ -108,7 +108,7 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Begin each test with an empty cache, so that none finds what another compiled; not if the run names a folder."""
+    """Begin each test with an empty cache, so that none finds another's artifacts; not if the run names a folder."""
     if (caches := item.config.stash.get(_CACHES, None)) is not None:
         os.environ[_CACHE] = next(caches)
         end_session()
@@ -116,7 +116,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send a worker's counts to the process that started it; there, let the run fail for what debug kernels found."""
+    """Send a worker's counts to the process that started it; there, let the run fail for findings of debug kernels."""
     if (sent := getattr(session.config, "workeroutput", None)) is not None:
         sent[_SENT] = session.config.stash[_COUNTS].as_dict()
     elif _counts(session.config).findings and session.exitstatus == pytest.ExitCode.OK:
@@ -125,7 +125,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Add what a worker counted; of one that crashed, nothing is known."""
+    """Add a worker's counts; a crashed worker has none."""
     workers = node.config.stash.setdefault(_WORKERS, KernelCounts())
     if (sent := getattr(node, "workeroutput", {}).get(_SENT)) is not None:
         workers.add(sent)
@@ -148,7 +148,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def _counts(config: pytest.Config) -> KernelCounts:
-    """Return what the run counted: that of pytest-xdist's workers if there are any."""
+    """Return the run's counts: the counts of pytest-xdist's workers if there are any."""
     return config.stash.get(_WORKERS, config.stash[_COUNTS])
 
 
@@ -170,7 +170,7 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests that are left alone numba.cuda as it was, and skip those that would damage this process."""
+    """Give the tests that are left alone numba.cuda as it was, and skip tests that would damage this process."""
     for item in items if session().is_host else ():
         if (why := _DAMAGING.get(item.nodeid.rpartition("::")[2])) is not None:
             item.add_marker(pytest.mark.skip(reason=why))
@@ -193,7 +193,7 @@ def _driver_as_it_was() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Drop what a failed test held once it is reported: a capture left open fails the tests after it."""
+    """Clear a failed test's frames once it is reported: a capture left open fails the tests after it."""
     report = yield
     if call.excinfo is not None:
         traceback.clear_frames(call.excinfo.tb)
@@ -202,5 +202,5 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture
 def initialize_from_pytest_config(request: pytest.FixtureRequest) -> None:
-    """Tell the test class what the option says."""
+    """Give the test class the option's value."""
     request.cls._dump_failed_filechecks = request.config.getoption("dump_failed_filechecks")

@@ -1,6 +1,6 @@
-"""rehearsal: a first compile for each kind of target, so that what only a first one does has been done before a fork.
+"""rehearsal: a first compile for each kind of target, so that the work of a first compile is done before a fork.
 
-What it compiles is of no use to anybody, and is kept nowhere.
+The compiled code is of no use to anybody, and is kept nowhere.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ define void @nothing() { ret void }
 
 
 def _played(x: Any, y: Any, n: Any) -> None:
-    """A kernel of what most kernels are made of: a shared array, a loop, a barrier, a condition."""
+    """A kernel with the parts of most kernels: a shared array, a loop, a barrier, a condition."""
     tile = cuda.shared.array(32, cuda.float32)
     thread, i = cuda.threadIdx.x, cuda.grid(1)
     tile[thread % 32] = x[i]
@@ -44,7 +44,7 @@ def _played(x: Any, y: Any, n: Any) -> None:
 
 
 def rehearse(kind: str) -> None:
-    """Compile a kernel for a kind of target; without what that needs, nothing is done."""
+    """Compile a kernel for a kind of target; do nothing if the target's needs are missing."""
     with contextlib.suppress(GridjitError):
         if kind == "ptx" and not presence.may_be_asked():
             # Not a kernel, as nvJitLink would start the driver: no child of this process could use it then.

@@ -62,7 +62,7 @@ def begin(began: int) -> None:
 
 
 def _have_streams() -> None:
-    """Have something in place of standard streams that were closed: a socket there would be taken for one of them."""
+    """Open the null device in place of closed standard streams: a socket there would be taken for a stream."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
     os.close(number)

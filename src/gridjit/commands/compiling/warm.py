@@ -1,4 +1,4 @@
-"""`gridjit warm`: compile in advance what a program will need, in parallel, for GPUs that need not be present."""
+"""`gridjit warm`: compile a program's kernels in advance, in parallel, for GPUs that need not be present."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def asked(given: argparse.Namespace) -> Iterator[WarmTask]:
 
 
 def _kernels(names: Sequence[str]) -> list[tuple[str, Kernel]]:
-    """Return the kernels of the names. What their modules declare is compiled later, by the processes that do that."""
+    """Return the kernels of the names. Declarations of their modules are compiled later, by the compiling processes."""
     here = session()
     before, here.compiles_declared = here.compiles_declared, False
     try:

@@ -1,4 +1,4 @@
-"""What a process of `gridjit warm` does: import a kernel, compile one form of it, and see that it is in the cache."""
+"""The work of a process of `gridjit warm`: import a kernel, compile one form of it, and see that it is in the cache."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_TEXT = 8000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmTask:
-    """One form of a kernel ("module:kernel"); target: None for this machine's own; facts: what mattered in a run."""
+    """One form of a kernel ("module:kernel"); target: None for this machine's own; facts: the facts that a run read."""
 
     kernel: str
     signature: str | Signature
@@ -35,7 +35,7 @@ class WarmTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """What became of a work: where its code came from ("compiled", "disk"), or why there is none in the cache.
+    """The outcome of a work: where its code came from ("compiled", "disk"), or why there is none in the cache.
 
     needs_launch: whether it compiles for a launch only. work: what it was, None for a line that could not be read.
     """
@@ -57,7 +57,7 @@ class Built:
 
 
 def build(work: WarmTask) -> Built:
-    """Compile a work, if it is not in the cache, and return what became of it."""
+    """Compile a work, if it is not in the cache, and return the outcome."""
     built = _built(work)
     return built if len(built.error) < _MOST_TEXT else replace(built, error=f"{built.error[:_MOST_TEXT]} ...")
 

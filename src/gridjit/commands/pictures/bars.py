@@ -23,8 +23,8 @@ class Bar:
 
 
 def bars(title: str, below: str, rows: Sequence[Bar], *, mark: tuple[float, str] | None = None) -> str:
-    """Return an SVG file: bars from the left, in the order given; below: a line under the title. mark: a value that is
-    marked by a line through all, and what it is."""
+    """Return an SVG file: bars from the left, in the order given; below: a line under the title. mark: a value and
+    its meaning, marked by a line through all bars."""
     most = max((row.value for row in rows), default=0.0)
     height = _TOP + _ROW * len(rows) + (34 if mark else 16)
     drawn = [words(22, 32, title, size=18), words(22, 54, below, size=13, kind="soft")]

@@ -44,5 +44,5 @@ def element(name: str, /, *children: object, **attributes: object) -> Markup:
 
 
 def raw(text: str) -> Markup:
-    """Return text of our own, such as a style sheet, as it is. Never give it what comes from elsewhere."""
+    """Return text of our own, such as a style sheet, as it is. Never give it text from elsewhere."""
     return Markup(text)

@@ -18,7 +18,7 @@ _LEAST_WIDTH = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part of a bar: how much, its colour (a name of the palette), and what is said when it is pointed at."""
+    """A part of a bar: its value, its colour (a name of the palette), and the text shown when it is pointed at."""
 
     value: float
     color: str
@@ -64,7 +64,7 @@ def columns(groups: Sequence[Sequence[Part]], *, height: int = 120, says: str = 
 def timeline(
     spans: Iterable[Span], begins: float, ends: float, lanes: int, *, tall: int = 22, says: str = ""
 ) -> Markup:
-    """Return boxes in lanes from begins to ends; the latest lies on top of what it is part of."""
+    """Return boxes in lanes from begins to ends; a later box lies on top of the box that it is part of."""
     whole = max(ends - begins, 1e-9)
     boxes = [
         _box(

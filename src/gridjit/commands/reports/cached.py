@@ -56,6 +56,6 @@ def _fact(fact: Fact) -> SeenFact:
 
 
 def _numbers(given: object) -> dict[str, float]:
-    """Return the numbers by name in what an entry's metadata holds, which may be anything."""
+    """Return the numbers by name in a value of an entry's metadata, which may be anything."""
     found = given if isinstance(given, Mapping) else {}
     return {str(name): float(spent) for name, spent in found.items() if isinstance(spent, int | float) and spent >= 0}

@@ -1,4 +1,4 @@
-"""`gridjit report`: what a cache, or a run that was traced, holds and spent - a page to look at, or a summary."""
+"""`gridjit report`: the contents and times of a cache, or of a traced run - a page to look at, or a summary."""
 
 from __future__ import annotations
 

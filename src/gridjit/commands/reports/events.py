@@ -1,4 +1,4 @@
-"""events: the contents of a trace's file, read as nested slices. The file may hold anything: what is not a slice is
+"""events: the contents of a trace's file, read as nested slices. The file may hold anything: a row that is no slice is
 left out."""
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class TraceSlice:
     around: TraceSlice | None = field(default=None, repr=False)
 
     def text(self, name: str) -> str:
-        """Return what is known by a name as text; "" for nothing."""
+        """Return the value known by a name as text; "" for none."""
         found = self.known.get(name)
         return "" if found is None else str(found)
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """Return what is known by a name, if it is an object."""
+        """Return the value known by a name, if it is an object."""
         return _mapping(self.known.get(name))
 
 
@@ -57,7 +57,7 @@ def parts_of(path: Path) -> int:
 
 
 def read_events(path: Path, step: Callable[[str], None] = lambda name: None) -> list[TraceSlice]:
-    """Return the slices of the trace at path, in time's order; raises GridjitError saying what is wrong with it.
+    """Return the slices of the trace at path, in time's order; raises GridjitError naming its fault.
 
     step: is called with the file's name before each of its parts (`parts_of`).
     """
@@ -116,7 +116,7 @@ def _is_time(value: Any) -> bool:
 
 
 def _order(row: dict[str, Any]) -> tuple[float, float]:
-    """Return what sorts slices: the longer first of two that begin together, as it is around the other."""
+    """Return the sort key of a slice: the longer first of two that begin together, as it is around the other."""
     return row["ts"], -row["dur"]
 
 
@@ -129,14 +129,14 @@ def _names(rows: Iterable[Any]) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 class _Names:
-    """What processes and threads are called."""
+    """The names of processes and threads."""
 
     def __init__(self, known: Iterable[tuple[tuple[str, str], str]]) -> None:
         self._known = dict(known)
         self._places: dict[tuple[str, str], str] = {}
 
     def place(self, process: str, thread: str) -> str:
-        """Return what a thread is called, with its process."""
+        """Return a thread's name, with its process."""
         if (found := self._places.get((process, thread))) is None:
             names = self._known.get((process, ""), f"process {process}"), f"thread {thread}"
             found = ", ".join((names[0], self._known.get((process, thread), names[1])))
@@ -158,7 +158,7 @@ def _event(row: dict[str, Any], start: float, names: _Names) -> TraceSlice:
 
 
 def _nest(events: Iterable[TraceSlice]) -> None:
-    """Have each event know what it lies in."""
+    """Note in each event the event that it lies in."""
     opened: dict[str, list[TraceSlice]] = {}
     for event in events:
         around = opened.setdefault(event.place, [])

@@ -1,4 +1,4 @@
-"""Report: what a report shows, as values. `cached` gathers it from a cache's folder, `traced` from a trace."""
+"""Report: a report's contents, as values. `cached` gathers it from a cache's folder, `traced` from a trace."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SeenUse:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)  # which are made faster, and there are many
 class Slice:
-    """Something that a trace tells of: what, in which thread ("process, thread"), from when to when in seconds.
+    """A slice of a trace: its name, in which thread ("process, thread"), from when to when in seconds.
 
     depth: how many slices of its thread it lies in. group: of phases, or "compile", "find", "fail", "launch", ...
     """
@@ -76,7 +76,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a report shows. source: the folder or file. is_trace: whether times count from a run's start, not from 1970.
+    """A report's contents. source: the folder or file. is_trace: whether times count from a run's start, not from 1970.
 
     other_bytes: of the folder's other entries: manifests, histories, functions. slices: of a trace, in time's order.
     launches_needed: how many answers it has, or tells of, that a kernel has no code without a launch.
@@ -114,7 +114,7 @@ class Report:
 
     @property
     def hit_rate(self) -> float | None:
-        """The share of uses that found what they needed; None if there were none."""
+        """The share of uses that found their code; None if there were no uses."""
         return sum(use.hit for use in self.uses) / len(self.uses) if self.uses else None
 
     @property
@@ -129,7 +129,7 @@ class Report:
 
 
 def splits(forms: Iterable[Form]) -> dict[str, tuple[str, ...]]:
-    """Return what differs between the forms of a kernel: types, target, and each fact with its place; all values of it.
+    """Return the differences between a kernel's forms: types, target, and each fact with its place; all its values.
 
     A fact that some forms did not read has the value "not read" there.
     """

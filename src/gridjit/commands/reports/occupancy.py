@@ -18,7 +18,7 @@ _WARP, _REGISTERS, _UNIT = 32, 65536, 256
 
 
 class _Limits(NamedTuple):
-    """What a multiprocessor holds at once."""
+    """The limits of a multiprocessor: how much it holds at once."""
 
     threads: int
     blocks: int
@@ -59,7 +59,7 @@ def occupancy(target: str, resources: Mapping[str, int], threads: int) -> float 
 
 
 def block_of(facts: Iterable[SeenFact]) -> int | None:
-    """Return how many threads the blocks have that a specialization was made for, if it is made for one number."""
+    """Return the threads per block that a specialization was made for, if it is made for one number."""
     known = {fact.field: fact.value for fact in facts}
     if (whole := known.get("blockdim")) is not None:
         return _product(re.findall(r"\d+", whole))

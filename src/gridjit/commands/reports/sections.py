@@ -59,7 +59,7 @@ def over_time(report: Report) -> Markup | None:
 
 
 def run(report: Report) -> Markup | None:
-    """Return what the threads of a recorded run did, and when."""
+    """Return the section with the timeline of a recorded run's threads, or None without slices."""
     if not report.slices:
         return None
     longest = sorted(report.slices, key=lambda one: one.begins - one.ends)[:_MOST_SLICES]
@@ -113,7 +113,7 @@ def table(headings: Sequence[tuple[str, str]], rows: Iterable[Markup]) -> Markup
 
 
 def legend(entries: Iterable[tuple[str, str]]) -> Markup:
-    """Return what the colours of a picture mean."""
+    """Return the legend of a picture's colours."""
     known = [element("li", element("i", class_=f"b-{color}"), said) for said, color in entries]
     return element("ul", *known, class_="legend")
 

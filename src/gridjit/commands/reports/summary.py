@@ -27,7 +27,7 @@ def show(report: Report) -> None:
 
 
 def _splits(report: Report) -> None:
-    """Say what splits the kernels with the most specializations, and how many others are split."""
+    """Print the facts that split the kernels with the most specializations, and how many other kernels are split."""
     found = {name: (len(forms), splits(forms)) for name, forms in report.kernels.items()}
     split = [name for name, (_, seen) in found.items() if seen]
     shown = set(sorted(split, key=lambda name: -found[name][0])[:_MOST_KERNELS])

@@ -1,4 +1,4 @@
-"""tables: what a page lists - what splits kernels into specializations, the kernels, and every specialization."""
+"""tables: a page's lists - the facts that split kernels into specializations, the kernels, and every specialization."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_VALUES, _MOST_FORMS = 24, 2000
 
 
 def splitting(report: Report) -> Markup | None:
-    """Return, for each kernel of several specializations, what tells them apart."""
+    """Return the section with the differences between the specializations of each kernel with several."""
     several = {name: forms for name, forms in report.kernels.items() if len(forms) > 1}
     if not several:
         return None
@@ -122,7 +122,7 @@ def _resource(form: Form, name: str) -> Markup:
 
 
 def _occupancy(form: Form) -> Markup:
-    """Return the cell with a column for each number of threads in a block; "-" for what is not a GPU's."""
+    """Return the cell with a column for each number of threads in a block; "-" for a form that is not a GPU's."""
     curve = _curve(form)
     if not curve:
         return _number(0, "-")

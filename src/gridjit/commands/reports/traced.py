@@ -64,7 +64,7 @@ def _forms(uses: Iterable[TraceSlice], events: Iterable[TraceSlice]) -> Iterable
 def _form(
     what: tuple[str, ...], found: list[TraceSlice], made: list[TraceSlice], phases: dict[int, dict[str, float]]
 ) -> Form:
-    """Return the form of what was found or made so many times; the phases are those of its last compile."""
+    """Return the form of a specialization that was found or made; the phases are its last compile's."""
     kernel, signature, target, facts = what
     size = found[-1].known.get("bytes")
     return Form(

@@ -35,7 +35,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line; `run` of what it parses is "module:function"."""
+    """Return the parser of the whole command line; `run` of its result is "module:function"."""
     made = _Parser(prog="gridjit", description="GPU kernels in Python, compiled once and kept.")
     made.add_argument("--version", action="version", version=f"gridjit {__version__}")
     made.set_defaults(run=None, shown=made)
@@ -278,7 +278,7 @@ def _add_selection(made: argparse.ArgumentParser) -> None:
 
 
 def _add_launch(made: argparse.ArgumentParser, **several: Any) -> None:
-    """Add the options that describe a launch. several: what has them be given more than once."""
+    """Add the options that describe a launch. several: the keywords that allow them to be given more than once."""
     made.add_argument("--signature", metavar="S", help='argument types, such as "void(float32[::1], int64)"', **several)
     made.add_argument(
         "--config",
@@ -302,7 +302,7 @@ def _add_quiet(made: argparse.ArgumentParser) -> None:
 
 
 def _finish(made: argparse.ArgumentParser, run: str, *, quiet: bool = True) -> None:
-    """Add what nearly all commands take, and the function that runs it."""
+    """Add the options that nearly all commands take, and the function that runs the command."""
     made.add_argument("--json", action="store_true", help=f"{_JSON}, {_QUIET}" if quiet else _JSON)
     if quiet:
         _add_quiet(made)

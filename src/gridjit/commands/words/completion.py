@@ -1,4 +1,4 @@
-"""`gridjit completion`: scripts for shells, which ask gridjit what may come next on the line."""
+"""`gridjit completion`: scripts for shells, which ask gridjit for the words that may come next on the line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ complete -c gridjit -a '(__gridjit_complete)'""",
 
 
 def run(given: argparse.Namespace) -> int:
-    """Print the script, or what may take the place of the last of some words; returns 0."""
+    """Print the script, or the candidates for the last of some words; returns 0."""
     words = given.words[given.words[:1] == ["--"] :]
     for line in candidates(words) if given.words else [_SCRIPTS[given.shell]]:
         printing.say_lines(line)
@@ -39,7 +39,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def candidates(words: Sequence[str]) -> list[str]:
-    """Return what may take the place of the last word, after those before it."""
+    """Return the candidates for the last word, after the words before it."""
     *before, last = words or [""]
     here = parser()
     expected: argparse.Action | None = None  # the option whose value comes next

@@ -10,7 +10,7 @@ from gridjit.commands.words.values import WrongWord
 
 
 def refused(parser: argparse.ArgumentParser, arguments: Sequence[str], unknown: Sequence[str]) -> WrongWord:
-    """Return the error for what the parser left over of the arguments."""
+    """Return the error for arguments that the parser did not recognize."""
     from gridjit.runtime.misspelt import near_names
 
     here = parser

@@ -1,4 +1,4 @@
-"""What people write on the command line, read as values: numbers, sizes, ages, launches, targets, names of kernels.
+"""Words of the command line, read as values: numbers, sizes, ages, launches, targets, names of kernels.
 
 An invalid value is a WrongWord that names the value and says what is valid.
 """
@@ -28,7 +28,7 @@ class WrongWord(GridjitError):
 
 
 def count(option: str, *, least: int = 1) -> Callable[[str], int]:
-    """Return what reads an option's whole number."""
+    """Return the function that reads an option's whole number."""
 
     def read(text: str) -> int:
         if not re.fullmatch(r"[+-]?\d{1,18}", text, re.A):
