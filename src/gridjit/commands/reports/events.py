@@ -1,4 +1,4 @@
-"""events: the contents of a trace's file, read as nested slices. The file may hold anything: a row that is no slice is
+"""events: the contents of a trace's file, read as nested slices. The file may hold anything: a row that is not a slice is
 left out."""
 
 from __future__ import annotations
