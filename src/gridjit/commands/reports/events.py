@@ -1,5 +1,4 @@
-"""events: the contents of a trace's file, read as nested slices. The file may hold anything: a row that is not a slice is
-left out."""
+"""events: the contents of a trace's file, read as nested slices; other rows, as the file may hold, are left out."""
 
 from __future__ import annotations
 
