@@ -46,7 +46,7 @@ _TURN = regex(
     r'  (?P<step>%"[^"]*") = load (?P=kind), [^\n]*\n)'
     r'(?P<next>  %"[^"]*" = add )(?=(?P=kind) %"[^"]*", (?P=step)(?: ?, ![^\n]*)?\n)'
 )
-_KNOWN_STEP = "declare i1 @llvm.is.constant.{0}({0})"
+_KNOWN_STEPS = "".join(f"\ndeclare i1 @llvm.is.constant.{kind}({kind})\n" for kind in ("i32", "i64"))
 # An array's number of items and its shape among parameters.
 _SIZES = regex(
     r'(i8\* %"([^"]*)\.0", i8\* %"\2\.1", )(i64 %"\2\.2")(, i64 %"\2\.3", [^,]*\* %"\2\.4")((?:, i64 %"\2\.5\.\d+")*)'
@@ -62,7 +62,8 @@ def in_llvms_words(text: str, *, fastmath: bool, fused: bool) -> str:
     text = _DEFINED.sub(lambda line: _with(_SIZES.sub(_sized, line[0]), attributes), text)
     text = _with_one_dynamic_array(text)
     text = _READING.sub(" asm sideeffect ", _ELSEWHERE.sub(r"\g<0> convergent", text))
-    text = "\n".join((_TURN.sub(_turned, text), *(_KNOWN_STEP.format(kind) for kind in ("i32", "i64"))))
+    text, count = _TURN.subn(_turned, text)
+    text += _KNOWN_STEPS if count else ""
     text = _MEETING.sub(_WRITTEN, text)
     text = _ASM.sub(r"\1 convergent", text)
     text = _THEIRS.sub(lambda found: f'@"gridjit.{_MODAL[found[1]]}"', text)

@@ -24,7 +24,7 @@ from gridjit.digests import blake2b
 from gridjit.regexes import regex
 
 # Raise it whenever another text is made of the same function.
-_SCHEMA = 2
+_SCHEMA = 3
 # What functions are simplified for, whatever is compiled with them.
 _OLDEST, _LEVEL = "sm_75", 1
 _DECLARED = regex(r'\ndeclare [^\n]*@"?(__nv_\w+)')
