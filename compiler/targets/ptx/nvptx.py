@@ -53,7 +53,7 @@ def why_not(modules: Sequence[str], arch: str, options: Options) -> str:
 
 def compile_ptx(modules: Sequence[str], arch: str, options: Options, shelf: Any = None) -> bytes:
     """Return PTX of modules, linked into one; shelf: where libdevice is kept. Raises CompileError."""
-    level = 3 if options.opt and not options.debug else 0
+    level = 3 if options.opt else 0
     machine = machine_for(arch, level)
     told = {"fastmath": bool(options.fastmath), "fused": not options.tiered}
     texts = [in_llvms_words(define_atomics(text), **told) for text in modules]
