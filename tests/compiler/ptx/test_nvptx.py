@@ -318,7 +318,8 @@ def test_an_item_of_a_local_array_is_swapped(opt: bool, arch: str) -> None:
         out[0] = cuda.atomic.cas(own, x[2], 3, 1)
         out[1] = own[x[3]]
 
-    ptx(swaps, "void(int32[::1], int32[::1])", arch, opt=opt)
+    text = ptx(swaps, "void(int32[::1], int32[::1])", arch, opt=opt)
+    assert (LLVM in text) == (not opt)
 
 
 def on_both_sides(call: str, *declared: str) -> str:
