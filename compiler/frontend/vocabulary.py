@@ -79,10 +79,10 @@ def values_of_halves() -> None:
 
 @functools.cache
 def unsigned_ranges() -> None:
-    """Have a range of uint64 add its last number to the step, and not the step to its last number; once per process.
+    """Swap the operands of the addition by which a range of uint64 advances; once per process.
 
-    So the IR tells it apart from a signed range, none of whose numbers is computed with an overflow: LLVM may rely on
-    that on a GPU, but not for an unsigned range, which may pass the greatest signed number.
+    The order tells it apart from a signed range in the IR. A signed range never overflows, and LLVM relies on that on a
+    GPU; an unsigned range may pass the greatest signed number.
     """
     numba_cuda()
     from numba.cuda import types

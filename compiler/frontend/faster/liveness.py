@@ -40,7 +40,7 @@ def _used(block: Any) -> Iterable[tuple[str, Any]]:
 def compute_live_map(
     cfg: Any, blocks: dict[int, Any], uses: dict[int, set[str]], defines: dict[int, set[str]]
 ) -> dict[int, set[str]]:
-    """Return the variables that are live at each block's entry, of those that a path to it uses or defines."""
+    """Return the variables that are live at each block's entry and used or defined on a path to it."""
     names = [*{name: None for sets in (uses, defines) for here in sets.values() for name in here}]
     bits = {name: 1 << at for at, name in enumerate(names)}
     used, defined = ({block: _mask(here, bits) for block, here in sets.items()} for sets in (uses, defines))

@@ -1,4 +1,4 @@
-"""approximations: tiered code leaves its own to the GPU, whose results differ in the last bit from the assembler's.
+"""approximations: tiered code has the GPU compute them, whose results differ in the last bit from the assembler's.
 
 The assembler computes ex2.approx and its like itself where it knows the argument, and more exactly than the GPU. So
 arguments pass through an operation with a zero that it does not know: a variable that programs could write to.
