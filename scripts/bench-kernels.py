@@ -33,6 +33,7 @@ from launch_overhead.device import machine, why_no_gpu
 import gridjit
 from gridjit import cuda
 from gridjit.commands.pictures.bars import Bar, bars
+from gridjit.runtime.settings import settings
 
 Row = dict[str, Any]
 _WIDTHS = "{kernel:22} {gridjit:12} {us:>9} {cuda:>8} {numba:>8} {triton:>8} {peer:>8} {registers:>9} {local:>9} "
@@ -253,7 +254,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--kernels", type=_several(names), default=names, help="kernels to measure: " + ", ".join(names)
     )
-    default = os.environ.get("GRIDJIT_CODEGEN") or "llvm"
+    default = settings().codegen
     parser.add_argument("--codegen", type=_several(ways), default=[default], help="gridjit's generators: nvvm,llvm")
     parser.add_argument("--modes", type=_several(list(MODES)), default=["default"], help="of " + ", ".join(MODES))
     parser.add_argument("--batches", type=int, default=15, help="batches of launches (default: %(default)s)")
