@@ -5,7 +5,9 @@ Needs no driver and no GPU.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from gridjit.compiler.errors import CompileError
@@ -15,11 +17,15 @@ from gridjit.compiler.target import LinkedFile, Lowered, ObjectCode, Target
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.ptx.approximations import left_to_the_gpu
-from gridjit.compiler.targets.ptx.link import link, uses_lto
+from gridjit.compiler.targets.ptx.link import Linked, link, uses_lto
 from gridjit.compiler.targets.ptx.nvvm import accelerated, check_arch, compile_ltoir, compile_ptx
-from gridjit.compiler.targets.ptx.resources import read_resources
+from gridjit.compiler.targets.ptx.resources import fits, read_resources
 from gridjit.regexes import regex
 
+_Pieces = tuple[LinkedFile, ...]
+
+# Of a kernel's PTX.
+_BOUNDS = regex(rb"^\.maxntid (\d+)[^\n]*\n", re.MULTILINE)
 # What NVVM computes more exactly than the GPU, as the assembler does what approximations is about.
 _APPROXIMATED = regex(r'call [^\n]*@"?(__nv_exp2f|llvm\.nvvm\.[\w.]+\.approx\.[\w.]+)')
 
@@ -35,8 +41,7 @@ def generate(lowered: Lowered, target: Target, options: Options) -> ObjectCode:
         with phase("PTX"):
             pieces, generator = _compile(lowered, arch, options)
         with phase("link"):
-            linked = link(pieces, lowered.linked, arch, options, cooperative=lowered.cooperative)
-        resources = read_resources(linked.image, lowered.entry)
+            pieces, linked, resources = _assembled(pieces, lowered, arch, options)
     except CompileError as error:
         raise type(error)(f"{_place(lowered)} for {target.arch}: {error}") from error
     return ObjectCode(
@@ -49,6 +54,26 @@ def generate(lowered: Lowered, target: Target, options: Options) -> ObjectCode:
         inexact=_inexact(lowered, arch, options) if options.tiered else "",
         generator=generator,
     )
+
+
+def _assembled(
+    pieces: _Pieces, lowered: Lowered, arch: str, options: Options
+) -> tuple[_Pieces, Linked, dict[str, int]]:
+    """Return the kernel's files as they were assembled, the cubin and its resources.
+
+    Launch bounds that only a folded block gave stay out if the block fits without: told how many threads there are, the
+    assembler unrolls loops until they fill the registers, and fewer blocks run at once.
+    """
+
+    def assembled(code: _Pieces) -> tuple[_Pieces, Linked, dict[str, int]]:
+        linked = link(code, lowered.linked, arch, options, cooperative=lowered.cooperative)
+        return code, linked, read_resources(linked.image, lowered.entry)
+
+    if options.launch_bounds is None and (folded := _BOUNDS.search(pieces[0].data)):
+        found = assembled(tuple(replace(piece, data=_BOUNDS.sub(b"", piece.data)) for piece in pieces))
+        if fits(int(folded[1]), found[2]["registers"]):
+            return found
+    return assembled(pieces)
 
 
 def _inexact(lowered: Lowered, arch: str, options: Options) -> str:

@@ -13,6 +13,8 @@ _SIZED = 4
 _MAX_THREADS = 0x05
 # Attributes that say something of one function: its symbol's index, and a number.
 _PER_FUNCTION = {0x2F: "registers", 0x11: "local_bytes", 0x12: "local_bytes"}
+# Of a multiprocessor, on every architecture from sm_75 on.
+_REGISTERS = 64 * 1024
 # From sm_90 on, a kernel's shared section begins with memory that the system keeps for itself. A symbol of this family
 # says that it does; one of them, which LTO leaves out, has the size for its value. The driver does not count it either.
 _RESERVED = ".nv.reservedSmem."
@@ -44,6 +46,11 @@ def read_resources(cubin: bytes, entry: str) -> dict[str, int]:
                 name = _PER_FUNCTION[attribute]
                 found[name] = max(found[name], number)
     return found | _thread_limit(sections, entry)
+
+
+def fits(threads: int, registers: int) -> bool:
+    """Return whether a multiprocessor has the registers of a block of so many threads, dealt out a warp at a time."""
+    return -(-threads // 32) * -(-registers // 8) * 8 * 32 <= _REGISTERS
 
 
 def _reserved(symbols: Sequence[CubinSymbol]) -> int:

@@ -15,7 +15,7 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.target import LinkedFile
 from gridjit.compiler.targets.ptx.cubin import read_cubin
 from gridjit.compiler.targets.ptx.link import link
-from gridjit.compiler.targets.ptx.resources import read_resources
+from gridjit.compiler.targets.ptx.resources import fits, read_resources
 from gridjit.compiler.targets.ptx.toolkit import library, linker_version
 from tests.toolkit import needs_toolkit
 
@@ -104,3 +104,37 @@ def test_shared_arrays_are_found_in_the_ptx_of_every_compiler(codegen: str, monk
     assert made.assembly.count(narrow) == 1
     codes = (made.image, assembled(made.assembly.replace(narrow, wide).encode()))
     assert len({read_cubin(code)[f".text.{made.entry}"].data for code in codes}) == 1
+
+
+def of_many_registers() -> Any:
+    """Return a kernel that holds 40 float64 numbers while its threads wait for each other."""
+    reads = "".join(f"    a{i} = x[thread + {i * 1024}]\n" for i in range(40))
+    writes = "".join(f"    x[thread + {i * 1024}] = a{39 - i}\n" for i in range(40))
+    named = {"cuda": cuda}
+    exec(f"def swaps(x):\n    thread = cuda.grid(1)\n{reads}    cuda.syncthreads()\n{writes}", named)
+    return named["swaps"]
+
+
+@pytest.mark.parametrize("codegen", ["llvm", "nvvm"])
+def test_a_folded_block_gives_launch_bounds_only_if_it_would_not_fit_without(
+    codegen: str, monkeypatch: pytest.MonkeyPatch, restart: Any
+) -> None:
+    monkeypatch.setenv("GRIDJIT_CODEGEN", codegen)
+    restart()
+    kernel = gridjit.jit(specialize="blockdim")(of_many_registers())
+    small, large = (kernel.compile("void(float64[::1])", config=(1, threads), target=ARCH) for threads in (256, 1024))
+    free = small.resources["registers"]
+    assert free > 64
+    assert ("max_threads" in small.resources, ".maxntid" in small.assembly) == (False, False)
+    assert (large.resources["max_threads"], ".maxntid 1024" in large.assembly) == (1024, True)
+    assert large.resources["registers"] <= 64
+
+
+@pytest.mark.parametrize(("threads", "registers"), [(1024, 64), (1024, 57), (993, 64), (256, 255), (512, 128)])
+def test_blocks_fit_whose_warps_find_registers(threads: int, registers: int) -> None:
+    assert fits(threads, registers)
+
+
+@pytest.mark.parametrize(("threads", "registers"), [(1024, 65), (993, 65), (257, 255), (513, 128)])
+def test_blocks_do_not_fit_whose_warps_find_no_registers(threads: int, registers: int) -> None:
+    assert not fits(threads, registers)
