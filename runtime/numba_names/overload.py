@@ -202,7 +202,7 @@ class Overload:
         return CodeLibrary(self)
 
     def _disassembled(self, *flags: str) -> str:
-        from gridjit.compiler.targets.ptx.sass import disassembled
+        from gridjit.compiler.targets.ptx.toolkit import disassembled
 
         artifact = self.specialization.artifact
         self._refuse_for_the_host("SASS")

@@ -45,11 +45,14 @@ def _counted(body: list[str], work: str) -> Loop:
 
 
 def _parsed(text: str) -> tuple[list[str], dict[str, int]]:
-    """Return a kernel's instructions, and at which of them its labels stand."""
+    """Return a kernel's instructions, and at which of them its labels stand; of two bodies, those of the first.
+
+    That is the one for arrays that do not overlap, after the test whether they do.
+    """
     _, entry, ptx = text.partition(".entry ")
     body: list[str] = []
     found: dict[str, int] = {}
-    for line in (ptx.partition("\n}")[0] if entry else text).splitlines():
+    for line in (ptx.partition("\n}")[0].rpartition("\n{")[2] if entry else text).splitlines():
         if label := _LABEL.match(line):
             found[label["label"]] = len(body)
         elif (one := _INSTRUCTION.match(line)) and one["code"] != "NOP":

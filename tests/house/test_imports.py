@@ -43,7 +43,6 @@ WALLS = {
     ),
     "cuda": (
         "gridjit.compiler.frontend.bootstrap",
-        "gridjit.compiler.targets.ptx.sass",
         "gridjit.compiler.targets.ptx.toolkit",
         "gridjit.runtime.devices.cuda.callbacks",
         "gridjit.runtime.devices.cuda.driver",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
@@ -17,9 +16,9 @@ from gridjit.compiler.target import LinkedFile, Lowered, ObjectCode, Target
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.ptx.approximations import left_to_the_gpu
+from gridjit.compiler.targets.ptx.cubin import fits, read_resources
 from gridjit.compiler.targets.ptx.link import Linked, link, uses_lto
 from gridjit.compiler.targets.ptx.nvvm import accelerated, check_arch, compile_ltoir, compile_ptx
-from gridjit.compiler.targets.ptx.resources import fits, read_resources
 from gridjit.regexes import regex
 
 _Pieces = tuple[LinkedFile, ...]
@@ -91,13 +90,13 @@ def _compile(lowered: Lowered, arch: str, options: Options) -> tuple[tuple[Linke
     if uses_lto(lowered.linked, arch, options):
         data = compile_ltoir(modules, arch, options)
         return (LinkedFile(name=lowered.entry, kind="ltoir", data=data),), "NVVM: only it writes LTO-IR"
-    texts, generator = _ptx(modules, arch, options, lowered.shelf)
+    texts, generator = _ptx(modules, arch, options, lowered)
     if options.tiered:
         texts = tuple(map(left_to_the_gpu, texts))
     return tuple(LinkedFile(name=lowered.entry, kind="ptx", data=text) for text in texts), generator
 
 
-def _ptx(modules: Sequence[str], arch: str, options: Options, shelf: Any) -> tuple[tuple[bytes, ...], str]:
+def _ptx(modules: Sequence[str], arch: str, options: Options, lowered: Lowered) -> tuple[tuple[bytes, ...], str]:
     """Return the PTX of modules, and the code generator, in words: LLVM where it is asked for and able."""
     if options.codegen == "nvvm":
         return compile_ptx(modules, arch, options), "NVVM"
@@ -106,7 +105,8 @@ def _ptx(modules: Sequence[str], arch: str, options: Options, shelf: Any) -> tup
     ptx, why = b"", nvptx.why_not(modules, arch, options)
     if not why:
         try:
-            ptx = nvptx.compile_ptx(modules, arch, options, shelf)
+            kernels = None if lowered.linked or options.lineinfo else lowered.signature
+            ptx = nvptx.compile_ptx(modules, arch, options, lowered.shelf, (lowered.entry, kernels))
             why = nvptx.why_not_assembled(ptx)
         except CompileError as error:
             why = str(error)

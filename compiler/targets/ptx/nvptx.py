@@ -13,12 +13,15 @@ import llvmlite.binding as binding
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
+from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.joining import joined
 from gridjit.compiler.targets.ptx.atomics import define_atomics
 from gridjit.compiler.targets.ptx.dialect import defined_here, in_llvms_words
+from gridjit.compiler.targets.ptx.disjoint import in_one_kernel, with_second_body, written
 from gridjit.compiler.targets.ptx.known import unknown_names
 from gridjit.compiler.targets.ptx.libdevice import functions_for
 from gridjit.compiler.targets.ptx.machine import machine_for, optimize
+from gridjit.compiler.targets.ptx.versions import with_versions
 from gridjit.compiler.targets.refusals import of_code
 from gridjit.regexes import regex
 
@@ -27,6 +30,7 @@ _OLDEST = (22,)
 _ARCH = regex(r"sm_(?:75|8[0679]|90a?|(?:100|103|110|120|121)[af]?)")
 # What modules say whose functions debuggers step through, those of device functions with debug=True too.
 _FULL = "emissionKind: FullDebug"
+_NONE = ("", None)
 # LLVM numbers calls on and on in a process, in comments and in the names of the types of functions called by address.
 _NUMBERED = regex(r" // callseq \d+(?:, \d+)?$", re.MULTILINE)
 # Optimized, LLVM knows that an array is local; of its atomic operations, it makes plain ones except compare and swap.
@@ -51,15 +55,28 @@ def why_not(modules: Sequence[str], arch: str, options: Options) -> str:
     return unknown and f"only it is known to have {unknown}"
 
 
-def compile_ptx(modules: Sequence[str], arch: str, options: Options, shelf: Any = None) -> bytes:
-    """Return PTX of modules, linked into one; shelf: where libdevice is kept. Raises CompileError."""
+def compile_ptx(
+    modules: Sequence[str], arch: str, options: Options, shelf: Any = None, kernel: tuple[str, Signature | None] = _NONE
+) -> bytes:
+    """Return PTX of modules, linked into one; shelf: where libdevice is kept. Raises CompileError.
+
+    kernel: its name, and its signature if it may have a second body for arrays that do not overlap.
+    """
     level = 3 if options.opt else 0
     machine = machine_for(arch, level)
     told = {"fastmath": bool(options.fastmath), "fused": not options.tiered}
     texts = [in_llvms_words(define_atomics(text), **told) for text in modules]
+    if options.opt:
+        texts = list(map(with_versions, texts))
+    second = with_second_body(texts, *kernel) if options.opt else None
+    if second is not None:
+        texts[0] = second[0]
     whole = _parsed([*texts, *functions_for(texts, arch, options, shelf), *defined_here(texts)])
     optimize(whole, machine, level)
-    return _renumbered(str(machine.emit_assembly(whole))).encode()
+    ptx = str(machine.emit_assembly(whole))
+    if second is not None:
+        ptx = in_one_kernel(ptx, second[1], written(whole, second[1]))
+    return _renumbered(ptx).encode()
 
 
 def why_not_assembled(ptx: bytes) -> str:

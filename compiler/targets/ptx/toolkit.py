@@ -1,4 +1,5 @@
-"""The CUDA toolkit's compile-time parts, found without a driver: NVVM, nvJitLink, NVRTC, libdevice, cudadevrt, headers.
+"""The CUDA toolkit's compile-time parts, found without a driver: NVVM, nvJitLink, NVRTC, libdevice, cudadevrt, headers,
+and nvdisasm.
 
 Guarantees: nothing is imported or read before it is needed, and a part that cannot be found is a CompileError that
 names it and the package that contains it. The bindings are untyped: their modules are handed out as Any, and only from
@@ -9,12 +10,15 @@ from __future__ import annotations
 
 import functools
 import importlib
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gridjit.compiler.errors import CompileError
+from gridjit.compiler.errors import CompileError, ConfigError
 
 # Every name an architecture could have; each library is asked which of them it knows.
 ARCH_NAMES = tuple(f"sm_{number}{suffix}" for number in range(50, 150) for suffix in ("", "a", "f"))
@@ -92,3 +96,26 @@ def _needed(what: str) -> Iterator[None]:
             f"{what} is needed to compile for CUDA but was not found: pip install 'numba-cuda[cu13]' "
             f"({reason[0] if reason else type(error).__name__})"
         ) from error
+
+
+def disassembled(image: bytes, *flags: str) -> str:
+    """Return a cubin's machine code as text; raises ConfigError if nvdisasm is missing, or refuses it."""
+    tool = _nvdisasm()
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(image)
+        file.flush()
+        done = subprocess.run([tool, *flags, file.name], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ConfigError(f"nvdisasm failed: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _nvdisasm() -> str:
+    if (on_path := shutil.which("nvdisasm")) is not None:
+        return on_path
+    from cuda import pathfinder
+
+    found: str | None = pathfinder.find_nvidia_binary_utility("nvdisasm")
+    if found is None or not Path(found).exists():
+        raise ConfigError("nvdisasm, which shows machine code, is not installed here; install the CUDA toolkit")
+    return found

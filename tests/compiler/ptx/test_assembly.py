@@ -13,9 +13,8 @@ import gridjit
 from gridjit import cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import LinkedFile
-from gridjit.compiler.targets.ptx.cubin import read_cubin
+from gridjit.compiler.targets.ptx.cubin import fits, read_cubin, read_resources
 from gridjit.compiler.targets.ptx.link import link
-from gridjit.compiler.targets.ptx.resources import fits, read_resources
 from gridjit.compiler.targets.ptx.toolkit import library, linker_version
 from tests.toolkit import needs_toolkit
 

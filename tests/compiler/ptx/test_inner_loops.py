@@ -46,13 +46,13 @@ BOUNDS = {
     "convolution": 10.5,  # 9.64
     "block_sum": 15,  # 16
     "warp_sum": 6,  # 7
-    "segment_maxima": 7.5,  # 3
+    "segment_maxima": 2.5,  # 3
     "prefix_sums": 8.5,  # 7.5
     "histogram": 8,  # 10
     "radix_histogram": 12.4,  # 16.1
-    "sparse_rows": 20.5,  # 7.25
-    "sparse_short_rows": 20.5,  # 7.25
-    "cg_sparse": 20.5,  # 7.25
+    "sparse_rows": 11.25,  # 7.25
+    "sparse_short_rows": 11.25,  # 7.25
+    "cg_sparse": 11.25,  # 7.25
     "soft_dtw": 30.7,  # 38.3
     "rnnt_alphas": 78,  # 116
     "fourier": 41,  # 23.5

@@ -1,0 +1,151 @@
+"""versions: two versions of inner loops over ranges, of which one knows that the numbers are not negative.
+
+An index below zero counts from an array's end. LLVM proves most not to be, but not those of a range whose first number
+comes from memory, as in rows of sparse matrices: there, each turn would test its index for each array.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+
+from gridjit.regexes import regex
+
+_FUNCTION = regex(r"^define [^\n]*\{?\n(?:\{\n)?(?P<body>(?:.*\n)*?)\}$", re.MULTILINE)
+_LABEL = regex(r'^"?([\w.$]+)"?:$')
+_TARGET = regex(r'label %"?([\w.$]+)"?')
+_RESULT = regex(r'^  (%(?:"[^"]*"|[\w.]+)) = ')
+_NAME = regex(r'%(?:"[^"]*"|[\w.]+)')
+# The first lines of a loop over a range, and where it takes a number and makes the next one.
+_HEAD = regex(r'^  %"[^"]*" = load (\{(i32|i64)\*, \2, \2, \2\*\}), [^\n]* (%"\$phi[\w.]+")(?: ?, ![^\n]*)?$')
+_TURN = regex(r'^  %"[^"]*" = add nsw (i32|i64) (%"[^"]*"), (%"[^"]*")')
+# A range's first number, its stop and its step, as they are stored; the first and the last may be known.
+_RANGE = regex(
+    r"getelementptr inbounds \{(i32|i64), \1, \1\}[^\n]*, i32 0, i32 0\b[^\n]*\n  store \1 (?P<first>[^\n,]+), [^\n]*\n"
+    r"[^\n]*, i32 0, i32 1\b[^\n]*\n  store \1 [^\n]*\n[^\n]*, i32 0, i32 2\b[^\n]*\n  store \1 (?P<step>[^\n,]+), "
+)
+# What no other thread waits for: LLVM's own intrinsics, libdevice, and inline PTX that computes from its operands.
+_ALONE = regex(r'@"?(?:llvm\.(?!nvvm\.)|__nv_)|\basm +"')
+_ASSUME = "declare void @llvm.assume(i1)"
+
+
+def with_versions(text: str) -> str:
+    """Return a module whose inner loops over ranges, of a first number that is not known, have two versions."""
+    if not any(map(_is_unknown, _RANGE.finditer(text))):
+        return text
+    found = _FUNCTION.sub(lambda one: one[0].replace(one["body"], _versions(one["body"])), text)
+    return found if found == text or f"\n{_ASSUME}" in text else f"{found}\n{_ASSUME}\n"
+
+
+def _is_unknown(found: re.Match[str]) -> bool:
+    """Return whether a range begins with a value, and has a step that is known."""
+    return found["first"].startswith("%") and found["step"].isdigit()
+
+
+def _versions(body: str) -> str:
+    blocks = _blocks(body)
+    heads = {name: head for name, lines in blocks.items() if lines and (head := _HEAD.match(lines[0]))}
+    made = False
+    for name, head in heads.items():
+        loop = _loop(name, {one: _TARGET.findall(lines[-1]) for one, lines in blocks.items() if lines})
+        if len(loop & heads.keys()) == 1 and _from_unknown(body, name) and _may_be_twice(loop, blocks):
+            blocks |= _two(name, head, loop, blocks)
+            made = True
+    return _text(blocks) if made else body
+
+
+def _blocks(body: str) -> dict[str, list[str]]:
+    """Return a function's blocks by name, in order."""
+    blocks: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in body.splitlines():
+        if label := _LABEL.match(line):
+            lines = blocks.setdefault(label[1], [])
+        elif line:
+            lines.append(line)
+    return blocks
+
+
+def _text(blocks: Mapping[str, Iterable[str]]) -> str:
+    return "".join(f'"{name}":\n' + "".join(f"{line}\n" for line in lines) for name, lines in blocks.items())
+
+
+def _loop(head: str, follow: Mapping[str, Collection[str]]) -> set[str]:
+    """Return the blocks of the loop that a block begins: those on the way from it to itself."""
+    before = defaultdict(list)
+    for name, targets in follow.items():
+        for target in targets:
+            before[target].append(name)
+    return _reached(head, follow) & _reached(head, before)
+
+
+def _reached(first: str, follow: Mapping[str, Collection[str]]) -> set[str]:
+    """Return the blocks that are reached from one, which is one of them only if it is reached again."""
+    reached, left = set[str](), [first]
+    while left:
+        new = [name for name in follow.get(left.pop(), ()) if name not in reached]
+        reached.update(new)
+        left += new
+    return reached
+
+
+def _from_unknown(body: str, head: str) -> bool:
+    """Return whether the range before a loop's first block begins with a value that LLVM may not know."""
+    begin = re.search(rf'^"?{re.escape(head)}"?:$', body, re.MULTILINE)
+    ranges = list(_RANGE.finditer(body, 0, begin.start())) if begin else []
+    return bool(ranges) and _is_unknown(ranges[-1])
+
+
+def _may_be_twice(loop: Collection[str], blocks: Mapping[str, Iterable[str]]) -> bool:
+    """Return whether a loop can stand twice: no thread waits in it, and all it hands on goes through memory."""
+    inside = [line for name in loop for line in blocks[name]]
+    if any((" call " in line and not _ALONE.search(line)) or " phi " in line for line in inside):
+        return False
+    results = {found[1] for line in inside if (found := _RESULT.match(line))}
+    outside = [line for name in blocks.keys() - loop for line in blocks[name]]
+    return not any(" phi " in line or results & set(_NAME.findall(line)) for line in outside)
+
+
+def _two(
+    name: str, head: re.Match[str], loop: Collection[str], blocks: Mapping[str, list[str]]
+) -> dict[str, list[str]]:
+    """Return the blocks that change and those that are new, for a loop in two versions."""
+    results = {found[1] for one in loop for line in blocks[one] if (found := _RESULT.match(line))}
+    renamed = results | {f'%"{one}"' for one in loop} | {f"%{one}" for one in loop}
+
+    def copied(line: str) -> str:
+        return _NAME.sub(lambda found: _second(found[0]) if found[0] in renamed else found[0], line)
+
+    made = {f"{one}.not.negative": [copied(line) for line in blocks[one]] for one in loop}
+    for one, lines in made.items():
+        made[one] = [told for line in lines for told in _told(line)]
+    to, choice = f'label %"{name}"', f'label %"{name}.version"'
+    for one in blocks.keys() - loop:
+        if to in (last := blocks[one][-1].replace(f"label %{name},", f"{to},")):
+            made[one] = [*blocks[one][:-1], last.replace(to, choice)]
+    return made | {f"{name}.version": list(_choice(name, *head.groups()))}
+
+
+def _second(name: str) -> str:
+    return f'%"{name.strip(chr(37) + chr(34))}.not.negative"'
+
+
+def _told(line: str) -> Iterable[str]:
+    """Yield a line, and after the one that makes a range's next number that the present one is not negative."""
+    yield line
+    if turn := _TURN.match(line):
+        kind, number, _ = turn.groups()
+        known = _second(f"{number[:-1]}.known")
+        yield f"  {known} = icmp sge {kind} {number}, 0"
+        yield f"  call void @llvm.assume(i1 {known})"
+
+
+def _choice(name: str, struct: str, kind: str, state: str) -> Iterable[str]:
+    """Yield the lines that choose a version by a range's first number, in front of its loop."""
+    of = f'%"{name}.version.'
+    yield f'  {of}state" = load {struct}, {struct}* {state}'
+    yield f'  {of}at" = extractvalue {struct} {of}state", 0'
+    yield f'  {of}first" = load {kind}, {kind}* {of}at"'
+    yield f'  {of}known" = icmp sge {kind} {of}first", 0'
+    yield f'  br i1 {of}known", label %"{name}.not.negative", label %"{name}"'
