@@ -14,6 +14,7 @@ from gridjit.compiler.compiled import Compiled, ModuleCallbacks
 from gridjit.compiler.dependency import Dependency
 from gridjit.compiler.errors import CompileError, LaunchNeededError
 from gridjit.compiler.footprint import PRESENCE, Effects, Footprint
+from gridjit.compiler.frontend.fold import chosen
 from gridjit.compiler.frontend.locks import giving_back
 from gridjit.compiler.hooks.description import described
 from gridjit.compiler.job import CompileJob, make_job
@@ -93,12 +94,13 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
     module = ModuleCallbacks(setup=setup, teardown=teardown)
     if needed is None:
         view.settle()
+        target = generator(job.target.kind)
         with section():
-            code = generator(job.target.kind).generate(lowered, job.target, job.options)
+            code, folded = chosen(job, lowered, view, lambda one: target.generate(one, job.target, job.options))
         _show_assembly(job, code)
     else:
         view.read(PRESENCE)  # so that no launch agrees
-        code = ObjectCode(image=b"", suffix=SUFFIXES[job.target.kind], entry="", resources={})
+        code, folded = ObjectCode(image=b"", suffix=SUFFIXES[job.target.kind], entry="", resources={}), ""
     with phase("dependencies"):
         dependencies = (
             *value_dependencies(reads),
@@ -124,7 +126,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
         )
         private = tuple(dict.fromkeys(reasons))
     compile_ms = round((time.perf_counter() - started) * 1e3, 1)
-    told = _metadata(job, view, lowered, code) if needed is None else {"error": _said(needed)}
+    told = _metadata(job, view, lowered, code, folded) if needed is None else {"error": _said(needed)}
     metadata = told | {"compile_ms": compile_ms, "phases": phases_until_now()}
     artifact = _artifact(job, lowered, code, view.footprint, effects, dependencies, private, metadata)
     if needed is not None:
@@ -179,7 +181,7 @@ def _show_assembly(job: CompileJob, code: ObjectCode) -> None:
         say("\n".join((title, code.assembly, "=" * 80)), sys.stdout)
 
 
-def _metadata(job: CompileJob, view: ConfigView, lowered: Lowered, code: ObjectCode) -> dict[str, Any]:
+def _metadata(job: CompileJob, view: ConfigView, lowered: Lowered, code: ObjectCode, folded: str) -> dict[str, Any]:
     """Return what is kept with an artifact for launches and for people, besides its dependences."""
     return {
         "launch_config_sensitive": view.is_kernel_launch_config_sensitive(),
@@ -188,6 +190,7 @@ def _metadata(job: CompileJob, view: ConfigView, lowered: Lowered, code: ObjectC
         **({"waits": {str(number): place for number, place in code.waits.items()}} if code.waits else {}),
         **({"reused": list(lowered.reused)} if lowered.reused else {}),
         **({"lines": True} if job.options.lineinfo else {}),
+        **({"folded": folded} if folded else {}),
         **({"generator": code.generator} if code.generator else {}),
         **({"checks": _checks(job, code)} if job.options.checks else {}),
         **({"tier": _tier(job), "inexact": code.inexact} if job.options.tiered else {}),

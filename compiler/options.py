@@ -25,7 +25,8 @@ class Options:
         returns whether to inline a call. forceinline: at LLVM's level.
     link: files to link: paths, or numba-cuda's objects of code in memory (cuda.CUSource...).
     shared_memory_carveout: percent of the L1 cache to use as shared memory, or -1.
-    specialize: launch fields folded into the code ("blockdim", "griddim", "sharedmem").
+    specialize: launch fields folded into the code ("blockdim", "griddim", "sharedmem"), or "auto": the block, on a GPU,
+        if half of the loops go away by it.
     tiered: code computes the same whatever is folded into it, so that code without it can serve meanwhile.
     checks: what debug kernels on the host are checked for; from a setting, not from jit.
     codegen: what makes PTX: "nvvm", or "llvm" where it can; from a setting.
@@ -51,8 +52,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.inline not in ("never", "always") and not callable(self.inline):
             raise ConfigError(f"inline={shown(self.inline)}: one of 'never', 'always', or a function that decides")
-        if unknown := [one for one in self.specialize if one not in ("blockdim", "griddim", "sharedmem")]:
-            raise ConfigError(f"specialize={unknown}: fields are 'blockdim', 'griddim', 'sharedmem'")
+        if unknown := [one for one in self.folds if one not in ("blockdim", "griddim", "sharedmem")]:
+            raise ConfigError(f"specialize={unknown}: fields are 'blockdim', 'griddim', 'sharedmem', or 'auto' alone")
         if self.tiered and self.fastmath:
             raise ConfigError(
                 "jit(tiered=True, fastmath=True): with fastmath, results depend on what is folded into the code, so no "
@@ -78,6 +79,16 @@ class Options:
         texts["link"] = str(len(self.link))
         return tuple((f"option.{name}", text) for name, text in texts.items())
 
+    @property
+    def chooses(self) -> bool:
+        """Whether the compile finds out which fields of the launch it folds into the code."""
+        return self.specialize == _AUTO
+
+    @property
+    def folds(self) -> tuple[str, ...]:
+        """The fields of the launch that may be folded into the code."""
+        return ("blockdim",) if self.chooses else self.specialize
+
     def changed(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
         return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
@@ -85,6 +96,7 @@ class Options:
 
 _SWITCHES = ("debug", "opt", "lineinfo", "lto", "device", "forceinline", "tiered")
 _SEVERAL = ("link", "specialize")
+_AUTO = ("auto",)
 # LLVM's, which numba accepts.
 _FLAGS = ("fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
 # What numba-cuda accepts as long as it says nothing.

@@ -130,7 +130,7 @@ class KernelOptions(FunctionOptions, total=False):
     lto: bool | None
     link: Any  # a path, an object of numba-cuda's that holds code, or several
     shared_memory_carveout: int | str | None
-    specialize: LaunchField | Sequence[LaunchField] | None
+    specialize: LaunchField | Literal["auto"] | Sequence[LaunchField] | None
     tiered: bool | None
 
 

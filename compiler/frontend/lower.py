@@ -11,7 +11,7 @@ from typing import Any, cast
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.debugging.unassigned import check_assignments
-from gridjit.compiler.frontend.fold import folded, launch_bounds
+from gridjit.compiler.frontend.fold import folded
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
 from gridjit.compiler.frontend.isolated.isolation import Isolation, import_all, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, while_visible
@@ -244,10 +244,10 @@ def _lowered(
 ) -> Lowered:
     library = result.library
     entry = result.fndesc.llvm_func_name
+    fields = () if options.chooses else options.specialize  # what it chooses is folded later
     if target.kind == "ptx" and not is_printed(library):
-        bounds = launch_bounds(options.launch_bounds, options.specialize, record.view)
-        _finish_kernel(library.get_function(entry), options, bounds)
-    modules, names = numbered(folded(_ordered_modules(library), options.specialize, record.view))
+        _finish_kernel(library.get_function(entry), options)
+    modules, names = numbered(folded(_ordered_modules(library), entry, fields, record.view))
     _refuse_negative_shapes(modules)
     return Lowered(
         modules=modules,
@@ -263,13 +263,13 @@ def _lowered(
     )
 
 
-def _finish_kernel(kernel: Any, options: Options, bounds: tuple[int, ...] | None) -> None:
+def _finish_kernel(kernel: Any, options: Options) -> None:
     """Make the function a void kernel for NVVM; in debug mode its exceptions go to global variables."""
     from numba.cuda.compiler import kernel_fixup
     from numba.cuda.cudadrv import nvvm
 
     kernel_fixup(kernel, options.debug)
-    nvvm.set_launch_bounds(kernel, bounds)
+    nvvm.set_launch_bounds(kernel, options.launch_bounds)
 
 
 def _ordered_modules(library: Any) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ class Recording:
     """The launch that a compilation is for (config None: ahead of any), and what the compilation did with it.
 
     required: dynamic shared memory that the compilation is known to require, in bytes. shelf: None if nothing is to be
-    found or left.
+    found or left. may_fold: whether jit(specialize="auto") may fold fields of the launch into the code.
     """
 
     def __init__(self, config: LaunchConfig | None, arguments: Sequence[Any] | None, required: int = 0) -> None:
@@ -81,6 +81,7 @@ class Recording:
         self._later: Callable[[], LaterLaunch | None] | None = None
         self.listener: Listener | None = None
         self.shelf: Shelf | None = None
+        self.may_fold = True
         self.arguments_view = None if arguments is None else ArgumentsView(self, arguments)
         self.begin(required)
 

@@ -33,6 +33,8 @@ from gridjit.values import dataclass
 
 # Of a thread that compiles; a little of 256 KB is the system's own.
 _LEAST_STACK = 240 << 10
+# How many blocks have code of their own in a process, of one kernel and signature, with jit(specialize="auto").
+_MOST_FOLDED = 2
 
 if TYPE_CHECKING:
     from gridjit.compiler.view.config import ConfigView
@@ -207,7 +209,7 @@ def _compiled(look: Look, cold: Cold, shelf: UnitShelf | None) -> tuple[ConfigVi
     launch, kernel = look.launch, cold.kernel
     # A function that a program put in the compiler's place is not part of the compile: it sees the kernel itself.
     view = ConfigView(launch.config, launch.args, kernel if "_compile_for_args" in vars(kernel) else shown(kernel))
-    recording_of(view).shelf = shelf
+    recording_of(view).shelf, recording_of(view).may_fold = shelf, _may_fold(look, cold)
     try:
         return view, while_current(view, cold.compile, look.job, view)
     except Exception as error:  # of the user's code, in most cases, and raised again
@@ -215,6 +217,13 @@ def _compiled(look: Look, cold: Cold, shelf: UnitShelf | None) -> tuple[ConfigVi
         if shelf is None or not shelf.was_used:
             raise
     return _compiled(look, cold, None)
+
+
+def _may_fold(look: Look, cold: Cold) -> bool:
+    """Return whether jit(specialize="auto") may fold the launch into the code: not once it did for two others."""
+    known = cold.code.table.all()
+    alike = (found for found in known if (found.signature, found.target) == (look.job.signature, look.job.target))
+    return sum("blockdim" in (fact.field for fact in found.footprint.facts) for found in alike) < _MOST_FOLDED
 
 
 def specialization(look: Look, made: Compiled, origin: str, reason: str) -> Specialization:

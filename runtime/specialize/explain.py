@@ -192,6 +192,8 @@ def _paragraph(number: int, found: Specialization) -> list[str]:
         lines.append(f"   compiled because: {why}")
     if made_by := found.metadata.get("generator"):
         lines.append(f"   PTX by: {made_by}")
+    if folded := found.metadata.get("folded"):
+        lines.append(f"   specialize='auto': {folded}")
     if found.tier:
         lines.append(f"   form: {found.tier}")
     if found.reused:

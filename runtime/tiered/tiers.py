@@ -150,7 +150,7 @@ class Tiers:
         found, look = self._generic.found(wanted.here, wanted.signature, wanted.target, wanted.launch)
         if found is not None or look is None:
             return ""
-        fields = self._specialized.options.specialize
+        fields = self._specialized.options.folds
         read = [name for shape in look.manifest.shapes for name in shape.facts]
         read += [
             fact.field
@@ -215,12 +215,12 @@ class Tiers:
 
     def _key(self, wanted: Wanted, code: Specialization) -> tuple[Any, ...]:
         """Return what tells launches apart that differ in a field, or in anything that generic code depends on."""
-        fields = tuple(FIELDS[name](wanted.config) for name in self._specialized.options.specialize)
+        fields = tuple(FIELDS[name](wanted.config) for name in self._specialized.options.folds)
         return wanted.signature, wanted.target, fields, code.footprint.facts
 
     def _values(self, wanted: Wanted) -> str:
         """Return the fields of a launch as people read them."""
-        names = self._specialized.options.specialize
+        names = self._specialized.options.folds
         values = ", ".join(f"{name} {fact_text(current_value(name, wanted.config))}" for name in names)
         return f"{values}, {wanted.signature}"
 

@@ -16,7 +16,11 @@ from kernel_times.inner_loops import Loop, inner_loop
 from kernel_times.kernel import Kernel
 
 # What gridjit's jit is told, by the name of a mode.
-MODES: dict[str, dict[str, Any]] = {"default": {}, "launch": {"specialize": ("griddim", "blockdim")}}
+MODES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "auto": {"specialize": "auto"},
+    "launch": {"specialize": ("griddim", "blockdim")},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
