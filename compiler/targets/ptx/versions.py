@@ -118,8 +118,9 @@ def _two(
         return _NAME.sub(lambda found: _second(found[0]) if found[0] in renamed else found[0], line)
 
     made = {f"{one}.not.negative": [copied(line) for line in blocks[one]] for one in loop}
-    for one, lines in made.items():
-        made[one] = [told for line in lines for told in _told(line)]
+    turn = f"{_TARGET.findall(blocks[name][-1])[0]}.not.negative"
+    if turn in made:
+        made[turn] = [told for line in made[turn] for told in _told(line)]
     to, choice = f'label %"{name}"', f'label %"{name}.version"'
     for one in blocks.keys() - loop:
         if to in (last := blocks[one][-1].replace(f"label %{name},", f"{to},")):
@@ -132,7 +133,7 @@ def _second(name: str) -> str:
 
 
 def _told(line: str) -> Iterable[str]:
-    """Yield a line, and after the one that makes a range's next number that the present one is not negative."""
+    """Yield a line, and after a range's turn that its present number is not negative."""
     yield line
     if turn := _TURN.match(line):
         kind, number, _ = turn.groups()
@@ -142,10 +143,12 @@ def _told(line: str) -> Iterable[str]:
 
 
 def _choice(name: str, struct: str, kind: str, state: str) -> Iterable[str]:
-    """Yield the lines that choose a version by a range's first number, in front of its loop."""
+    """Yield the lines that choose a version by the signs of a range's first number and step, in front of its loop."""
     of = f'%"{name}.version.'
     yield f'  {of}state" = load {struct}, {struct}* {state}'
     yield f'  {of}at" = extractvalue {struct} {of}state", 0'
     yield f'  {of}first" = load {kind}, {kind}* {of}at"'
-    yield f'  {of}known" = icmp sge {kind} {of}first", 0'
+    yield f'  {of}step" = extractvalue {struct} {of}state", 2'
+    yield f'  {of}signs" = or {kind} {of}first", {of}step"'
+    yield f'  {of}known" = icmp sge {kind} {of}signs", 0'
     yield f'  br i1 {of}known", label %"{name}.not.negative", label %"{name}"'

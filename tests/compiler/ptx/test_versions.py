@@ -115,6 +115,40 @@ def downwards(starts, x, out):
         out[row] += x[at]
 
 
+def one_of_two(starts, x, out):
+    row = cuda.grid(1)
+    down, up = range(starts[row], starts[row + 1], -1), range(starts[row], starts[row + 1])
+    for at in down:
+        out[row] += x[at] + len(up)
+
+
+@cuda.jit(device=True)
+def over(numbers, x, first):
+    total = np.float32(len(range(first, 9)))
+    for at in numbers:
+        total += x[at]
+    return total
+
+
+def handed_on(starts, x, out):
+    row = cuda.grid(1)
+    out[row] = over(range(starts[row], starts[row + 1], -1), x, starts[row])
+
+
+def beside_another(starts, x, out):
+    row = cuda.grid(1)
+    others = iter(range(starts[row + 2], 100))
+    for at in range(starts[row], starts[row + 1]):
+        out[row] += x[next(others)]
+
+
+def around_pairs(starts, x, out):
+    row = cuda.grid(1)
+    for at in range(starts[row], starts[row + 1]):
+        for other, _ in zip(range(starts[at], 9), range(99)):
+            out[row] += x[other]
+
+
 @pytest.mark.parametrize("kind", ["int8", "int32", "int64"])
 @pytest.mark.parametrize("function", [rows, halves, both_conditions], ids=lambda one: one.__name__)
 def test_a_loop_from_a_number_in_memory_has_a_version_without_tests(function: Any, kind: str) -> None:
@@ -145,6 +179,13 @@ def test_line_information_does_not_change_the_versions() -> None:
         for text in (ptx(rows), ptx(rows, lineinfo=True))
     )
     assert len(loops(plain)) == len(loops(told)) > 1
+
+
+@pytest.mark.parametrize(
+    "function", [one_of_two, handed_on, beside_another, around_pairs], ids=lambda one: one.__name__
+)
+def test_numbers_of_other_ranges_and_of_those_that_count_down_may_be_negative(function: Any) -> None:
+    assert all(wraps(body) for body in loops(ptx(function)) if "ld.global" in body)
 
 
 def test_text_without_such_loops_is_not_read() -> None:
