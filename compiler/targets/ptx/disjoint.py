@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 from gridjit.compiler.signature import ArrayType, ScalarType, Signature
+from gridjit.compiler.targets.ptx.versions import blocks_of, bodies, reached, successors
 from gridjit.regexes import regex
 from gridjit.values import dataclass
 
@@ -21,17 +22,17 @@ _QUIET = regex(
     r'@"?(?:llvm\.(?!nvvm\.)|llvm\.nvvm\.(?:div\.full|read\.ptx\.sreg\.(?:n?tid|n?ctaid|laneid|warpsize))\b|__nv_)'
 )
 _DECLARED = regex(r'^declare [^\n@]*@("[^"]*"|[\w.$]+)[^\n]*', re.MULTILINE)
-_FUNCTION = regex(r"^(?=define )", re.MULTILINE)
 _DEFINED = regex(r'^define [^\n@]*@("[^"]*"|[\w.$]+)', re.MULTILINE)
-_ORDERING = regex(r'\b(?:atomicrmw|cmpxchg|fence|volatile|atomic|inttoptr|asm +sideeffect +"[^"])')
-# Items of arrays as numba stores and loads them, and what may come between: calls, and branches back.
-_ITEM = regex(
-    r'^(?P<label>[\w."]+):|(?P<item>%"[^"]*") = getelementptr [^\n]*\* (?P<of>%"[^"]*"), (?P<index>i64 %"[^"]*"$)?'
-    r'|  store [^\n]*\* (?P<stored>%"[^"]*")|= load [^\n]*\* (?P<loaded>%"[^"]*")|(?P<call>\bcall \w+ @"_Z)'
-    r"|^  br (?P<branch>[^\n]*)",
-    re.MULTILINE,
+_ORDERING = regex(
+    r'\b(?:atomicrmw|cmpxchg|fence|volatile|atomic|inttoptr|asm +sideeffect +"[^"])',
+    0,
+    ("atomic", "cmpxchg", "fence", "volatile", "inttoptr", "sideeffect"),
 )
-_LABEL = regex(r'label %"?([\w.]+)')
+# Pointers to items of arrays, as numba makes them, and to their parts; and stores, loads and calls.
+_ITEM = regex(r'^  (%"[^"]*") = getelementptr [^\n]*\* (%"[^"]*"), (i64 %"[^"]*"$)?')
+_ACCESS = regex(
+    r'^  store [^\n]*\* (?P<stored>%"[^"]*")|= load [^\n]*\* (?P<loaded>%"[^"]*")|(?P<call>\bcall \w+ @"_Z)'
+)
 _SECOND = "_disjoint"
 _UNWRITTEN = {b"readonly", b"readnone"}
 
@@ -54,7 +55,7 @@ def with_second_body(texts: Sequence[str], entry: str, signature: Signature | No
     if head is None or " !dbg " in texts[0]:
         return None
     body = texts[0][head.start() : texts[0].index("\n}\n", head.start()) + 3]
-    if not any(map(_loads_after_a_store, chain.from_iterable(map(_FUNCTION.split, texts)))):
+    if not any(map(_loads_after_a_store, chain.from_iterable(map(bodies, texts)))):
         return None
     pair = Pair(first=entry, second=entry + _SECOND, arrays=arrays)
     line, rest = body.split("\n", 1)
@@ -84,23 +85,28 @@ def _are_quiet(texts: Sequence[str]) -> bool:
     return all(line[1] in defined or _QUIET.search(line[0]) for line in declared)
 
 
-def _loads_after_a_store(function: str) -> bool:
+def _loads_after_a_store(body: str) -> bool:
     """Return whether an array's item may be loaded in a function, or another function called, after one is stored."""
-    items, labels, stored = set[str](), set[str](), False
-    for found in _ITEM.finditer(function):
-        if found["label"]:
-            labels.add(found["label"].strip('"'))
-        elif found["item"]:
-            items.update([found["item"]] if found["index"] or found["of"] in items else [])
-        elif found["stored"] in items:
-            stored = True
-        elif stored and (found["call"] or found["loaded"] in items or _goes_back(found["branch"], labels)):
-            return True
-    return False
+    blocks = blocks_of(body)
+    follow, items = successors(blocks), set[str]()
+    for line in chain.from_iterable(blocks.values()):
+        if (item := _ITEM.match(line)) and (item[3] or item[2] in items):
+            items.add(item[1])
+    kinds = {name: [_kind(line, items) for line in lines] for name, lines in blocks.items()}
+    loading = {name for name, found in kinds.items() if "load" in found}
+    return any(
+        "load" in found[found.index("store") :] or loading & reached(name, follow)
+        for name, found in kinds.items()
+        if "store" in found
+    )
 
 
-def _goes_back(branch: str | None, labels: Collection[str]) -> bool:
-    return branch is not None and any(name in labels for name in _LABEL.findall(branch))
+def _kind(line: str, items: Collection[str]) -> str:
+    """Return "store" or "load" for a line that does that to an array's item; a call may load."""
+    found = _ACCESS.search(line)
+    if found is None or not (found["call"] or (found["stored"] or found["loaded"]) in items):
+        return ""
+    return "store" if found["stored"] else "load"
 
 
 def _bounded(text: str, pair: Pair) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from gridjit.regexes import regex
 
@@ -44,18 +44,23 @@ def _is_unknown(found: re.Match[str]) -> bool:
 
 
 def _versions(body: str) -> str:
-    blocks = _blocks(body)
+    blocks = blocks_of(body)
     heads = {name: head for name, lines in blocks.items() if lines and (head := _HEAD.match(lines[0]))}
     made = False
     for name, head in heads.items():
-        loop = _loop(name, {one: _TARGET.findall(lines[-1]) for one, lines in blocks.items() if lines})
+        loop = _loop(name, successors(blocks))
         if len(loop & heads.keys()) == 1 and _from_unknown(body, name) and _may_be_twice(loop, blocks):
             blocks |= _two(name, head, loop, blocks)
             made = True
     return _text(blocks) if made else body
 
 
-def _blocks(body: str) -> dict[str, list[str]]:
+def bodies(text: str) -> list[str]:
+    """Return the bodies of a module's functions."""
+    return [found["body"] for found in _FUNCTION.finditer(text)]
+
+
+def blocks_of(body: str) -> dict[str, list[str]]:
     """Return a function's blocks by name, in order."""
     blocks: dict[str, list[str]] = {}
     lines: list[str] = []
@@ -65,6 +70,11 @@ def _blocks(body: str) -> dict[str, list[str]]:
         elif line:
             lines.append(line)
     return blocks
+
+
+def successors(blocks: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return where each block goes on."""
+    return {name: _TARGET.findall(lines[-1]) for name, lines in blocks.items() if lines}
 
 
 def _text(blocks: Mapping[str, Iterable[str]]) -> str:
@@ -77,10 +87,10 @@ def _loop(head: str, follow: Mapping[str, Collection[str]]) -> set[str]:
     for name, targets in follow.items():
         for target in targets:
             before[target].append(name)
-    return _reached(head, follow) & _reached(head, before)
+    return reached(head, follow) & reached(head, before)
 
 
-def _reached(first: str, follow: Mapping[str, Collection[str]]) -> set[str]:
+def reached(first: str, follow: Mapping[str, Collection[str]]) -> set[str]:
     """Return the blocks that are reached from one, which is one of them only if it is reached again."""
     reached, left = set[str](), [first]
     while left:

@@ -138,14 +138,14 @@ def handed_on(starts, x, out):
 def beside_another(starts, x, out):
     row = cuda.grid(1)
     others = iter(range(starts[row + 2], 100))
-    for at in range(starts[row], starts[row + 1]):
+    for _ in range(starts[row], starts[row + 1]):
         out[row] += x[next(others)]
 
 
 def around_pairs(starts, x, out):
     row = cuda.grid(1)
     for at in range(starts[row], starts[row + 1]):
-        for other, _ in zip(range(starts[at], 9), range(99)):
+        for other, _ in zip(range(starts[at], 9), range(99)):  # noqa: B905
             out[row] += x[other]
 
 
