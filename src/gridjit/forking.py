@@ -73,6 +73,9 @@ class WeakList(Generic[Member]):
 
 _locks: WeakList[Any] = WeakList()
 _sections: WeakList[Any] = WeakList()
+# Python does not call a function at exit that another one registered. It does call finalizers made that late, if there
+# was an earlier one: this, which does nothing. So gridjit's files have finalizers for the exit.
+weakref.finalize(WeakList, int)
 # Held by the thread that forks, so that sections of threads that begin meanwhile begin after it.
 _forking = Lock()
 _in_child: list[Callable[[], None]] = []
