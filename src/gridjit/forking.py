@@ -98,10 +98,10 @@ class _Own(threading.local):
     """The calling thread's section. A lock of its own, so that entering and leaving it is one step for interrupts."""
 
     def __init__(self) -> None:
-        with _forking:
-            self.section: Lock = _sections.add(Lock())
         if threading.get_ident() != threading.main_thread().ident:
             self.end = _End()
+        with _forking:
+            self.section: Lock = _sections.add(Lock())
 
 
 def _do_nothing() -> None:
