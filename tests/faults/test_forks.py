@@ -313,7 +313,7 @@ def test_children_forked_at_any_moment_launch(tmp_path: Path, forks: int) -> Non
 
 @pytest.mark.parametrize("import_first", [True, False])
 @pytest.mark.parametrize(
-    ("exits", "seed"), [(4, 0), *(pytest.param(250, 1000 * n, marks=pytest.mark.slow) for n in (1, 2, 3, 4))]
+    ("exits", "seed"), [(4, 0), *(pytest.param(125, 1000 * n, marks=pytest.mark.slow) for n in range(1, 9))]
 )
 def test_processes_that_end_at_any_moment_end(tmp_path: Path, exits: int, seed: int, import_first: bool) -> None:
     (tmp_path / "script.py").write_text(EXITS)
