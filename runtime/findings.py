@@ -5,9 +5,9 @@ The exit status is then 1, even where the program handled the errors.
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import sys
+import weakref
 from collections.abc import Callable, Hashable
 
 from gridjit.forking import lock, section
@@ -48,6 +48,7 @@ def say_findings(found: list[str]) -> None:
 
 
 def _keep(text: str) -> None:
-    if not _found:
-        atexit.register(say_findings, _found)
     _found.append(text)
+
+
+weakref.finalize(note, say_findings, _found)  # at exit

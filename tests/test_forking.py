@@ -16,6 +16,7 @@ import pytest
 
 from gridjit import forking
 from gridjit.forking import cached_property, held, in_child, lock, section
+from tests.programs import run_new_python
 
 SOON_S = 60.0
 ROOT = Path(__file__).parents[1]
@@ -265,3 +266,50 @@ def test_a_child_imports_anew_what_another_thread_was_importing(
     imported = in_a_child(imports)
     over.set()
     assert imported
+
+
+HELD_AS_IT_ENDS = """
+import _imp, atexit, gc, sys, threading
+from gridjit.forking import lock, section
+from gridjit.stacks import on_new_thread
+
+known, inside, for_ever = lock(), threading.Event(), threading.Event()
+sys.modules["main"] = sys.modules["__main__"]
+
+class Garbage:
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        with known:
+            import stuck
+        try:
+            on_new_thread(lambda: None)
+        except RuntimeError:
+            print("alone", flush=True)
+
+def work():
+    with section():
+        {"lock": known.acquire, "import lock": _imp.acquire_lock, "module": lambda: __import__("stuck")}[sys.argv[1]]()
+        inside.set()
+        for_ever.wait()
+
+gc.set_threshold(0)  # so that garbage is collected by the interpreter's end, when the other thread is no more
+atexit.register(Garbage)
+threading.Thread(target=work, daemon=True).start()
+inside.wait()
+"""
+STUCK = """
+import sys, main
+if not sys.is_finalizing():
+    main.inside.set()
+    main.for_ever.wait()
+"""
+
+
+@pytest.mark.parametrize("held", ["lock", "import lock", "module"])
+def test_an_interpreter_that_ends_waits_for_nothing_that_another_thread_held(held: str, tmp_path: Path) -> None:
+    (tmp_path / "ending.py").write_text(HELD_AS_IT_ENDS)
+    (tmp_path / "stuck.py").write_text(STUCK)
+    done = run_new_python(tmp_path / "ending.py", held, timeout=SOON_S)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "alone\n", "")

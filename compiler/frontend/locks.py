@@ -1,11 +1,13 @@
 """Foreign locks: numba's and llvmlite's locks that a compile takes, freed in a forked child and after an interrupt.
 
 Both take their locks in Python, where an interrupt can come between taking one and noting it. Nothing is imported.
+Both also note at exit that LLVM is not called any more; where a function at exit imports them, that is done here.
 """
 
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, TypeVar
@@ -20,6 +22,7 @@ _COMPILING = (
     ("numba.cuda.core.compiler_lock", "_numba_cuda_compiler_lock._lock"),
     ("numba.cuda.descriptor", "cuda_target._typingctx.callstack._lock"),
 )
+_ENDING = ("llvmlite.binding.common", "numba.core.utils", "numba.cuda.utils")
 _IN_LLVM = (("llvmlite.binding.ffi", "lib._lock._lock"),)
 
 
@@ -79,6 +82,12 @@ def _is_in_llvm() -> bool:
     return frame is not None
 
 
+def _end() -> None:
+    for end in (in_loaded(module, "_at_shutdown") for module in _ENDING):
+        if end is not None:
+            end()
+
+
 def _present(names: tuple[tuple[str, str], ...]) -> list[Any]:
     found = (in_loaded(module, path) for module, path in names)
     return [lock for lock in found if hasattr(lock, "_is_owned")]
@@ -86,3 +95,4 @@ def _present(names: tuple[tuple[str, str], ...]) -> list[Any]:
 
 free_in_child(compiling_locks)
 wait_before_fork(llvm_locks)
+weakref.finalize(taken, _end)

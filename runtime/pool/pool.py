@@ -7,7 +7,6 @@ Processes are given up once they have neither said anything nor used a processor
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import pickle
@@ -316,7 +315,7 @@ def _end_all() -> None:
         pool.end()
 
 
-atexit.register(_end_all)
+weakref.finalize(ProcessPool, _end_all)  # at exit
 
 
 def _identity(known: socket.socket) -> tuple[int, int] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import sys
 import threading
 import time
 from collections import deque
@@ -361,14 +362,14 @@ class Queues:
                 report(failure, "work in a stream that nobody waited for")
 
     def abandon(self) -> None:
-        """In a forked child: do none of the parent's work, and tell whoever waits for it."""
+        """In a forked child, or as the interpreter ends: do none of other threads' work, and tell who waits for it."""
+        ended, forked = "the interpreter ended", "the process forked; the parent does it, and this process does not"
+        why = ended if sys.is_finalizing() else forked
         for queue in [*self.busy]:
             marks = [item for item in queue.items if isinstance(item, Mark)]
             queue.items.clear()
             queue.served = False
             queue.word.value &= CLOSED
-            queue.failure = DeviceError(
-                "work was in this stream when the process forked; the parent does it, and this process does not"
-            )
+            queue.failure = DeviceError(f"work was in this stream when {why}")
             for mark in marks:
                 mark.left, mark.time = 0, time.perf_counter_ns()

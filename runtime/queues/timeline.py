@@ -10,6 +10,7 @@ import ctypes
 import itertools
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -363,7 +364,10 @@ def _settle_at_exit(timeline: HostTimeline) -> None:
     # What is under way when the interpreter ends would use memory that goes.
     import atexit
 
-    atexit.register(timeline.end)
+    if threading.main_thread().is_alive():
+        atexit.register(timeline.end)
+    else:  # a function at exit is the first to use a stream
+        weakref.finalize(timeline, timeline.end)
 
 
 HOST = HostTimeline()

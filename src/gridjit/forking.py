@@ -6,12 +6,16 @@ thread is in a `section`, for PATIENCE_S at most. If another thread still holds 
 A fork also waits for imports of any thread, for a second. Python does not free import locks in a child; here, the child
 imports anew what another thread was still importing.
 
+An interpreter that ends leaves its main thread as alone as a fork does: other threads stop where they next ask for the
+GIL, with all that they hold. So the main thread, whose finalizers may launch, finds there what a child finds.
+
 Two rules keep such waits short. A lock that is held for moments is taken inside a section:
 `with section(), self._lock:`. One that is held while others compile is taken outside: `with compile_lock, section():`.
 """
 
 from __future__ import annotations
 
+import _imp
 import os
 import sys
 import threading
@@ -69,6 +73,9 @@ class WeakList(Generic[Member]):
 
 _locks: WeakList[Any] = WeakList()
 _sections: WeakList[Any] = WeakList()
+# Python does not call a function at exit that another one registered. It does call finalizers made that late, if there
+# was an earlier one: this, which does nothing. So gridjit's files have finalizers for the exit.
+weakref.finalize(WeakList, int)
 # Held by the thread that forks, so that sections of threads that begin meanwhile begin after it.
 _forking = Lock()
 _in_child: list[Callable[[], None]] = []
@@ -82,6 +89,8 @@ _long_imports: weakref.WeakSet[Any] = weakref.WeakSet()
 _alone = False
 # How many modules were imported when the wait was last registered, and the threads that wait or have waited to fork.
 _modules_seen = 0
+# Whether the main thread has begun to go on alone, as the interpreter ends.
+_finalized = False
 _has_waited: set[int] = set()
 
 
@@ -89,8 +98,28 @@ class _Own(threading.local):
     """The calling thread's section. A lock of its own, so that entering and leaving it is one step for interrupts."""
 
     def __init__(self) -> None:
+        if threading.get_ident() != threading.main_thread().ident:
+            self.end = _End()
         with _forking:
             self.section: Lock = _sections.add(Lock())
+
+
+def _do_nothing() -> None:
+    pass
+
+
+class _End:
+    """The end of a thread. An interpreter that ends drops it first of all, on the only thread that still runs."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        global _finalized
+        if sys.is_finalizing() and not _finalized:
+            # Python frees the lock of all imports in a child, but not here. Even dropping a module's lock takes it.
+            _imp.acquire_lock = _imp.release_lock = _do_nothing
+            _finalized = True
+            _begin_alone()
 
 
 _own = _Own()
@@ -153,7 +182,7 @@ class cached_property(Generic[Value]):  # noqa: N801  # it stands where functool
 
 
 def in_child(renew: Callable[[], None]) -> None:
-    """Call renew in every forked child, after locks are free."""
+    """Call renew in every forked child, and where an interpreter that ends goes on alone, after locks are free."""
     _in_child.append(renew)
 
 
@@ -231,7 +260,8 @@ def _leave_sections() -> None:
             other.release()
 
 
-def _begin_child() -> None:
+def _begin_alone() -> None:
+    """Begin as the only thread: of a forked child, or of an interpreter that ends."""
     _leave_sections()
     for held in (*_sections.list(), *_locks.list(), *_all(_foreign), _forking):
         if not held._is_owned():
@@ -246,7 +276,7 @@ def _all(sources: list[Callable[[], Iterable[Any]]]) -> list[Any]:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_wait_before_fork, after_in_parent=_leave_sections, after_in_child=_begin_child)
+    os.register_at_fork(before=_wait_before_fork, after_in_parent=_leave_sections, after_in_child=_begin_alone)
 
 
 # By the number that the system has for a thread: the nanoseconds that it has run; None where that is not known.

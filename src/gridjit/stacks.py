@@ -53,6 +53,8 @@ def on_new_thread(run: Callable[[], object]) -> None:
 
 def start_with_room(run: Callable[[], object]) -> None:
     """Start a thread, with room whatever size the program set. RuntimeError: there can be no thread."""
+    if sys.is_finalizing():  # Pythons before 3.12 would start one that never begins
+        raise RuntimeError("no thread begins any more: the interpreter is ending")
     given = stack_size()
     if not 0 < given < _SMALL:
         start_new_thread(run, ())

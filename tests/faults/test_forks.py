@@ -1,4 +1,7 @@
-"""A child forked while another thread is anywhere inside gridjit launches: what is cached, and what it must compile."""
+"""While another thread is anywhere inside gridjit, forked children launch kernels, and processes end.
+
+What is launched is cached, or must be compiled. A process that ends launches it in a finalizer.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ STAGES = {
 }
 
 SCRIPT = """
-import builtins, importlib, os, signal, sys, threading, warnings
+import atexit, builtins, gc, importlib, os, signal, sys, threading, warnings
 import numpy as np
 
 def look():
@@ -52,7 +55,7 @@ import gridjit, gridjit.forking, gridjit.messages
 from gridjit import cuda
 from gridjit.runtime.native import placement
 
-place, stuck = sys.argv[1], sys.argv[2] == "stuck"
+place, ending, stuck = sys.argv[1], sys.argv[2] == "ending", sys.argv[2] != "finishing"
 SOON_S = 100
 
 @gridjit.jit
@@ -120,14 +123,29 @@ if stuck:
     gridjit.forking.PATIENCE_S = 0.2
 os.register_at_fork(before=begun.set)  # the last to be registered is the first to be called
 warnings.simplefilter("ignore")
-child = os.fork()
-if child == 0:
-    signal.alarm(SOON_S)
+
+def status_alone():
     right = launches(cached) == [1.0] * 8 and cached.stats.compiles == 0
     right = right and launches(compiled) == [2.0] * 8 and compiled.stats.compiles == 1
     right = right and launches(threads) == [3.0] * 8
     placement.launch_address(gridjit.runtime.session.session().store())
-    os._exit(0 if right else 1)
+    return 0 if right else 1
+
+class Garbage:
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        print(status_alone(), flush=True)
+
+if ending:
+    gc.set_threshold(0)  # so that garbage is collected by the interpreter's end, when the other thread is no more
+    atexit.register(Garbage)
+    sys.exit()
+child = os.fork()
+if child == 0:
+    signal.alarm(SOON_S)
+    os._exit(status_alone())
 status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 over.set()
 thread.join()
@@ -187,6 +205,70 @@ print(statuses.count(0))
 """
 
 
+# Children whose other threads compile, launch and use streams without end return at moments that chance has.
+EXITS = """
+import atexit, os, random, signal, sys, threading, time
+import numpy as np
+import gridjit
+from gridjit import cuda
+from gridjit.runtime.session import end_session
+
+exits, seed, import_first = map(int, sys.argv[1:])
+
+def fresh(number):
+    names = {"cuda": cuda, "__name__": "made"}
+    exec(f"def kernel(x):\\n    x[cuda.grid(1)] += {number}", names)
+    return gridjit.jit(names["kernel"])
+
+def compile_often():
+    fresh(choose.randrange(1 << 30))[2, 4](x)
+
+def compile_the_same():
+    fresh(next(numbers) // 4)[2, 4](x)
+
+def launch():
+    cached[2, 4](x)
+
+def launch_large():
+    cached[len(large) // 128, 128](large)
+
+def use_streams():
+    cached[2, 4, choose.choice(streams)](x)
+    choose.choice(streams).wait(choose.choice(streams).record())
+    streams[0].on_complete(lambda: None)
+    choose.choice(streams).synchronize()
+
+def work_for_ever(work):
+    while True:
+        work()
+
+def return_at_some_moment():
+    if choose.random() < 0.3:
+        os.environ["GRIDJIT_COMPILE_PROCESSES"] = "2"
+        end_session()
+    if choose.random() < 0.2:
+        atexit.register(launch)
+    for work in choose.sample([compile_often, compile_the_same, launch, launch_large, use_streams], 3) * 2:
+        threading.Thread(target=work_for_ever, args=(work,), daemon=True).start()
+    time.sleep(choose.uniform(0.0, 0.5))
+
+x, large, cached = cuda.to_device(np.zeros(8)), cuda.to_device(np.zeros(1 << 20)), fresh(0)
+streams = [gridjit.create_stream() for _ in range(3)]
+if import_first:
+    launch()
+for number in range(exits):
+    if not (child := os.fork()):
+        choose, numbers = random.Random(seed + number), iter(range(1 << 30))
+        return_at_some_moment()
+        signal.alarm(30)
+        break
+    if status := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+        sys.exit(f"of exits from {seed} on, number {number} ended with {status}")
+else:
+    print("all ended")
+"""
+
+
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the script, and a cache in which its first kernel is."""
@@ -212,8 +294,29 @@ def test_a_child_forked_while_a_thread_is_at_work_launches(
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
 
 
+@pytest.mark.some(3)
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_process_that_ends_while_a_thread_is_at_work_launches_to_its_end(
+    tmp_path: Path, prepared: Path, stage: str
+) -> None:
+    shutil.copytree(prepared / "cache", tmp_path / "cache", symlinks=True)
+    done = run(prepared / "script.py", tmp_path / "cache", STAGES[stage], "ending", "end", new=True)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
 @pytest.mark.parametrize("forks", [5, pytest.param(50, marks=pytest.mark.slow)])
 def test_children_forked_at_any_moment_launch(tmp_path: Path, forks: int) -> None:
     (tmp_path / "script.py").write_text(STRESS)
     done = run(tmp_path / "script.py", tmp_path / "cache", str(forks))
     assert (done.returncode, done.stdout) == (0, f"{forks}\n"), done.stderr
+
+
+@pytest.mark.parametrize("import_first", [True, False])
+@pytest.mark.parametrize(
+    ("exits", "seed"), [(4, 0), *(pytest.param(125, 1000 * n, marks=pytest.mark.slow) for n in range(1, 9))]
+)
+def test_processes_that_end_at_any_moment_end(tmp_path: Path, exits: int, seed: int, import_first: bool) -> None:
+    (tmp_path / "script.py").write_text(EXITS)
+    done = run(tmp_path / "script.py", tmp_path / "cache", str(exits), str(seed), str(int(import_first)), new=True)
+    assert (done.returncode, done.stdout) == (0, "all ended\n"), done.stderr
+    assert "Traceback" not in done.stderr

@@ -6,6 +6,7 @@ A forked child gets a pool of its own: its parent's threads do not exist there.
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from typing import Any
 
@@ -91,7 +92,7 @@ def settle(record: records.EngineRecord) -> None:
 
 def _renew() -> None:
     for known in _engines:
-        if known is not None:
+        if known is not None and not sys.is_finalizing():  # threads of machine code run on, to the end of the process
             _let_go(records.PoolRecord.from_address(known.record.pool))
             known.record.pool = _new_pool()
             known.record.main = threading.get_ident()
