@@ -24,11 +24,17 @@ from typing import Any
 import llvmlite.binding
 
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host import generate, llvm
-from gridjit.compiler.targets.host.flow import uniform_chains, uniform_lines, uniform_roots, uniform_ways
+from gridjit.compiler.targets.host import generate
+from gridjit.compiler.targets.host.analysis import (
+    vectorizer_chains,
+    vectorizer_lines,
+    vectorizer_roots,
+    vectorizer_ways,
+)
+from gridjit.compiler.targets.host.ir import cold_code
 from gridjit.compiler.targets.host.library import libmvec
-from gridjit.compiler.targets.host.library.halves import half_calls
-from gridjit.compiler.targets.host.loops import seldom
+from gridjit.compiler.targets.host.library.narrow_floats import half_calls
+from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.runtime.native import object_code
 
 # The variable that names a run's folder of objects to its processes; where it is not set, LLVM makes all of them.
@@ -99,11 +105,11 @@ def _makers() -> tuple[object, ...]:
         libmvec,
         llvm,
         object_code,
-        seldom,
-        uniform_chains,
-        uniform_lines,
-        uniform_roots,
-        uniform_ways,
+        cold_code,
+        vectorizer_chains,
+        vectorizer_lines,
+        vectorizer_roots,
+        vectorizer_ways,
     )
     files = [Path(str(module.__file__)).read_bytes() for module in makers]
     version = llvmlite.binding.llvm_version_info

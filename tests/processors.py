@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host import processor
+from gridjit.compiler.targets.host.llvm import processor
 
 # The variables that name the processor for which a run's code is made, in place of this computer's, and its features.
 PROCESSOR, _FEATURES = "TESTS_PROCESSOR", "TESTS_PROCESSOR_FEATURES"

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.targets.host import generate, llvm
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host import generate
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.processor import host_target
 from gridjit.runtime.native import object_code
 from tests import known_objects
 from tests.programs import run_python
@@ -137,8 +138,9 @@ def test_assembly_can_be_read_of_a_known_object() -> None:
 
 PROGRAM = f"""
 import sys
-from gridjit.compiler.targets.host import generate, llvm
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host import generate
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.processor import host_target
 text = {TEXT.format(1)!r}
 module = generate._final(text, host_target(), 3, abreast=True)
 print(llvm.emit(module, host_target()) == b"known", "tests" in sys.modules)

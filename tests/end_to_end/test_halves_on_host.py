@@ -11,7 +11,7 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.compiler.elf import SYMBOLS, read_sections
-from gridjit.compiler.targets.host import processor
+from gridjit.compiler.targets.host.llvm import processor
 from tests.processors import FEATURES
 
 

@@ -13,47 +13,47 @@ from gridjit.compiler.phases import phase
 from gridjit.compiler.signature import ArrayType, ScalarType
 from gridjit.compiler.target import Lowered, ObjectCode, Target
 from gridjit.compiler.targets.exactness import inexact
-from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.checks.arguments import arrays_in
-from gridjit.compiler.targets.host.checks.checked import Checked, checked, checks_ir, is_worth_again
-from gridjit.compiler.targets.host.checks.failures import staying
-from gridjit.compiler.targets.host.checks.own import Own
-from gridjit.compiler.targets.host.checks.places import AccessPlace
-from gridjit.compiler.targets.host.collectives.in_step import in_step
-from gridjit.compiler.targets.host.flow.uniform_chains import may_never_end, never_ends
-from gridjit.compiler.targets.host.gathered.arrays import Gathering, gathered
-from gridjit.compiler.targets.host.gathered.operations import written_out
-from gridjit.compiler.targets.host.library import provided
-from gridjit.compiler.targets.host.library.halves import half_calls
+from gridjit.compiler.targets.host.analysis.array_arguments import arrays_in
+from gridjit.compiler.targets.host.analysis.barriers import count_barriers, waits_for_others
+from gridjit.compiler.targets.host.analysis.failures import staying
+from gridjit.compiler.targets.host.analysis.memory_layout import SharedLayout, local_arrays
+from gridjit.compiler.targets.host.analysis.strides import is_scattered
+from gridjit.compiler.targets.host.analysis.value_types import value_types
+from gridjit.compiler.targets.host.analysis.vectorizer_chains import may_never_end, never_ends
+from gridjit.compiler.targets.host.blocks.entry import entry_text
+from gridjit.compiler.targets.host.emit.metadata import access_group
+from gridjit.compiler.targets.host.emit.plan import LoopPlan
+from gridjit.compiler.targets.host.emit.privatized_operations import written_out
+from gridjit.compiler.targets.host.ir.body import Body
+from gridjit.compiler.targets.host.ir.cold_code import parted
+from gridjit.compiler.targets.host.ir.contexts import ValueType
+from gridjit.compiler.targets.host.ir.coordinates import place, unread_axes
+from gridjit.compiler.targets.host.ir.source_locations import place_of
+from gridjit.compiler.targets.host.library import device_libraries
 from gridjit.compiler.targets.host.library.libmvec import replacement, several_forms
+from gridjit.compiler.targets.host.library.narrow_floats import half_calls
 from gridjit.compiler.targets.host.library.ptx.conversions import as_converted_on_gpus
-from gridjit.compiler.targets.host.lines import bare, with_lines
 from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
-from gridjit.compiler.targets.host.loops.entry import entry_text
-from gridjit.compiler.targets.host.loops.metadata import access_group
-from gridjit.compiler.targets.host.loops.plan import LoopPlan
-from gridjit.compiler.targets.host.loops.seldom import parted
-from gridjit.compiler.targets.host.orders.interleaving import Interleaved
-from gridjit.compiler.targets.host.orders.strides import is_scattered
-from gridjit.compiler.targets.host.orders.thread_order import ThreadOrder, fails, ordered
-from gridjit.compiler.targets.host.processor import runs_widest_vectors_well
-from gridjit.compiler.targets.host.recursion import refuse_recursion
-from gridjit.compiler.targets.host.regions.barriers import count_barriers, waits_for_others
-from gridjit.compiler.targets.host.regions.body import Body
-from gridjit.compiler.targets.host.regions.coordinates import place, unread_axes
-from gridjit.compiler.targets.host.regions.cut import Regions, cut
-from gridjit.compiler.targets.host.regions.guard import Guarded
-from gridjit.compiler.targets.host.regions.heads import with_barriers_at_heads
-from gridjit.compiler.targets.host.regions.shared import SharedLayout, local_arrays
-from gridjit.compiler.targets.host.regions.slots import ValueType
-from gridjit.compiler.targets.host.regions.types import value_types
-from gridjit.compiler.targets.host.rows.crossings import Crossed, crossed, is_straight
-from gridjit.compiler.targets.host.rows.divisions import has_own_divisions, with_own_divisions
-from gridjit.compiler.targets.host.rows.plain import Plain, plain
-from gridjit.compiler.targets.host.rows.rare import Rarely, rarely
-from gridjit.compiler.targets.host.spots import place_of
-from gridjit.compiler.targets.host.stack import looks, with_frames, with_library
-from gridjit.compiler.targets.host.whole import BODY, WholeKernel, has_lines, name_of, read_whole, waiting_cluster
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.processor import runs_widest_vectors_well
+from gridjit.compiler.targets.host.nvvm.recursion import refuse_recursion
+from gridjit.compiler.targets.host.passes.barrier_fission import Regions, cut
+from gridjit.compiler.targets.host.passes.divisions import has_own_divisions, with_own_divisions
+from gridjit.compiler.targets.host.passes.guard_hoisting import Guarded
+from gridjit.compiler.targets.host.passes.index_set_splitting import Crossed, crossed, is_straight
+from gridjit.compiler.targets.host.passes.line_table import bare, with_lines
+from gridjit.compiler.targets.host.passes.lockstep import in_step
+from gridjit.compiler.targets.host.passes.loop_header_barriers import with_barriers_at_heads
+from gridjit.compiler.targets.host.passes.loop_interchange import ThreadOrder, fails, ordered
+from gridjit.compiler.targets.host.passes.loop_versioning import Plain, plain
+from gridjit.compiler.targets.host.passes.peeling import Rarely, rarely
+from gridjit.compiler.targets.host.passes.privatization import Gathering, gathered
+from gridjit.compiler.targets.host.passes.stack_overflow import looks, with_frames, with_library
+from gridjit.compiler.targets.host.passes.strided_interchange import Interleaved
+from gridjit.compiler.targets.host.reading import BODY, WholeKernel, has_lines, name_of, read_whole, waiting_cluster
+from gridjit.compiler.targets.host.sanitizer.access_places import AccessPlace
+from gridjit.compiler.targets.host.sanitizer.checks import Checked, checked, checks_ir, is_worth_again
+from gridjit.compiler.targets.host.sanitizer.private_items import Own
 
 # Lines of LLVM IR, cleaned and cut into regions: five for each line of a kernel that computes with arrays.
 _HUGE = 10_000
@@ -315,5 +315,5 @@ def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:
         **({"strided": 1} if plan.strided and plan.flat else {}),
         **({"recursive": 1} if plan.recursive else {}),
         "object_bytes": len(image),
-        **provided.needs(image),
+        **device_libraries.needs(image),
     }

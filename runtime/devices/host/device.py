@@ -17,8 +17,8 @@ from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host.libllvm import NO_SYMBOLS
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import NO_SYMBOLS
+from gridjit.compiler.targets.host.llvm.processor import host_target
 from gridjit.forking import cached_property
 from gridjit.runtime import attention
 from gridjit.runtime.devices.host.launch import SPINS, Status, judge, launch

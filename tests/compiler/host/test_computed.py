@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.processor import host_target
-from gridjit.compiler.targets.host.regions import types
-from gridjit.compiler.targets.host.regions.computed import Computed, Element, accessed, computed, element
-from gridjit.compiler.targets.host.regions.types import type_of
+from gridjit.compiler.targets.host.analysis import value_types
+from gridjit.compiler.targets.host.analysis.value_types import type_of
+from gridjit.compiler.targets.host.ir.instructions import Computed, Element, accessed, computed, element
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.processor import host_target
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_load_or_store_goes_through_a_named_pointer():
     ],
 )
 def test_the_type_of_a_result_is_read_off_or_left_to_llvm(line, says):
-    assert types._said(line) == says
+    assert value_types._said(line) == says
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
-from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
-from gridjit.compiler.targets.host.regions.body import Block, Body
-from gridjit.compiler.targets.host.rows.crossings import crossed
+from gridjit.compiler.targets.host.ir.body import Block, Body
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.passes.index_set_splitting import crossed
 
 cuda = numba_cuda()
 

@@ -11,9 +11,9 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.library import maths
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.processor import host_target
 from gridjit.runtime.devices.host.load import load
 
 # The largest errors that CUDA's documents state, in units in the last place: of doubles and of floats.

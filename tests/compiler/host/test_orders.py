@@ -12,13 +12,13 @@ import pytest
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host import llvm
+from gridjit.compiler.targets.host.blocks.entry import entry_text
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.linked.code import LinkedCode
-from gridjit.compiler.targets.host.loops.entry import entry_text
-from gridjit.compiler.targets.host.orders import thread_order
-from gridjit.compiler.targets.host.processor import host_target, runs_widest_vectors_well
-from gridjit.compiler.targets.host.whole import read_whole
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.processor import host_target, runs_widest_vectors_well
+from gridjit.compiler.targets.host.passes import loop_interchange
+from gridjit.compiler.targets.host.reading import read_whole
 from tests.kernels import again_by_thread, again_by_warp
 from tests.known_objects import FOLDER
 
@@ -88,9 +88,9 @@ def optimized(monkeypatch, wide):
 @pytest.fixture
 def bodies(monkeypatch):
     """What was made of each kernel's body whose loops were to be interleaved."""
-    made, interleave = [], thread_order.interleave
+    made, interleave = [], loop_interchange.interleave
     monkeypatch.setattr(
-        thread_order, "interleave", lambda *how, **more: made.append(interleave(*how, **more)) or made[-1]
+        loop_interchange, "interleave", lambda *how, **more: made.append(interleave(*how, **more)) or made[-1]
     )
     return made
 

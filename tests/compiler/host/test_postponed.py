@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.targets.host.loops.rows import Afterwards
-from gridjit.compiler.targets.host.loops.threads import ThreadLoops
-from gridjit.compiler.targets.host.regions.body import Block, defined
-from gridjit.compiler.targets.host.rows.distances import Distances
-from gridjit.compiler.targets.host.rows.postponed import postponed
-from gridjit.compiler.targets.host.rows.rare import FIRST, LAST, Stop
+from gridjit.compiler.targets.host.emit.rows import Afterwards
+from gridjit.compiler.targets.host.emit.work_item_loops import ThreadLoops
+from gridjit.compiler.targets.host.ir.body import Block, defined
+from gridjit.compiler.targets.host.passes.peeled_distances import Distances
+from gridjit.compiler.targets.host.passes.peeling import FIRST, LAST, Stop
+from gridjit.compiler.targets.host.passes.sinking import postponed
 
 FIRST_ALONE = "br i1 %first, label %alone, label %together"
 ALONE = ("%seen = load float, ptr %arg.0", "store float %seen, ptr %tile", "br label %together")

@@ -9,14 +9,14 @@ import pytest
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host import generate as generating
-from gridjit.compiler.targets.host import llvm
+from gridjit.compiler.targets.host.blocks.entry import entry_text
+from gridjit.compiler.targets.host.emit.rows import Parted
+from gridjit.compiler.targets.host.emit.work_item_loops import ThreadLoops
 from gridjit.compiler.targets.host.generate import generate
-from gridjit.compiler.targets.host.loops.entry import entry_text
-from gridjit.compiler.targets.host.loops.rows import Parted
-from gridjit.compiler.targets.host.loops.threads import ThreadLoops
-from gridjit.compiler.targets.host.processor import host_target
-from gridjit.compiler.targets.host.regions.body import Block, Body
-from gridjit.compiler.targets.host.rows.rare import FIRST, LAST, Stop, rarely
+from gridjit.compiler.targets.host.ir.body import Block, Body
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.processor import host_target
+from gridjit.compiler.targets.host.passes.peeling import FIRST, LAST, Stop, rarely
 
 cuda = numba_cuda()
 

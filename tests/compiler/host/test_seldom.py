@@ -7,8 +7,9 @@ import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
-from gridjit.compiler.targets.host import generate, llvm
-from gridjit.compiler.targets.host.loops.seldom import SELDOM, parted
+from gridjit.compiler.targets.host import generate
+from gridjit.compiler.targets.host.ir.cold_code import SELDOM, parted
+from gridjit.compiler.targets.host.llvm import modules as llvm
 
 cuda = numba_cuda()
 

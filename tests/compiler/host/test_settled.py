@@ -10,11 +10,11 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.compiler.targets.host import generate
-from gridjit.compiler.targets.host.flow.meetings import meetings
-from gridjit.compiler.targets.host.flow.settled import settled
-from gridjit.compiler.targets.host.flow.uniform import uniform_values
-from gridjit.compiler.targets.host.regions.barriers import split
-from gridjit.compiler.targets.host.regions.body import Parameter, read_body
+from gridjit.compiler.targets.host.analysis.barriers import split
+from gridjit.compiler.targets.host.analysis.convergence import settled
+from gridjit.compiler.targets.host.analysis.postdominators import meetings
+from gridjit.compiler.targets.host.analysis.uniformity import uniform_values
+from gridjit.compiler.targets.host.ir.body import Parameter, read_body
 
 PARAMETERS = (Parameter(type="i32", name="%n"), Parameter(type="ptr", name="%p"))
 WAIT = "  call void @gridjit.nvvm.barrier0()"

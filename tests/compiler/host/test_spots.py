@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.targets.host.spots import path_of
+from gridjit.compiler.targets.host.ir.source_locations import path_of
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.targets.host.flow.uniform import uniform_values
-from gridjit.compiler.targets.host.regions.body import Body, Parameter, read_body
+from gridjit.compiler.targets.host.analysis.uniformity import uniform_values
+from gridjit.compiler.targets.host.ir.body import Body, Parameter, read_body
 
 PARAMETERS = (Parameter(type="i32", name="%n"), Parameter(type="ptr", name="%p"))
 

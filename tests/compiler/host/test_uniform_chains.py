@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.targets.host.flow.uniform_chains import may_never_end
+from gridjit.compiler.targets.host.analysis.vectorizer_chains import may_never_end
 
 # A few threads add up values that all of them share, and store the sum.
 SUM = """define internal i32 @gridjit.region.0(i32 %gj.tid.x, ptr %gj.shared, ptr %arg.1, i64 %n) {

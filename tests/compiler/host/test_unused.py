@@ -8,9 +8,9 @@ import pytest
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host import generate as generating
-from gridjit.compiler.targets.host.flow.unused import without_unused
-from gridjit.compiler.targets.host.processor import host_target
-from gridjit.compiler.targets.host.regions.body import Block, Body
+from gridjit.compiler.targets.host.ir.body import Block, Body
+from gridjit.compiler.targets.host.llvm.processor import host_target
+from gridjit.compiler.targets.host.passes.dead_values import without_unused
 
 cuda = numba_cuda()
 

@@ -9,16 +9,16 @@ import re
 from collections.abc import Iterable
 
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host.library.directed import directed_maths
-from gridjit.compiler.targets.host.library.exact import OPAQUE, exact
-from gridjit.compiler.targets.host.library.floats import float_maths
-from gridjit.compiler.targets.host.library.integers import integer_maths
+from gridjit.compiler.targets.host.library.directed_rounding import directed_maths
+from gridjit.compiler.targets.host.library.exact_maths import OPAQUE, exact
+from gridjit.compiler.targets.host.library.float_maths import float_maths
+from gridjit.compiler.targets.host.library.integer_maths import integer_maths
 from gridjit.compiler.targets.host.library.libm import ODD_DECLARATIONS, LibmCall, libm_calls
 from gridjit.compiler.targets.host.library.libmvec import variants, vector_forms
-from gridjit.compiler.targets.host.library.more import more_maths
-from gridjit.compiler.targets.host.library.normal import normal_maths
-from gridjit.compiler.targets.host.library.rounding import rounded_maths
-from gridjit.compiler.targets.host.library.text import PREFIX, PURE
+from gridjit.compiler.targets.host.library.maths_text import PREFIX, PURE
+from gridjit.compiler.targets.host.library.normal_distribution import normal_maths
+from gridjit.compiler.targets.host.library.rounded_maths import rounded_maths
+from gridjit.compiler.targets.host.library.small_maths import more_maths
 
 _CALLS = {PREFIX + name: call for name, call in libm_calls().items()}
 _DEFINITIONS = {name: call.definition(name.removeprefix(PREFIX)) for name, call in _CALLS.items()} | {

@@ -10,9 +10,9 @@ import re
 from gridjit.compiler.elf import is_code
 from gridjit.compiler.errors import LinkError, UnsupportedError
 from gridjit.compiler.target import LinkedFile, Lowered
-from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.linked.c import compiled_c
 from gridjit.compiler.targets.host.linked.objects import defined_by, merged
+from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.regexes import regex
 from gridjit.values import dataclass, field
 

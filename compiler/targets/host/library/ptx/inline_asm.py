@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gridjit.compiler.targets.host.library.intrinsics import COORDINATES, OURS, REGISTERS, SREG
+from gridjit.compiler.targets.host.ir.intrinsics import COORDINATES, OURS, REGISTERS, SREG
 from gridjit.compiler.targets.host.library.ptx.clusters import cluster_function
 from gridjit.regexes import regex
 

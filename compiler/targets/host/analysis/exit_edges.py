@@ -1,0 +1,40 @@
+"""Exit edges: a kernel's blocks without the paths on which threads only end.
+
+Threads that have ended count as arrived at every barrier of the block. So the others are still together after
+`if i >= n: return`, and share what they would share without that branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from gridjit.compiler.targets.host.ir.body import Block, opcode
+
+
+def without_leaving(blocks: Collection[Block]) -> tuple[Block, ...]:
+    """Return blocks without branches to where a thread only ends, except those that are others' only way to an end."""
+    named = {block.label: block for block in blocks}
+    ends = {label for label, block in named.items() if block.lines == ("ret i32 0",)}
+    return tuple(_without(block, ends, named) for block in blocks)
+
+
+def _without(block: Block, ends: Collection[str], blocks: Mapping[str, Block]) -> Block:
+    ways = block.successors if block.lines[-1].startswith("br i1 ") else ()
+    stays = [label for label in ways if label not in ends]
+    if len(stays) != 1 or not _ends(stays[0], block.label, blocks):
+        return block
+    return replace(block, lines=(*block.lines[:-1], f"br label {stays[0]}"))
+
+
+def _ends(start: str, without: str, blocks: Mapping[str, Block]) -> bool:
+    """Return whether a path leads from start to a thread's end without a certain block."""
+    seen, waiting = {start, without}, [start]
+    while waiting:
+        block = blocks[waiting.pop()]
+        if opcode(block.lines[-1]) == "ret":
+            return True
+        new = set(block.successors) - seen
+        seen |= new
+        waiting += new
+    return False

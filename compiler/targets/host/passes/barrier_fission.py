@@ -1,0 +1,268 @@
+"""Barrier fission: a kernel cut at its barriers into regions that a thread can run to the end without waiting.
+
+cuda.syncthreads ends one region and begins the next. One loop runs a region for all threads of a block, the next loop
+the region that they all wait for. What a thread still needs beyond a barrier is computed again (coordinates,
+addresses), kept once in the block's bank if all threads share it, or kept in the block's slab, one array per value, so
+that the loop over the threads stays a plain, vectorizable loop. The kernel's own control flow decides which region
+comes next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gridjit.compiler.targets.host.analysis.barriers import SplitBlocks, split
+from gridjit.compiler.targets.host.analysis.convergence import settled
+from gridjit.compiler.targets.host.analysis.exit_edges import without_leaving
+from gridjit.compiler.targets.host.analysis.induction_variables import counters
+from gridjit.compiler.targets.host.analysis.loose_regions import loose_regions
+from gridjit.compiler.targets.host.analysis.postdominators import meetings
+from gridjit.compiler.targets.host.analysis.uniformity import lasting_values, uniform_values
+from gridjit.compiler.targets.host.ir import warp_kinds
+from gridjit.compiler.targets.host.ir.body import Block, Body
+from gridjit.compiler.targets.host.ir.contexts import Slot, ValueType, lay_out
+from gridjit.compiler.targets.host.ir.coordinates import PLACE
+from gridjit.compiler.targets.host.ir.warp_operations import Collective, cells
+from gridjit.compiler.targets.host.passes.index_set_splitting import Crossed, PartedRegion, parted
+from gridjit.compiler.targets.host.passes.late import late_text
+from gridjit.compiler.targets.host.passes.loop_versioning import Plain, row_text
+from gridjit.compiler.targets.host.passes.outlining import SharedBlocks, shared
+from gridjit.compiler.targets.host.passes.peeling import Rarely
+from gridjit.compiler.targets.host.passes.region_text import CutKernel, RegionWriter, names_made, names_used
+from gridjit.compiler.targets.host.passes.rematerialization import recomputed
+
+# Bytes of the bank where progress is noted.
+_PROGRESS = 16
+# Bytes of local arrays that may lie on a stack; a small thread's has 32 KB.
+_MOST_ON_STACK = 1 << 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regions:
+    """A kernel cut at its barriers. regions[0] starts the kernel; regions[k] goes on after barrier k.
+
+    texts: one function definition per region, and behind them those that regions share. count: how many regions there
+    are.
+    slab: bytes per thread. align: what local arrays in that memory need.
+    bank: its bytes. uniforms: the values in it, in the order of the regions' parameters. renewed: for each region, the
+    uniforms that it may leave changed.
+    parallel: whether LLVM may take the threads' memory accesses for independent.
+    settled: for each region, whether all threads of a block end it at one place.
+    first_of_grid, first_turn: the number of the first cut at which the grid waits, and of the first that ends a turn of
+    a loop that waits; the number of regions if there is none. progress: where in the bank threads note that they
+    changed something in a turn.
+    collectives: what threads do together before each region; None for the first. cells: where the slab keeps what they
+    give and get. loose: for each region, whether threads that wait for it may be in different turns of a loop.
+    plain: for each region, the function that tells whether a row of threads is plain; "" if none can. ends: the
+    function that finds where the parts of a row end; "" if rows are not run in parts. late: the function that does what
+    rare threads do by themselves, after their row; "" if they do it in its midst.
+    """
+
+    texts: tuple[str, ...]
+    count: int
+    slab: int
+    uniforms: tuple[Slot, ...]
+    renewed: tuple[tuple[Slot, ...], ...]
+    bank: int
+    parallel: bool
+    settled: tuple[bool, ...]
+    first_of_grid: int
+    first_turn: int
+    progress: int
+    collectives: tuple[Collective | None, ...]
+    cells: Mapping[str, int]
+    loose: tuple[bool, ...]
+    align: int
+    plain: tuple[str, ...]
+    ends: tuple[str, ...]
+    late: tuple[str, ...]
+
+
+def cut(
+    body: Body,
+    types: Mapping[str, ValueType],
+    arrays: Mapping[str, ValueType],
+    staying: Callable[[Collection[Block]], tuple[Block, ...]] = tuple,
+    asked: Plain | None = None,
+    crossed: Crossed | None = None,
+    rare: Rarely | None = None,
+) -> Regions:
+    """Return body cut into regions; types are those of its values, arrays those of its local arrays.
+
+    asked: what body tests unless a row of threads is plain. crossed: what it tests for parts of rows. rare: what it
+    tests for rare threads alone. staying: returns blocks without the ways on which threads end, and their grid with
+    them, if any are known.
+    """
+    parts = split(body)
+    many = len(parts.starts) > 1
+    own = cells([one for one in parts.collectives if one])
+    arrays = {**arrays, **own}
+    given = {parameter.name for parameter in (*PLACE, *body.parameters)}
+    used = shared(parts.blocks, parts.starts, _known(body, given, types, arrays))
+    live = used.live
+    crossing = sorted(set().union(*(live[start] for start in (*parts.starts[1:], *used.starts))) - given)
+    again = recomputed(body, crossing, given | set(arrays))
+    kept = [name for name in crossing if name not in again and name not in arrays]
+    # Threads are in different turns of loops that wait, so they share no value.
+    stays = replace(body, blocks=_staying(staying(body.blocks), parts))
+    same = uniform_values(stays) if many and parts.first_turn == len(parts.starts) else frozenset()
+    lasting = lasting_values(body, same)
+    pieces = staying(tuple(parts.blocks.values()))
+    apart = replace(parts, blocks={block.label: block for block in _staying(pieces, parts)})
+    loose = loose_regions(stays, apart, same)
+    changing = set().union(*(live[start] for start, alone in zip(parts.starts, loose, strict=True) if alone)) - lasting
+    places = _places({name: types[name] for name in kept}, arrays if many else {}, same - changing, counters(body))
+    in_turn, bank = lay_out({} if many or _fit_stack(arrays) else arrays)
+    whole = _cut(body, parts, used, again, places, in_turn)
+    writers = [RegionWriter(whole=whole, number=number) for number in range(len(whole.starts))]
+    texts = [_parted(crossed, writer, used) for writer in writers]
+    parallel = (many or not arrays) and parts.first_turn == len(parts.starts)
+    return Regions(
+        texts=tuple(one.region for one in texts),
+        count=len(parts.starts),
+        slab=places.slab,
+        uniforms=whole.uniforms,
+        renewed=_renewed(writers, whole)[: len(parts.starts)],
+        bank=places.bank + bank + (_PROGRESS if whole.takes_turns else 0),
+        parallel=parallel,
+        settled=_settled(parts, [lasting if alone else same for alone in loose])
+        if many and parts.first_of_grid == len(parts.starts)
+        else (False,) * len(parts.starts),
+        first_of_grid=parts.first_of_grid,
+        first_turn=parts.first_turn,
+        progress=whole.progress,
+        collectives=parts.collectives,
+        cells={name: places.arrays[name].offset for name in own},
+        loose=loose,
+        align=max([1, *(array.align for array in arrays.values())]),
+        plain=tuple(_rows(asked, writer, used) for writer in writers[: len(parts.starts)]),
+        ends=tuple(one.ends for one in texts[: len(parts.starts)]),
+        late=tuple(
+            _late(rare, writer, text.region, used) if rare and parallel else ""
+            for writer, text in zip(writers[: len(parts.starts)], texts, strict=False)
+        ),
+    )
+
+
+def _parted(crossed: Crossed | None, writer: RegionWriter, used: SharedBlocks) -> PartedRegion:
+    """Return a region's text, with the function that finds the parts of its rows."""
+    text = writer.text()
+    if crossed is None:
+        return PartedRegion(region=text)
+    return parted(crossed, writer.number, text, writer.values(), writer.whole.every, alone=not used.starts)
+
+
+def _rows(asked: Plain | None, writer: RegionWriter, used: SharedBlocks) -> str:
+    """Return the function that tells whether a row of threads is plain; "" if none can, or another region goes on."""
+    if asked is None or used.starts:
+        return ""
+    return row_text(asked, writer.number, writer.values(), writer.whole.every)
+
+
+def _late(rare: Rarely, writer: RegionWriter, text: str, used: SharedBlocks) -> str:
+    """Return the function that does what a region's rare threads do by themselves; "" if code goes on elsewhere."""
+    stops = rare.of(text)
+    return late_text(writer, rare.axis, stops) if stops and not used.starts else ""
+
+
+def _staying(blocks: tuple[Block, ...], parts: SplitBlocks) -> tuple[Block, ...]:
+    """Return blocks without the ways on which threads only end, if the others then go on together.
+
+    They do unless warps, or blocks that wait for each other, continue by themselves.
+    """
+    together = all(one is None or one.kind < warp_kinds.GRID for one in parts.collectives)
+    return without_leaving(blocks) if together else blocks
+
+
+def _fit_stack(arrays: Mapping[str, ValueType]) -> bool:
+    """Return whether local arrays fit on the stack. Else, without barriers, threads use the same memory in turn."""
+    return sum(array.stride for array in arrays.values()) <= _MOST_ON_STACK
+
+
+def _settled(parts: SplitBlocks, same: Sequence[frozenset[str]]) -> tuple[bool, ...]:
+    """Return whether all threads end each region at one place; same: the values that they share when they begin it."""
+    meet = meetings(parts.blocks)
+    return tuple(settled(parts.blocks, *begun, meet) for begun in zip(parts.starts, same, strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """The slots of the kept values and arrays. slab: bytes of a thread, bank: bytes of a block."""
+
+    slots: Mapping[str, Slot]
+    arrays: Mapping[str, Slot]
+    slab: int
+    bank: int
+
+
+def _places(
+    kept: Mapping[str, ValueType], arrays: Mapping[str, ValueType], same: frozenset[str], counting: frozenset[str]
+) -> _Places:
+    """Return the slots of kept values and arrays: in the bank what all threads share (same), in the slab the rest."""
+    apart = {name: kind for name, kind in kept.items() if name not in same}
+    slots, slab = lay_out({**apart, **arrays})
+    shared, bank = lay_out({name: kind for name, kind in kept.items() if name in same})
+    slots |= {
+        name: replace(slot, number=number, counts=name in counting)
+        for number, (name, slot) in enumerate(shared.items())
+    }
+    return _Places(
+        slots={name: slots[name] for name in kept},
+        arrays={name: slots[name] for name in arrays},
+        slab=slab,
+        bank=bank,
+    )
+
+
+def _cut(
+    body: Body,
+    parts: SplitBlocks,
+    used: SharedBlocks,
+    again: Mapping[str, str],
+    places: _Places,
+    in_turn: Mapping[str, Slot],
+) -> CutKernel:
+    made, read = names_made(used.blocks), names_used(used.blocks)
+    starts = (*parts.starts, *used.starts)
+    return CutKernel(
+        parameters=(*PLACE, *body.parameters),
+        blocks=used.blocks,
+        starts=starts,
+        cuts=len(parts.starts),
+        live=tuple(used.live[start] for start in starts),
+        again=again,
+        slots=places.slots,
+        arrays=places.arrays,
+        in_turn=in_turn,
+        first_turn=parts.first_turn,
+        progress=places.bank,
+        mentioned={label: read[label] | made[label] for label in used.blocks},
+        made=made,
+    )
+
+
+def _known(
+    body: Body, given: Collection[str], types: Mapping[str, ValueType], arrays: Mapping[str, ValueType]
+) -> Callable[[Collection[str]], bool]:
+    """Return what tells whether regions can get all of some values: kept, or computed again."""
+
+    def known(names: Collection[str]) -> bool:
+        rest = set(names).difference(given, types, arrays)
+        return not rest or rest <= set(recomputed(body, sorted(rest), set(given) | set(arrays)))
+
+    return known
+
+
+def _renewed(writers: Sequence[RegionWriter], whole: CutKernel) -> tuple[tuple[Slot, ...], ...]:
+    """Return, for each function, the values in the bank that it or those that it goes on with give new values."""
+    makes = [set(writer.makes()) for writer in writers]
+    goes_on = [writer.passes_to() for writer in writers]
+    changed = True
+    while changed:
+        changed = False
+        for names, after in zip(makes, goes_on, strict=True):
+            before = len(names)
+            names.update(*(makes[number] for number in after))
+            changed |= len(names) > before
+    return tuple(tuple(slot for slot in whole.uniforms if slot.name in names) for names in makes)
