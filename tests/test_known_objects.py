@@ -10,7 +10,7 @@ import pytest
 
 from gridjit.compiler.targets.host import generate
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.compiler.targets.host.llvm.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.runtime.native import object_code
 from tests import known_objects
 from tests.programs import run_python
@@ -140,7 +140,7 @@ PROGRAM = f"""
 import sys
 from gridjit.compiler.targets.host import generate
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.compiler.targets.host.llvm.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 text = {TEXT.format(1)!r}
 module = generate._final(text, host_target(), 3, abreast=True)
 print(llvm.emit(module, host_target()) == b"known", "tests" in sys.modules)

@@ -13,10 +13,10 @@ from gridjit.compiler.phases import phase
 from gridjit.compiler.signature import ArrayType, ScalarType
 from gridjit.compiler.target import Lowered, ObjectCode, Target
 from gridjit.compiler.targets.exactness import inexact
-from gridjit.compiler.targets.host.analysis.array_arguments import arrays_in
 from gridjit.compiler.targets.host.analysis.barriers import count_barriers, waits_for_others
-from gridjit.compiler.targets.host.analysis.failures import staying
+from gridjit.compiler.targets.host.analysis.exit_edges import staying
 from gridjit.compiler.targets.host.analysis.memory_layout import SharedLayout, local_arrays
+from gridjit.compiler.targets.host.analysis.pointers import arrays_in
 from gridjit.compiler.targets.host.analysis.strides import is_scattered
 from gridjit.compiler.targets.host.analysis.value_types import value_types
 from gridjit.compiler.targets.host.analysis.vectorizer_chains import may_never_end, never_ends
@@ -35,7 +35,7 @@ from gridjit.compiler.targets.host.library.narrow_floats import half_calls
 from gridjit.compiler.targets.host.library.ptx.conversions import as_converted_on_gpus
 from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.compiler.targets.host.llvm.processor import runs_widest_vectors_well
+from gridjit.compiler.targets.host.llvm.features import runs_widest_vectors_well
 from gridjit.compiler.targets.host.nvvm.recursion import refuse_recursion
 from gridjit.compiler.targets.host.passes.barrier_fission import Regions, cut
 from gridjit.compiler.targets.host.passes.divisions import has_own_divisions, with_own_divisions

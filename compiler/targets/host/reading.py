@@ -20,7 +20,7 @@ from gridjit.compiler.targets.host.library import device_libraries, maths
 from gridjit.compiler.targets.host.library.ptx import clusters
 from gridjit.compiler.targets.host.linked.code import LinkedCode
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.compiler.targets.host.llvm.processor import has_feature
+from gridjit.compiler.targets.host.llvm.features import has_feature
 from gridjit.compiler.targets.host.nvvm.recursion import recursive, with_places
 from gridjit.compiler.targets.host.nvvm.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.nvvm.unsupported import kernel_place, refuse_unsupported

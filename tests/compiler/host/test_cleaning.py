@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.compiler.targets.host.llvm.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 
 
 def returning(times: int, variables: int) -> str:

@@ -9,7 +9,7 @@ from gridjit.compiler.targets.host.analysis import value_types
 from gridjit.compiler.targets.host.analysis.value_types import type_of
 from gridjit.compiler.targets.host.ir.instructions import Computed, Element, accessed, computed, element
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.compiler.targets.host.llvm.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.library import maths
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.compiler.targets.host.llvm.processor import host_target, llvm_features
+from gridjit.compiler.targets.host.llvm.features import llvm_features
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 
 cuda = numba_cuda()
 PLAIN = Options()
@@ -129,7 +130,7 @@ def test_tiered_code_is_vector_code_too_and_fused_before_it_is_optimized(lowered
 
 def test_the_target_is_the_same_in_another_process_which_imports_no_numba():
     program = (
-        "import sys\nfrom gridjit.compiler.targets.host.llvm.processor import host_target\n"
+        "import sys\nfrom gridjit.compiler.targets.host.llvm.libllvm import host_target\n"
         "print(host_target().fields)\n"
         "from gridjit.compiler.targets.host.generate import generate\nassert 'numba' not in sys.modules\n"
     )
@@ -144,7 +145,7 @@ def test_the_bytes_do_not_depend_on_the_process(lowered, tmp_path):
 import hashlib
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Lowered
-from gridjit.compiler.targets.host.llvm.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.targets.host.generate import generate
 text = open({str(tmp_path / "kernel.ll")!r}).read()
 one = Lowered(modules=(text,), entry={base.entry!r}, exceptions={{}}, kernel="k")

@@ -13,7 +13,7 @@ import pytest
 
 from gridjit.compiler.targets.host.library import maths
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.compiler.targets.host.llvm.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.runtime.devices.host.load import load
 
 # The largest errors that CUDA's documents state, in units in the last place: of doubles and of floats.

@@ -16,7 +16,8 @@ from gridjit.compiler.targets.host.blocks.entry import entry_text
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.linked.code import LinkedCode
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.compiler.targets.host.llvm.processor import host_target, runs_widest_vectors_well
+from gridjit.compiler.targets.host.llvm.features import runs_widest_vectors_well
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.targets.host.passes import loop_interchange
 from gridjit.compiler.targets.host.reading import read_whole
 from tests.kernels import again_by_thread, again_by_warp

@@ -15,7 +15,7 @@ from gridjit.compiler.targets.host.emit.work_item_loops import ThreadLoops
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.ir.body import Block, Body
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.compiler.targets.host.llvm.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.targets.host.passes.peeling import FIRST, LAST, Stop, rarely
 
 cuda = numba_cuda()

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gridjit.compiler.targets.host.analysis.sums import added, sum_of, written
+from gridjit.compiler.targets.host.analysis.affine import added, sum_of, written
 
 
 def lines_of(text: str) -> dict[str, str]:

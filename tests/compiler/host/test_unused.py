@@ -9,7 +9,7 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host import generate as generating
 from gridjit.compiler.targets.host.ir.body import Block, Body
-from gridjit.compiler.targets.host.llvm.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.targets.host.passes.dead_values import without_unused
 
 cuda = numba_cuda()

@@ -8,7 +8,7 @@ import pytest
 from gridjit.compiler.targets.host.analysis.value_types import value_types
 from gridjit.compiler.targets.host.ir.body import read_body
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.compiler.targets.host.llvm.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 
 _PLAIN = """
   %sum = add nuw nsw i64 %n, 3

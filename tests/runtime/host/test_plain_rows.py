@@ -15,7 +15,7 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import ArrayType, ScalarType, Signature
 from gridjit.compiler.targets.host.generate import generate
-from gridjit.compiler.targets.host.llvm.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.view.config import ConfigView
 from gridjit.runtime.devices.host.launch import launch
 from gridjit.runtime.devices.host.load import load

@@ -1,16 +1,25 @@
-"""Convergent exits: whether all threads of a block that run a region together end it at one place.
+"""Convergence: whether all threads of a block that run a region together end it at one place, and where some may not.
 
-Then the last thread's state is the state of all: nothing has to be kept for each thread, and nothing compared. In doubt
-the answer is no, which costs speed and nothing else.
+Behind a convergent exit, the last thread's state is the state of all: nothing has to be kept for each thread, and
+nothing compared. In doubt the answer is no, which costs speed and nothing else.
+
+All threads of a block come to most places together. Where only some come, they go on without the others, up to the
+next barrier that all come to. A region that begins at such a place is *loose*: threads that wait for it may
+be in different iterations of a loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
-from gridjit.compiler.targets.host.analysis.barriers import arrival
+from gridjit.compiler.targets.host.analysis.barriers import SplitBlocks, arrival
 from gridjit.compiler.targets.host.analysis.postdominators import between
-from gridjit.compiler.targets.host.ir.body import Block, opcode, used, without_labels
+from gridjit.compiler.targets.host.analysis.uniformity import parted_blocks
+from gridjit.compiler.targets.host.ir import warp_kinds
+from gridjit.compiler.targets.host.ir.body import Block, Body, opcode, used, without_labels
+
+_GOES_ON = -1
 
 
 def settled(blocks: Mapping[str, Block], start: str, uniform: Collection[str], meet: Mapping[str, str | None]) -> bool:
@@ -38,9 +47,6 @@ def _one_place(blocks: Mapping[str, Block], branch: str, meeting: str | None, en
     return len({ends[label] for label in _reached(blocks, blocks[branch].successors)} - {_GOES_ON}) == 1
 
 
-_GOES_ON = -1
-
-
 def _end(line: str) -> int | None:
     """Return the barrier that a block ends at, 0 if the thread ends there, _GOES_ON, or None if it may raise."""
     if (barrier := arrival(line)) is not None:
@@ -60,3 +66,37 @@ def _reached(blocks: Mapping[str, Block], starts: Iterable[str]) -> list[str]:
                 seen[label] = None
                 waiting.append(label)
     return list(seen)
+
+
+def loose_regions(body: Body, parts: SplitBlocks, same: Collection[str]) -> tuple[bool, ...]:
+    """Return, for each region of body, cut into parts, whether it is loose; same: the uniform values."""
+    parted = parted_blocks(replace(body, blocks=tuple(parts.blocks.values())), same)
+    ends = {label: number for label, block in parts.blocks.items() if (number := arrival(block.lines[-1])) is not None}
+    waiting = [number for label, number in ends.items() if label in parted]
+    stops = {number for label, number in ends.items() if label not in parted and _of_block(parts, number)}
+    loose = set(waiting)
+    while waiting:
+        for number in _arrivals(parts.blocks, parts.starts[waiting.pop()], ends):
+            if number not in loose and number not in stops:
+                loose.add(number)
+                waiting.append(number)
+    return tuple(number in loose for number in range(len(parts.starts)))
+
+
+def _of_block(parts: SplitBlocks, number: int) -> bool:
+    one = parts.collectives[number]
+    return one is not None and warp_kinds.of_block(one.kind)
+
+
+def _arrivals(blocks: Mapping[str, Block], start: str, ends: Mapping[str, int]) -> Iterable[int]:
+    """Yield the barriers at which a region that begins at start may end."""
+    seen, waiting = {start}, [start]
+    while waiting:
+        label = waiting.pop()
+        if label in ends:
+            yield ends[label]
+            continue
+        for after in blocks[label].successors:
+            if after not in seen:
+                seen.add(after)
+                waiting.append(after)

@@ -1,7 +1,8 @@
-"""Exit edges: a kernel's blocks without the paths on which threads only end.
+"""Exit edges: a kernel's blocks without the branches to where a thread only ends, or where an index is out of bounds.
 
 Threads that have ended count as arrived at every barrier of the block. So the others are still together after
-`if i >= n: return`, and share what they would share without that branch.
+`if i >= n: return`, and share what they would share without that branch. A thread whose index is out of bounds ends,
+and its grid with it: it never meets the others again.
 """
 
 from __future__ import annotations
@@ -9,7 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from gridjit.compiler.targets.host.ir.body import Block, opcode
+from gridjit.compiler.targets.host.ir.body import Block, Body, opcode
+from gridjit.compiler.targets.host.ir.intrinsics import OUTSIDE
+
+# What notes an index out of bounds, in the kernel's own code and in checked code.
+NOTED = "gridjit.check.outside"
+_NOTES = (f"@{OUTSIDE}(", f'@"{OUTSIDE}"(', f"@{NOTED}(")
 
 
 def without_leaving(blocks: Collection[Block]) -> tuple[Block, ...]:
@@ -38,3 +44,21 @@ def _ends(start: str, without: str, blocks: Mapping[str, Block]) -> bool:
         seen |= new
         waiting += new
     return False
+
+
+def without_failures(body: Body) -> Body:
+    """Return a body without the branches to where an index is out of bounds."""
+    return replace(body, blocks=staying(body.blocks))
+
+
+def staying(blocks: Collection[Block]) -> tuple[Block, ...]:
+    """Return blocks without the branches to where an index is out of bounds."""
+    failing = {block.label for block in blocks if any(note in line for line in block.lines for note in _NOTES)}
+    return tuple(_staying(block, failing) for block in blocks)
+
+
+def _staying(block: Block, failing: set[str]) -> Block:
+    stays = [label for label in block.successors if label not in failing]
+    if opcode(block.lines[-1]) != "br" or len(stays) != 1 or len(block.successors) == 1:
+        return block
+    return Block(label=block.label, lines=(*block.lines[:-1], f"br label {stays[0]}"))

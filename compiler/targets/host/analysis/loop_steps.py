@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gridjit.compiler.targets.host.analysis.sums import added, written
+from gridjit.compiler.targets.host.analysis.affine import added, written
 from gridjit.compiler.targets.host.ir.body import NAME, Block, arms, defined
 from gridjit.compiler.targets.host.ir.instructions import computed, is_value
 from gridjit.compiler.targets.host.ir.intrinsics import COORDINATES

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from gridjit.compiler.signature import ArgType, ArrayType, Signature, TupleType, array_codes
 from gridjit.compiler.targets.host.ir.body import NAME, defined, opcode
 from gridjit.compiler.targets.host.ir.intrinsics import SHARED_ARRAY
 from gridjit.regexes import regex
@@ -22,6 +23,8 @@ _ALLOCA = " = alloca "
 _FROM_NUMBER = regex(rf"= inttoptr i64 ({NAME}) to ptr$")
 _ADDED = regex(rf"= add (?:nuw |nsw )*i64 ({NAME}), ({NAME}|-?\d+)$")
 _AS_NUMBER = regex(rf"= ptrtoint ptr ({NAME}) to i64$")
+# Of an array's parameters, the address comes after so many.
+_BEFORE_ADDRESS = array_codes(0).rindex("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +104,25 @@ class Roots:
 def definitions_of(lines: Iterable[str]) -> dict[str, str]:
     """Return the instructions that define values, by the values' names."""
     return {name: line for line in lines if (name := defined(line)) is not None}
+
+
+def arrays_in(signature: Signature) -> Iterator[tuple[int, int]]:
+    """Yield the number of each parameter that is an array's address, and the array's dimensions.
+
+    They end where an extension's type takes parameters that cannot be counted.
+    """
+    number = 0
+    for part in _flat(signature.arguments):
+        if isinstance(part, ArrayType):
+            yield number + _BEFORE_ADDRESS, part.ndim
+        if part.codes and not part.codes.replace("?", "q").isalpha():
+            return
+        number += len(part.codes)
+
+
+def _flat(arguments: tuple[ArgType, ...]) -> Iterator[ArgType]:
+    for argument in arguments:
+        if isinstance(argument, TupleType):
+            yield from _flat(argument.items)
+        else:
+            yield argument

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from gridjit.compiler.targets.host.analysis.affine import sum_of
 from gridjit.compiler.targets.host.analysis.exit_edges import without_leaving
 from gridjit.compiler.targets.host.analysis.loop_steps import (
     BRANCH,
@@ -20,7 +21,6 @@ from gridjit.compiler.targets.host.analysis.loop_steps import (
     other,
 )
 from gridjit.compiler.targets.host.analysis.postdominators import between, meetings
-from gridjit.compiler.targets.host.analysis.sums import sum_of
 from gridjit.compiler.targets.host.analysis.uniformity import parted_blocks, uniform_values
 from gridjit.compiler.targets.host.ir.body import Block, Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.ir.opcodes import PURE

@@ -11,8 +11,17 @@ from dataclasses import dataclass, field
 
 from gridjit.compiler.targets.host.emit.metadata import LAUNCH, loop_number
 from gridjit.compiler.targets.host.emit.plan import PLANES, ROWS
-from gridjit.compiler.targets.host.emit.rows import PART, Afterwards, Parted, Plainly, RowBody, of_part, straight_parts
-from gridjit.compiler.targets.host.emit.stops import next_stop, stops_within
+from gridjit.compiler.targets.host.emit.rows import (
+    PART,
+    Afterwards,
+    Parted,
+    Plainly,
+    RowBody,
+    next_stop,
+    of_part,
+    stops_within,
+    straight_parts,
+)
 from gridjit.compiler.targets.host.ir.body import defined, rename
 from gridjit.compiler.targets.host.passes import iteration_bounds
 from gridjit.compiler.targets.host.passes.divisions import handed

@@ -1,4 +1,4 @@
-"""libllvm: the few calls that running stored code needs, bound straight to llvmlite's shared library.
+"""libllvm: this computer's processor, and the calls that stored code needs, bound to llvmlite's shared library.
 
 llvmlite.binding makes the same calls, but importing it takes 20 ms and imports llvmlite.ir, which only compiling needs.
 A process that finds its kernels in the cache needs neither. The functions are those of llvmlite 0.50.
@@ -19,9 +19,15 @@ from types import MappingProxyType
 
 from gridjit.compiler.elf import runs_here
 from gridjit.compiler.errors import DeviceError, LaunchError
+from gridjit.compiler.target import Target
 from gridjit.forking import lock, section
+from gridjit.interrupts import let_through
 
 _OBJECT, _THIS_PROCESS = 2, 3
+# A pseudo-feature besides LLVM's own: which of glibc's vector functions the code may call, so that code that calls
+# them is not loaded where they are missing. 1: since glibc 2.22, 2: since glibc 2.35.
+LIBMVEC = "libmvec"
+_LIBMVEC_SYMBOLS = {2: "_ZGVbN2v_tan", 1: "_ZGVbN2v_sin"}
 NO_SYMBOLS: Mapping[str, int] = MappingProxyType({})
 _LIBRARY = {"darwin": "libllvmlite.dylib", "win32": "llvmlite.dll"}.get(sys.platform, "libllvmlite.so")
 
@@ -80,6 +86,14 @@ class LoadedCode:
         weakref.finalize(self, _unload, tracker, linker).atexit = False
 
 
+def host_target() -> Target:
+    """Return the processor this process runs on, its name and features as LLVM knows them."""
+    features = [name for name in cpu_features().split(",") if name]
+    if level := _libmvec_level():
+        features.append(f"{LIBMVEC}={level}")
+    return Target(kind="host", arch=cpu_name(), features=",".join(sorted(features)))
+
+
 def cpu_name() -> str:
     """Return LLVM's name of this computer's processor ("znver4")."""
     text = _Text()
@@ -95,6 +109,15 @@ def cpu_features() -> str:
         known = _library().LLVMPY_GetHostCPUFeatures(byref(text.pointer))
         features = text.take()
     return features if known else ""
+
+
+def _libmvec_level() -> int:
+    try:
+        library = ctypes.CDLL("libmvec.so.1")
+    except OSError as error:
+        let_through(error)
+        return 0
+    return next((level for level, symbol in _LIBMVEC_SYMBOLS.items() if hasattr(library, symbol)), 0)
 
 
 def load_library(name: str) -> bool:

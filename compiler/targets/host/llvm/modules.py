@@ -12,7 +12,7 @@ from llvmlite.binding.newpassmanagers import NewPassManager
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host.llvm.processor import llvm_features
+from gridjit.compiler.targets.host.llvm.features import llvm_features
 from gridjit.compiler.targets.joining import joined
 from gridjit.compiler.targets.refusals import of_code
 from gridjit.interrupts import uninterrupted

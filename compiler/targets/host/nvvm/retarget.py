@@ -2,6 +2,9 @@
 
 Parsing rewrites NVVM intrinsics into forms that only a GPU has, so they are renamed before LLVM sees them. Shared
 memory, coordinates and barriers become calls of functions without a body, which later stages replace.
+
+A function's local memory is allocated once, at its beginning. numba-cuda's bindings to C++ allocate it where they call.
+There, each pass would allocate it on the stack again, and a thread that continues after a barrier could not reach it.
 """
 
 from __future__ import annotations
@@ -13,7 +16,6 @@ from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.targets.host.ir import intrinsics
 from gridjit.compiler.targets.host.ir.source_locations import with_spots
 from gridjit.compiler.targets.host.library.ptx.inline_asm import replace_asm
-from gridjit.compiler.targets.host.nvvm.hoisting import hoisted
 from gridjit.digests import sha256
 from gridjit.regexes import regex
 
@@ -51,6 +53,11 @@ LOCAL = "gridjit.local"
 # NVVM contracts multiply-adds by default. If the host does too, its results differ less from a GPU's.
 # What fastmath allows here, of which all code may be contracted. Results stay infinite, or NaN, where they are.
 _FAST = ("reassoc", "nsz", "arcp", "contract", "afn")
+_FUNCTION = "\ndefine "
+_LABEL = regex(r'^(?:"[^"\n]*"|[-\w.$]+):[^\n]*\n', re.MULTILINE)
+# Of a size that is known: there is no value behind the type.
+_FIXED = regex(r'^ *(?:%"[^"\n]*"|%[-\w.$]+) = alloca [^%\n]*\n', re.MULTILINE)
+_WORD = " = alloca "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,3 +165,20 @@ def _flatten(text: str, kernel: str) -> str:
             f"{', '.join(map(str, sorted(spaces)))}); declare it with cuda.shared.array"
         )
     return _ADDRESS_SPACE.sub("", text).replace("addrspacecast", "bitcast") if spaces else text
+
+
+def hoisted(text: str) -> str:
+    """Return a module of LLVM IR text whose functions set memory of a known size aside in their first block."""
+    return _FUNCTION.join(map(_in_first_block, text.split(_FUNCTION))) if _WORD in text else text
+
+
+def _in_first_block(function: str) -> str:
+    if (last := function.rfind(_WORD)) < 0:
+        return function
+    first = _LABEL.search(function)
+    second = _LABEL.search(function, first.end()) if first else None
+    if first is None or second is None or last < second.start():
+        return function
+    start, later = first.end(), second.start()
+    found = "".join(_FIXED.findall(function, later))
+    return function[:start] + found + function[start:later] + _FIXED.sub("", function[later:])

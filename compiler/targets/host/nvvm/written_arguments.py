@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from gridjit.compiler.target import Lowered
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.compiler.targets.host.llvm.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.targets.host.nvvm.recursion import recursive
 from gridjit.regexes import regex
 

@@ -13,10 +13,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.analysis.barriers import SplitBlocks, split
-from gridjit.compiler.targets.host.analysis.convergence import settled
+from gridjit.compiler.targets.host.analysis.convergence import loose_regions, settled
 from gridjit.compiler.targets.host.analysis.exit_edges import without_leaving
 from gridjit.compiler.targets.host.analysis.induction_variables import counters
-from gridjit.compiler.targets.host.analysis.loose_regions import loose_regions
 from gridjit.compiler.targets.host.analysis.postdominators import meetings
 from gridjit.compiler.targets.host.analysis.uniformity import lasting_values, uniform_values
 from gridjit.compiler.targets.host.ir import warp_kinds
@@ -25,12 +24,12 @@ from gridjit.compiler.targets.host.ir.contexts import Slot, ValueType, lay_out
 from gridjit.compiler.targets.host.ir.coordinates import PLACE
 from gridjit.compiler.targets.host.ir.warp_operations import Collective, cells
 from gridjit.compiler.targets.host.passes.index_set_splitting import Crossed, PartedRegion, parted
-from gridjit.compiler.targets.host.passes.late import late_text
 from gridjit.compiler.targets.host.passes.loop_versioning import Plain, row_text
 from gridjit.compiler.targets.host.passes.outlining import SharedBlocks, shared
 from gridjit.compiler.targets.host.passes.peeling import Rarely
 from gridjit.compiler.targets.host.passes.region_text import CutKernel, RegionWriter, names_made, names_used
 from gridjit.compiler.targets.host.passes.rematerialization import recomputed
+from gridjit.compiler.targets.host.passes.sinking import late_text
 
 # Bytes of the bank where progress is noted.
 _PROGRESS = 16

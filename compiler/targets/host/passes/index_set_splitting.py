@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
 from gridjit.compiler.targets.host.analysis.barriers import is_cut
-from gridjit.compiler.targets.host.analysis.linear import ONE, PLACE, Linear, Row
 from gridjit.compiler.targets.host.ir.body import Block, Body, Parameter, defined, opcode, used
 from gridjit.compiler.targets.host.ir.instructions import computed
 from gridjit.compiler.targets.host.passes.guard_hoisting import PASSES
@@ -131,8 +131,8 @@ class _Comparison:
     """A comparison of linear values of 64 bits, and between which values it changes."""
 
     predicate: str
-    first: Linear
-    second: Linear
+    first: Affine
+    second: Affine
     pairs: tuple[Pair, ...]
 
     def moves(self, lines: Mapping[str, str]) -> bool:
@@ -156,7 +156,7 @@ def _at(number: int) -> str:
     return f'%"gj.crossing.{number}.at"'
 
 
-def _sum(value: Linear, number: int, side: int, made: list[str]) -> str:
+def _sum(value: Affine, number: int, side: int, made: list[str]) -> str:
     """Return a linear value at `%gj.at`; the instructions that compute it are added to `made`."""
     total, fresh = str(value.get(ONE, 0)), 0
     for part, times in value.items():
@@ -193,7 +193,7 @@ def _comparison(line: str, row: Row) -> _Comparison | None:
     return _Comparison(predicate=predicate, first=a, second=b, pairs=tuple(pairs))
 
 
-def _pairs(predicate: str, kind: str, a: Linear, b: Linear) -> Iterator[Pair]:
+def _pairs(predicate: str, kind: str, a: Affine, b: Affine) -> Iterator[Pair]:
     """Yield the pairs between which a comparison changes. Values that were zero-extended are not negative."""
     if predicate in ("eq", "ne", "sgt", "sle", "ugt", "ule"):
         yield _frozen(b), _frozen(a)
@@ -203,7 +203,7 @@ def _pairs(predicate: str, kind: str, a: Linear, b: Linear) -> Iterator[Pair]:
         yield from ((_frozen(one), ()) for one in (a, b) if PLACE in one)
 
 
-def _frozen(value: Linear) -> tuple[tuple[str, int], ...]:
+def _frozen(value: Affine) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(value.items()))
 
 

@@ -18,6 +18,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import NamedTuple
 
+from gridjit.compiler.targets.host.analysis.loops import loops
 from gridjit.compiler.targets.host.analysis.postdominators import from_the_end, meetings
 from gridjit.compiler.targets.host.analysis.shared_addresses import Address, Addresses
 from gridjit.compiler.targets.host.analysis.uniformity import parted_blocks, parting_branches, uniform_values
@@ -27,7 +28,6 @@ from gridjit.compiler.targets.host.ir.coordinates import place
 from gridjit.compiler.targets.host.ir.intrinsics import SHARED_ARRAY, STEP
 from gridjit.compiler.targets.host.ir.warp_kinds import of_block
 from gridjit.compiler.targets.host.ir.warp_operations import read_call
-from gridjit.compiler.targets.host.passes.spin_loops import loops
 
 _CUT = f"call void @{STEP}()"
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from gridjit.compiler.targets.host.analysis.loops import Loop, loops
 from gridjit.compiler.targets.host.ir import warp_kinds
 from gridjit.compiler.targets.host.ir.body import Block, Body, arms, defined, opcode, used
 from gridjit.compiler.targets.host.ir.opcodes import EARLY, is_operation
 from gridjit.compiler.targets.host.ir.warp_operations import read_call
-from gridjit.compiler.targets.host.passes.spin_loops import Loop, loops
 
 # Lines from a loop's head to where threads wait, from which on they are worth one round more of a block's threads,
 # where these come to the loop without a barrier.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host.analysis.barriers import count_barriers, waits_for_others
 from gridjit.compiler.targets.host.analysis.collapsible import Flat, flat_axes
-from gridjit.compiler.targets.host.analysis.failures import staying
+from gridjit.compiler.targets.host.analysis.exit_edges import staying
 from gridjit.compiler.targets.host.analysis.strided_loops import Stays
 from gridjit.compiler.targets.host.analysis.strides import inner_axis
 from gridjit.compiler.targets.host.ir.body import Body, opcode

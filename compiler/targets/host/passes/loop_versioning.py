@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gridjit.compiler.targets.host.analysis.linear import ONE, PLACE, Linear, Row
+from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
 from gridjit.compiler.targets.host.ir.body import NAME, Body, Parameter, defined
 from gridjit.compiler.targets.host.ir.instructions import Computed, computed
 from gridjit.compiler.targets.host.passes.row_values import FAR, RegionValues, RowWriter
@@ -41,7 +41,7 @@ class Plain:
     """
 
     body: Body
-    indices: Mapping[str, Linear] = field(default_factory=dict)
+    indices: Mapping[str, Affine] = field(default_factory=dict)
     strides: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
 
@@ -72,7 +72,7 @@ def plain(body: Body, axis: str, given: Collection[str] = ()) -> Plain:
     return Plain(body=replace(body, blocks=blocks), indices=indices, strides=made.strides)
 
 
-def _index(line: str, row: Row, known: Collection[str]) -> Linear | None:
+def _index(line: str, row: Row, known: Collection[str]) -> Affine | None:
     """Return a value less the number that an instruction compares it with, as a linear value.
 
     known: values that LLVM knows not to be negative.
@@ -106,7 +106,7 @@ def _of_two(line: str, operation: str) -> Computed | None:
     return found if all(one.startswith("%") for one in found.operands) else None
 
 
-def _is_close(value: Linear | None, size: int = 1) -> bool:
+def _is_close(value: Affine | None, size: int = 1) -> bool:
     return value is not None and 0 < abs(value.get(PLACE, 0)) * size <= _CLOSE
 
 
@@ -140,7 +140,7 @@ def _stride(name: str, row: Row, indices: Collection[str], parameters: Collectio
     return None
 
 
-def _place(name: str, row: Row, indices: Collection[str]) -> Linear | None:
+def _place(name: str, row: Row, indices: Collection[str]) -> Affine | None:
     """Return an index as a linear value, without what is added to it where it is negative."""
     if (value := row.value(name)) is not None:
         return value

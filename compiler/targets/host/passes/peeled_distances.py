@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gridjit.compiler.targets.host.analysis.linear import ONE, PLACE, Linear, Row
-from gridjit.compiler.targets.host.analysis.terms import plus
+from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row, plus
 from gridjit.compiler.targets.host.ir.accesses import Access
 from gridjit.compiler.targets.host.ir.body import NAME
 from gridjit.compiler.targets.host.passes.peeling import LARGEST_BLOCK, Stop, beyond_size
@@ -39,7 +38,7 @@ class Distances:
             return False
         return all(self._clear(self._at(mine, stop), its, rare.scalar, other.scalar) for stop in self.stops)
 
-    def _bytes(self, pointer: str) -> Linear | None:
+    def _bytes(self, pointer: str) -> Affine | None:
         """Return how many bytes an address is from the beginning of shared memory."""
         if pointer == _SHARED:
             return {}
@@ -49,21 +48,21 @@ class Distances:
         by = self.row.value(index) if found[3] == "i64" else self.row.widened(index, "sext")
         return None if before is None or by is None else plus(before, self._measured(by), _SIZES[found[1]])
 
-    def _measured(self, value: Linear) -> Linear:
+    def _measured(self, value: Affine) -> Affine:
         """Return a value with the row's length as one part, however that was computed."""
-        made: Linear = {}
+        made: Affine = {}
         for part, count in value.items():
             more = None if part in (PLACE, ONE) else beyond_size(part, self.row)
             made = plus(made, {part: 1} if more is None else {_LENGTH: 1, ONE: more}, count)
         return made
 
-    def _at(self, value: Linear, stop: Stop) -> Linear:
+    def _at(self, value: Affine, stop: Stop) -> Affine:
         """Return what a value is for the thread at a stop."""
         rest = {part: count for part, count in value.items() if part != PLACE}
         place = {ONE: stop.place, **({_LENGTH: 1} if stop.from_end else {})}
         return plus(rest, place, value.get(PLACE, 0))
 
-    def _clear(self, mine: Linear, its: Linear, size: int, other: int) -> bool:
+    def _clear(self, mine: Affine, its: Affine, size: int, other: int) -> bool:
         """Return whether `size` bytes at one place never overlap `other` bytes at another, in any thread of any row."""
         gap = plus(its, mine, -1)
         if gap.keys() - {PLACE, ONE, _LENGTH}:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gridjit.compiler.targets.host.analysis.linear import ONE, PLACE, Linear, Row
+from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
 from gridjit.compiler.targets.host.ir.body import Body, defined
 from gridjit.compiler.targets.host.ir.instructions import computed
 from gridjit.regexes import regex
@@ -83,7 +83,7 @@ def _stop(line: str, row: Row) -> Stop | None:
     return _place({part: count for part, count in apart.items() if count}, row)
 
 
-def _place(apart: Linear, row: Row) -> Stop | None:
+def _place(apart: Affine, row: Row) -> Stop | None:
     """Return the place at which a linear value is 0."""
     sign = -apart.get(PLACE, 0)
     at = apart.get(ONE, 0) * sign

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine
 from gridjit.compiler.targets.host.analysis.barriers import arrival
-from gridjit.compiler.targets.host.analysis.linear import ONE, PLACE, Linear
 from gridjit.compiler.targets.host.ir.body import Block, Parameter, arms, defined, opcode, used
 from gridjit.regexes import regex
 
@@ -47,7 +47,7 @@ class RowWriter:
         self._unknown = set[str]()
         self.all, self._fresh = "true", 0
 
-    def index(self, value: Linear) -> bool:
+    def index(self, value: Affine) -> bool:
         """Write the test that a value is not negative in any thread of the row; return whether that is possible."""
         least = "%gj.place" if value.get(PLACE, 0) > 0 else "%gj.last"
         if (total := self.total(value, least)) is None:
@@ -55,7 +55,7 @@ class RowWriter:
         self.holds(f"icmp ult i64 {total}, {FAR}")
         return True
 
-    def total(self, value: Linear, place: str) -> str | None:
+    def total(self, value: Affine, place: str) -> str | None:
         """Write what computes a value at a place of the row; return its name, or None if that is not possible."""
         total = str(value.get(ONE, 0))
         for part, times in value.items():

@@ -9,7 +9,7 @@ to the next barrier. Values are computed again only from memory to which the reg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gridjit.compiler.targets.host.analysis.barriers import arrival, passage
@@ -19,7 +19,8 @@ from gridjit.compiler.targets.host.ir.accesses import Access, accesses
 from gridjit.compiler.targets.host.ir.body import NAME, Block, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.ir.opcodes import EARLY, is_operation
 from gridjit.compiler.targets.host.passes.peeled_distances import Distances
-from gridjit.compiler.targets.host.passes.peeling import RARE
+from gridjit.compiler.targets.host.passes.peeling import RARE, Stop
+from gridjit.compiler.targets.host.passes.region_text import RegionWriter, names_made, names_used
 from gridjit.compiler.targets.host.passes.shared_atomics import OWN
 from gridjit.regexes import regex
 
@@ -278,3 +279,23 @@ def _reached(starts: Collection[str], ways: Callable[[str], Collection[str]]) ->
             seen.add(label)
             waiting += ways(label)
     return seen
+
+
+def late_text(writer: RegionWriter, axis: str, stops: Sequence[Stop]) -> str:
+    """Return the function of peeled threads for the region of a writer; "" if they must run in the midst of the row.
+
+    axis: that of a row. stops: where along it they are.
+    """
+    whole, number = writer.whole, writer.number
+    left = whole.live[number] & writer.makes() & whole.slots.keys()
+    changing = {name for name in left if not whole.slots[name].uniform}
+    # What other regions made may differ from thread to thread, too.
+    lines = {name: line for block in whole.blocks.values() for line in block.lines if (name := defined(line))}
+    distances = Distances(lines, axis, stops)
+    found = postponed(writer.values().blocks, whole.starts[number], whole.again, whole.slots, changing, distances)
+    if found is None:
+        return ""
+    made, read = names_made(found), names_used(found)
+    mentioned = {label: made[label] | read[label] for label in found}
+    alone = replace(whole, blocks=found, made=made, mentioned=mentioned)
+    return RegionWriter(whole=alone, number=number).text(late_name(number))

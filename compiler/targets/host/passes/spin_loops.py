@@ -11,10 +11,11 @@ lets all others of the grid run before the next one.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.analysis.barriers import is_cut
+from gridjit.compiler.targets.host.analysis.loops import Loop, loops
 from gridjit.compiler.targets.host.ir.body import Block, Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.ir.intrinsics import LINEAR_THREAD, OURS, SHARED_ARRAY, SREG, TURN
 from gridjit.compiler.targets.host.ir.opcodes import is_operation
@@ -33,15 +34,6 @@ _VARYING = frozenset(("phi", "load", "atomicrmw", "cmpxchg", "call"))
 _PLACE = regex(rf'@"?(?:{re.escape(OURS + SREG)}n?(?:tid|ctaid)\.|{re.escape(SHARED_ARRAY)}|{LINEAR_THREAD}\()')
 _CHANGES = frozenset(("store", "call", "invoke", "atomicrmw", "cmpxchg"))
 _MEMORY = frozenset(("load", "atomicrmw", "cmpxchg"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loop:
-    """A loop: the block it begins with, the blocks that lead back there, and all its blocks."""
-
-    head: str
-    latches: tuple[str, ...]
-    labels: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,47 +99,6 @@ def _coming_from(block: Block, before: str, after: str) -> Block:
 
     lines = (renamed(line) if opcode(line) == "phi" else line for line in block.lines)
     return replace(block, lines=tuple(lines))
-
-
-def loops(blocks: Mapping[str, Block]) -> list[Loop]:
-    """Return the loops among blocks, of which the first is the entry."""
-    latches: dict[str, list[str]] = {}
-    for latch, head in _back_edges(blocks):
-        latches.setdefault(head, []).append(latch)
-    before: dict[str, list[str]] = {label: [] for label in blocks}
-    for label, block in blocks.items():
-        for after in block.successors:
-            before[after].append(label)
-    return [Loop(head=head, latches=tuple(ends), labels=_between(head, ends, before)) for head, ends in latches.items()]
-
-
-def _back_edges(blocks: Mapping[str, Block]) -> Iterator[tuple[str, str]]:
-    """Yield each edge that leads to a block from which a walk through the blocks has come."""
-    entry = next(iter(blocks))
-    path, seen = [(entry, iter(dict.fromkeys(blocks[entry].successors)))], {entry}
-    here = {entry}
-    while path:
-        label, rest = path[-1]
-        after = next(rest, None)
-        if after is None:
-            here.discard(label)
-            path.pop()
-        elif after in here:
-            yield label, after
-        elif after not in seen:
-            seen.add(after)
-            here.add(after)
-            path.append((after, iter(dict.fromkeys(blocks[after].successors))))
-
-
-def _between(head: str, latches: Iterable[str], before: Mapping[str, list[str]]) -> frozenset[str]:
-    """Return the blocks from which control gets to latches without passing head, and head."""
-    found, waiting = {head}, list(latches)
-    while waiting:
-        if (label := waiting.pop()) not in found:
-            found.add(label)
-            waiting += before[label]
-    return frozenset(found)
 
 
 def _is_known(line: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from gridjit.compiler.targets.host.analysis.failures import without_failures
+from gridjit.compiler.targets.host.analysis.exit_edges import without_failures
 from gridjit.compiler.targets.host.analysis.pointers import UNKNOWN, Root, Roots, SharedRoot
 from gridjit.compiler.targets.host.analysis.uniformity import parted_blocks, uniform_values
 from gridjit.compiler.targets.host.ir import warp_kinds

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from gridjit.compiler.targets.host.analysis.terms import plus
+from gridjit.compiler.targets.host.analysis.affine import plus
 from gridjit.compiler.targets.host.ir.body import NAME, arms
 from gridjit.compiler.targets.host.ir.intrinsics import COORDINATES, OURS, SREG
 from gridjit.regexes import regex

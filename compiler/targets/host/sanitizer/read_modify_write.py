@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gridjit.compiler.targets.host.analysis.failures import staying
+from gridjit.compiler.targets.host.analysis.exit_edges import staying
 from gridjit.compiler.targets.host.ir.accesses import Access, accesses
 from gridjit.compiler.targets.host.ir.body import Block, Body, opcode, rename, used
 from gridjit.compiler.targets.host.ir.intrinsics import OUTSIDE

@@ -6,7 +6,7 @@ They are of GCC's library, which not every process has. The results are those of
 from __future__ import annotations
 
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host.llvm.processor import has_feature
+from gridjit.compiler.targets.host.llvm.features import has_feature
 from gridjit.regexes import regex
 
 _TYPE = regex(r"(?<![%.\w])half\b", needs=("half",))
