@@ -14,7 +14,7 @@ from gridjit.compiler.signature import ArrayType, ScalarType
 from gridjit.compiler.target import Lowered, ObjectCode, Target
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host.analysis.barriers import count_barriers, waits_for_others
-from gridjit.compiler.targets.host.analysis.exit_edges import staying
+from gridjit.compiler.targets.host.analysis.exit_edges import without_failing_edges
 from gridjit.compiler.targets.host.analysis.memory_layout import SharedLayout, local_arrays
 from gridjit.compiler.targets.host.analysis.pointers import arrays_in
 from gridjit.compiler.targets.host.analysis.strides import is_scattered
@@ -25,7 +25,7 @@ from gridjit.compiler.targets.host.emit.metadata import access_group
 from gridjit.compiler.targets.host.emit.plan import LoopPlan
 from gridjit.compiler.targets.host.emit.privatized_operations import written_out
 from gridjit.compiler.targets.host.ir.body import Body
-from gridjit.compiler.targets.host.ir.cold_code import parted
+from gridjit.compiler.targets.host.ir.cold_code import split_cold_code
 from gridjit.compiler.targets.host.ir.contexts import ValueType
 from gridjit.compiler.targets.host.ir.coordinates import place, unread_axes
 from gridjit.compiler.targets.host.ir.source_locations import place_of
@@ -37,20 +37,20 @@ from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.llvm.features import runs_widest_vectors_well
 from gridjit.compiler.targets.host.nvvm.recursion import refuse_recursion
-from gridjit.compiler.targets.host.passes.barrier_fission import Regions, cut
+from gridjit.compiler.targets.host.passes.barrier_fission import Regions, cut_at_barriers
 from gridjit.compiler.targets.host.passes.divisions import has_own_divisions, with_own_divisions
 from gridjit.compiler.targets.host.passes.guard_hoisting import Guarded
-from gridjit.compiler.targets.host.passes.index_set_splitting import Crossed, crossed, is_straight
+from gridjit.compiler.targets.host.passes.index_set_splitting import IndexSetSplit, index_set_split, is_straight
 from gridjit.compiler.targets.host.passes.line_table import bare, with_lines
-from gridjit.compiler.targets.host.passes.lockstep import in_step
+from gridjit.compiler.targets.host.passes.lockstep import with_lockstep
 from gridjit.compiler.targets.host.passes.loop_header_barriers import with_barriers_at_heads
-from gridjit.compiler.targets.host.passes.loop_interchange import ThreadOrder, fails, ordered
-from gridjit.compiler.targets.host.passes.loop_versioning import Plain, plain
-from gridjit.compiler.targets.host.passes.peeling import Rarely, rarely
-from gridjit.compiler.targets.host.passes.privatization import Gathering, gathered
+from gridjit.compiler.targets.host.passes.loop_interchange import ThreadOrder, fails, interchanged
+from gridjit.compiler.targets.host.passes.loop_versioning import Versioned, versioned
+from gridjit.compiler.targets.host.passes.peeling import Peeled, peeled
+from gridjit.compiler.targets.host.passes.privatization import Privatization, privatized
 from gridjit.compiler.targets.host.passes.stack_overflow import looks, with_frames, with_library
-from gridjit.compiler.targets.host.passes.strided_interchange import Interleaved
-from gridjit.compiler.targets.host.reading import BODY, WholeKernel, has_lines, name_of, read_whole, waiting_cluster
+from gridjit.compiler.targets.host.passes.strided_interchange import StridedInterchange
+from gridjit.compiler.targets.host.reading import BODY, ReadKernel, has_lines, name_of, read_kernel, waiting_cluster
 from gridjit.compiler.targets.host.sanitizer.access_places import AccessPlace
 from gridjit.compiler.targets.host.sanitizer.checks import Checked, checked, checks_ir, is_worth_again
 from gridjit.compiler.targets.host.sanitizer.private_items import Own
@@ -109,34 +109,34 @@ def _optimized(
     lowered: Lowered, target: Target, options: Options, linked: LinkedCode
 ) -> tuple[llvm.Module, LoopPlan, _Marks]:
     """Return the module that the object file is made of, its plan, and what its numbers stand for."""
-    read = read_whole(lowered, target, options, linked)
+    read = read_kernel(lowered, target, options, linked)
     with phase("host: regions"):
         text, plan, marks = _written(read, lowered, target, options)
     with phase("host: optimization"):
         return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, marks
 
 
-def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Options) -> tuple[str, LoopPlan, _Marks]:
+def _written(read: ReadKernel, lowered: Lowered, target: Target, options: Options) -> tuple[str, LoopPlan, _Marks]:
     """Return the text of a kernel that was read: its regions, and what runs them."""
     module, waiting, shared = read
     # A kernel that relies on warps being in step has races, and ends with them if they are looked for.
-    body = waiting.body if "races" in options.checks else in_step(waiting.body, shared.offsets)
+    body = waiting.body if "races" in options.checks else with_lockstep(waiting.body, shared.offsets)
     body, places, writes, own, arrays = checked(body, options.checks, shared) if options.checks else Checked(body)
     refuse_recursion(body, kernel=name_of(lowered))
     body = replace(body, rest=with_frames(body.rest, module, target))
     lines = has_lines(options)
     gathering = _gathering(bare(body) if lines else body, lowered, shared, options)
     body = gathering.body
-    guarded, order = ordered(place(body, shared.offsets), options)
+    guarded, order = interchanged(place(body, shared.offsets), options)
     if order.free:
         guarded = replace(guarded, body=with_barriers_at_heads(guarded.body))
-    asked = plain(guarded.body, order.inner, order.turns) if order.free else None
-    parted = rarely(asked.body, order.inner) if asked else Rarely(body=guarded.body)
-    across = crossed(parted.body, order.inner) if asked else None
-    divided = with_own_divisions(across.body if across else parted.body)
+    asked = versioned(guarded.body, order.inner, order.turns) if order.free else None
+    split_cold_code = peeled(asked.body, order.inner) if asked else Peeled(body=guarded.body)
+    across = index_set_split(split_cold_code.body, order.inner) if asked else None
+    divided = with_own_divisions(across.body if across else split_cold_code.body)
     function = module.get_function(BODY)
     types = {**value_types(waiting.body, function, target), **own} if count_barriers(divided) else {}
-    regions = _regions(divided, types, target, order.added, own, (asked, across, parted))
+    regions = _regions(divided, types, target, order.added, own, (asked, across, split_cold_code))
     regions = replace(regions, parallel=False) if options.checks else regions
     functions = [guarded.text, guarded.idle, *regions.plain, *regions.ends, *regions.late, *regions.texts]
     plan = replace(
@@ -144,7 +144,7 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
         checked=options.debug,
         widest=runs_widest_vectors_well(target),
         recursive=looks(body.rest),
-        stops=tuple(map(parted.of, regions.texts[: regions.count])) if parted.stops else (),
+        stops=tuple(map(split_cold_code.of, regions.texts[: regions.count])) if split_cold_code.stops else (),
         cluster=waiting_cluster(lowered),
         gathered=gathering.arrays,
         others=gathering.others,
@@ -161,11 +161,11 @@ def _written(read: WholeKernel, lowered: Lowered, target: Target, options: Optio
     return text, plan, _Marks(places, writes, waits, arrays)
 
 
-def _gathering(body: Body, lowered: Lowered, shared: SharedLayout, options: Options) -> Gathering:
+def _gathering(body: Body, lowered: Lowered, shared: SharedLayout, options: Options) -> Privatization:
     """Return body with what it gathers: nothing if accesses are checked, blocks wait, or some code is unknown."""
     if options.checks or lowered.linked or lowered.signature is None or waits_for_others(body):
-        return Gathering(body=body)
-    return gathered(body, dict(arrays_in(lowered.signature)), shared.offsets)
+        return Privatization(body=body)
+    return privatized(body, dict(arrays_in(lowered.signature)), shared.offsets)
 
 
 def _has_far_strides(lowered: Lowered) -> bool:
@@ -194,7 +194,7 @@ def _regions_of(text: str) -> list[str]:
 
 def _final(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Module:
     """Return the optimized module of a text, with the functions that are run seldom as they are."""
-    parts = parted(text)
+    parts = split_cold_code(text)
     module = _optimum(parts.often, target, level, abreast=abreast)
     if parts.seldom:
         module = llvm.with_seldom(module, llvm.parse(llvm.header(target) + parts.seldom), parts.shared, target)
@@ -214,10 +214,10 @@ def _with_one_form(module: llvm.Module, target: Target) -> llvm.Module:
 def _optimum(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Module:
     """Return the optimized module of a text; its loops are not vectorized if LLVM would never finish."""
     if level > 1 and may_never_end("\n".join(_regions_of(text))):
-        plain = llvm.parse(text)
-        llvm.optimize(plain, target, level, vectorize=False)
-        if never_ends(llvm.text_of(plain)):
-            return plain
+        versioned = llvm.parse(text)
+        llvm.optimize(versioned, target, level, vectorize=False)
+        if never_ends(llvm.text_of(versioned)):
+            return versioned
     module = llvm.parse(text)
     llvm.optimize(module, target, level, abreast=abreast)
     if is_worth_again(text):
@@ -229,16 +229,18 @@ def _regions(
     body: Body,
     types: Mapping[str, ValueType],
     target: Target,
-    added: Interleaved | None,
+    added: StridedInterchange | None,
     own: Mapping[str, ValueType],
-    asked: tuple[Plain | None, Crossed | None, Rarely],
+    asked: tuple[Versioned | None, IndexSetSplit | None, Peeled],
 ) -> Regions:
     """Return body cut into regions. types: those of its values; own: of the values that checks added, if they did.
 
     asked: the body's conditions on rows, on their parts, and on rare threads.
     """
     arrays = local_arrays(body, target)
-    return cut(body, added.types(types) if added else types, arrays, staying if own else tuple, *asked)
+    return cut_at_barriers(
+        body, added.types(types) if added else types, arrays, without_failing_edges if own else tuple, *asked
+    )
 
 
 def _plan(

@@ -24,7 +24,7 @@ from gridjit.compiler.targets.host.llvm.features import has_feature
 from gridjit.compiler.targets.host.nvvm.recursion import recursive, with_places
 from gridjit.compiler.targets.host.nvvm.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.nvvm.unsupported import kernel_place, refuse_unsupported
-from gridjit.compiler.targets.host.passes.spin_loops import Waiting, with_turns
+from gridjit.compiler.targets.host.passes.spin_loops import SpinCuts, with_spin_cuts
 from gridjit.compiler.targets.host.passes.stack_overflow import watched
 from gridjit.compiler.targets.host.sanitizer.routines.order import JOINS
 
@@ -34,17 +34,17 @@ BODY = "gridjit.body"
 _LONG = 10_000
 
 
-class WholeKernel(NamedTuple):
+class ReadKernel(NamedTuple):
     """A kernel as text that was read, with the module that it is of."""
 
     module: llvm.Module
-    waiting: Waiting
+    waiting: SpinCuts
     shared: SharedLayout
 
 
-def read_whole(
+def read_kernel(
     lowered: Lowered, target: Target, options: Options, linked: LinkedCode, *, spots: bool = False
-) -> WholeKernel:
+) -> ReadKernel:
     """Return the kernel as one function.
 
     spots: whether it is known that threads wait where nothing but loads tells of it. If they do, it is read again.
@@ -64,10 +64,10 @@ def read_whole(
             module = llvm.parse(with_places(llvm.text_of(module), BODY))
     with phase("host: regions"):
         arrays = [*(array for part in modules for array in part.shared), *([JOINS] if options.checks else [])]
-        waiting = with_turns(read_body(llvm.text_of(module), BODY, parameters))
+        waiting = with_spin_cuts(read_body(llvm.text_of(module), BODY, parameters))
     if None in waiting.spots and not spots:
-        return read_whole(lowered, target, options, linked, spots=True)
-    return WholeKernel(module, waiting, lay_out_shared(arrays, target))
+        return read_kernel(lowered, target, options, linked, spots=True)
+    return ReadKernel(module, waiting, lay_out_shared(arrays, target))
 
 
 def waiting_cluster(lowered: Lowered) -> Dim3:

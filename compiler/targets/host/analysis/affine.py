@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Mapping
 from typing import TypeVar
 
 from gridjit.compiler.targets.host.ir.body import defined, opcode, used
-from gridjit.compiler.targets.host.ir.instructions import Computed, computed, is_value
+from gridjit.compiler.targets.host.ir.instructions import Instruction, instruction, is_value
 
 Part = TypeVar("Part", bound=Hashable)
 # An expression is a dictionary: how often each part counts. Two parts have names: the constant, the place along a row.
@@ -28,7 +28,7 @@ def plus(one: Mapping[Part, int], other: Mapping[Part, int], times: int = 1) -> 
     return {part: count for part, count in total.items() if count}
 
 
-def sum_of(name: str, lines: Mapping[str, str]) -> Affine:
+def affine(name: str, lines: Mapping[str, str]) -> Affine:
     """Return a value as a sum; as itself, if that is all that is known. Widened parts have names like "zext %i"."""
     if not name.startswith("%"):
         return plus({}, {ONE: int(name)})
@@ -39,11 +39,11 @@ def sum_of(name: str, lines: Mapping[str, str]) -> Affine:
         return {name: 1}
     a, b = found.operands
     if found.operation == "xor":  # with all bits: -a - 1
-        return plus({ONE: -1}, sum_of(a, lines), -1) if b == "-1" else {name: 1}
-    return plus(sum_of(a, lines), sum_of(b, lines), -1 if found.operation == "sub" else 1)
+        return plus({ONE: -1}, affine(a, lines), -1) if b == "-1" else {name: 1}
+    return plus(affine(a, lines), affine(b, lines), -1 if found.operation == "sub" else 1)
 
 
-def written(total: Affine, lines: Mapping[str, str], name: str) -> tuple[str, tuple[str, ...]] | None:
+def computed_sum(total: Affine, lines: Mapping[str, str], name: str) -> tuple[str, tuple[str, ...]] | None:
     """Return the value that is a sum, and the instructions that compute it under names that begin with one.
 
     None if a part of it does not have a name, or counts more than once.
@@ -67,7 +67,7 @@ def written(total: Affine, lines: Mapping[str, str], name: str) -> tuple[str, tu
 
 def added(one: str, other: str, lines: Mapping[str, str]) -> Affine:
     """Return the sum of two values."""
-    return plus(sum_of(one, lines), sum_of(other, lines))
+    return plus(affine(one, lines), affine(other, lines))
 
 
 def _widened(kind: str, name: str, lines: Mapping[str, str]) -> Affine:
@@ -86,17 +86,17 @@ def _widened(kind: str, name: str, lines: Mapping[str, str]) -> Affine:
     return plus(a, b, -1 if operation == "sub" else 1)
 
 
-def _wide(line: str) -> Computed | None:
+def _wide(line: str) -> Instruction | None:
     """Return what an instruction says that widens 32 bits to 64; None for any other."""
-    found = computed(line)
+    found = instruction(line)
     if found is None or found.operation not in ("zext", "sext") or (found.type, found.to) != ("i32", "i64"):
         return None
     return found if len(found.operands) == 1 and is_value(found.operands[0]) else None
 
 
-def _summed(line: str) -> Computed | None:
+def _summed(line: str) -> Instruction | None:
     """Return what an instruction says that adds, subtracts or flips bits; None for any other."""
-    found = computed(line)
+    found = instruction(line)
     if found is None or not found.is_binary or not found.type.startswith("i"):
         return None
     if found.operation == "or":
@@ -137,7 +137,7 @@ class Row:
             return {ONE: int(name)}
         if self.varies(name) is not True:
             return {name: 1} if self.varies(name) is False else None
-        found = computed(self.lines.get(name, ""))
+        found = instruction(self.lines.get(name, ""))
         if found and found.operation in ("zext", "sext") and _is_cast(found, "i32", "i64"):
             nneg = "nneg" in found.flags
             return self.widened(found.operands[0], "sext" if nneg else found.operation, nneg=nneg)
@@ -146,7 +146,7 @@ class Row:
         a, b = found.operands
         return self._combined(found, self.value(a), self.value(b))
 
-    def _combined(self, found: Computed, a: Affine | None, b: Affine | None) -> Affine | None:
+    def _combined(self, found: Instruction, a: Affine | None, b: Affine | None) -> Affine | None:
         operation = found.operation
         if a is None or b is None or (operation == "or" and "disjoint" not in found.flags):
             return None
@@ -162,7 +162,7 @@ class Row:
             return {f"{how} {name}": 1}
         if name == self.place:
             return {PLACE: 1}
-        found, exact = computed(self.lines.get(name, "")), "nsw" if how == "sext" else "nuw"
+        found, exact = instruction(self.lines.get(name, "")), "nsw" if how == "sext" else "nuw"
         if found and found.operation == "trunc" and _is_cast(found, "i64", "i32"):
             return self.value(found.operands[0]) if exact in found.flags else None
         if found is None or not _is_arithmetic(found):
@@ -173,18 +173,18 @@ class Row:
         return self._combined(found, self.widened(a, how), self.widened(b, how))
 
 
-def _is_arithmetic(found: Computed) -> bool:
+def _is_arithmetic(found: Instruction) -> bool:
     return found.operation in _OPERATIONS and found.type in ("i32", "i64") and found.is_binary
 
 
-def _is_cast(found: Computed, kind: str, to: str) -> bool:
+def _is_cast(found: Instruction, kind: str, to: str) -> bool:
     """Return whether a cast is of a value, from one type to another."""
     return (found.type, found.to) == (kind, to) and len(found.operands) == 1 and found.operands[0].startswith("%")
 
 
 def _is_shifted(line: str) -> bool:
     """Return whether an instruction shifts a value by a number of places."""
-    found = computed(line)
+    found = instruction(line)
     return (
         found is not None and found.operation in _SHIFTS and len(found.operands) == 2 and found.operands[1].isdecimal()
     )

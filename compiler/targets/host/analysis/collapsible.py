@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.ir.body import Body, used, without_labels
-from gridjit.compiler.targets.host.ir.instructions import Computed, computed
+from gridjit.compiler.targets.host.ir.instructions import Instruction, instruction
 
 # What threads of a block ask of each other, or of where they are in it.
 _OF_A_BLOCK = frozenset(("%gj.thread", "%gj.shared", "%gj.slab"))
@@ -64,7 +64,7 @@ class _Parts:
 
     def take(self, line: str) -> bool:
         """Return whether an instruction makes a part, or a place in the grid, of parts."""
-        found = computed(line)
+        found = instruction(line)
         if found is None or found.type not in ("i32", "i64"):
             return False
         if found.operation in ("sext", "zext") and (found.type, found.to) == ("i32", "i64"):
@@ -87,7 +87,7 @@ class _Parts:
             return True
         return False
 
-    def _multiply(self, found: Computed) -> bool:
+    def _multiply(self, found: Instruction) -> bool:
         a, b = found.operands
         if found.operation == "shl" and b.isdecimal():
             b = str(1 << int(b))

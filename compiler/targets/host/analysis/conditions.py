@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.ir.body import NAME, used
-from gridjit.compiler.targets.host.ir.instructions import Computed, computed
+from gridjit.compiler.targets.host.ir.instructions import Instruction, instruction
 from gridjit.regexes import regex
 
 _OPERATIONS = frozenset(("add", "sub", "mul", "shl", "or"))
@@ -63,7 +63,7 @@ def comparisons(
 
     lines: the instructions by the names of their results. axis: what differs along a row.
     """
-    found = computed(lines.get(condition, ""))
+    found = instruction(lines.get(condition, ""))
     if found and _is_opposite(found):
         return comparisons(found.operands[0], not holds, lines, axis)
     if found and (joined := _both(found) if holds else _either(found)):
@@ -75,7 +75,7 @@ def comparisons(
 
 def necessary(condition: str, holds: bool, lines: Mapping[str, str], axis: Collection[str]) -> tuple[Comparison, ...]:
     """Return comparisons that all hold wherever condition is equal to holds; the condition may ask for more."""
-    found = computed(lines.get(condition, ""))
+    found = instruction(lines.get(condition, ""))
     if found and _is_opposite(found):
         return necessary(found.operands[0], not holds, lines, axis)
     if found and (joined := _both(found) if holds else _either(found)):
@@ -85,41 +85,41 @@ def necessary(condition: str, holds: bool, lines: Mapping[str, str], axis: Colle
     return () if one is None else (one,)
 
 
-def _is_opposite(found: Computed) -> bool:
+def _is_opposite(found: Instruction) -> bool:
     return (found.operation, found.type, found.operands[1:]) == ("xor", "i1", ("true",))
 
 
-def _both(found: Computed) -> tuple[str, ...]:
+def _both(found: Instruction) -> tuple[str, ...]:
     """Return the conditions that both have to hold; none if an instruction does not say so."""
     if found.operation == "select" and found.type == "i1" and found.operands[2:] == ("i1 false",):
         return _of_select(found, 1)
     return found.operands if (found.operation, found.type, len(found.operands)) == ("and", "i1", 2) else ()
 
 
-def _either(found: Computed) -> tuple[str, ...]:
+def _either(found: Instruction) -> tuple[str, ...]:
     """Return the conditions of which one has to hold; none if an instruction does not say so."""
     if found.operation == "select" and found.type == "i1" and found.operands[1:2] == ("i1 true",):
         return _of_select(found, 2)
     return found.operands if (found.operation, found.type, len(found.operands)) == ("or", "i1", 2) else ()
 
 
-def _of_select(found: Computed, place: int) -> tuple[str, ...]:
+def _of_select(found: Instruction, place: int) -> tuple[str, ...]:
     """Return the condition that an instruction chooses by, and the one at a place that it may choose."""
     if len(found.operands) != 3 or not found.operands[place].startswith("i1 "):
         return ()
     return found.operands[0], found.operands[place].removeprefix("i1 ")
 
 
-def _binary(line: str) -> Computed | None:
+def _binary(line: str) -> Instruction | None:
     """Return what an instruction says that is arithmetic on two integers; None for any other."""
-    found = computed(line)
+    found = instruction(line)
     of_integers = found is not None and found.operation in _OPERATIONS and found.type.startswith("i")
     return found if found and of_integers and found.is_binary else None
 
 
-def _cast(line: str) -> Computed | None:
+def _cast(line: str) -> Instruction | None:
     """Return what an instruction says that widens or narrows an integer; None for any other."""
-    found = computed(line)
+    found = instruction(line)
     if found is None or found.operation not in _CASTS or len(found.operands) != 1:
         return None
     return found if found.operands[0].startswith("%") and found.type.startswith("i") else None
@@ -128,7 +128,7 @@ def _cast(line: str) -> Computed | None:
 def _comparison(condition: str, holds: bool, lines: Mapping[str, str], axis: Collection[str]) -> Comparison | None:
     made = _slice([condition], lines)
     varying = _varying(made, lines, axis)
-    found = computed(lines.get(condition, ""))
+    found = instruction(lines.get(condition, ""))
     compares = found is not None and found.operation == "icmp" and found.type.startswith("i") and found.is_binary
     if found is None or not compares or condition not in varying:
         if condition in varying:
@@ -245,7 +245,7 @@ def _checked(line: str, varying: frozenset[str]) -> tuple[list[str], list[str]]:
     return [_FLAGS.sub("", line)], []
 
 
-def _checked_arithmetic(found: Computed) -> tuple[list[str], list[str]]:
+def _checked_arithmetic(found: Instruction) -> tuple[list[str], list[str]]:
     operation, kind, (a, b) = found.operation, found.type, found.operands
     if operation == "shl":
         operation, b = "mul", str(1 << int(b))
@@ -260,7 +260,7 @@ def _checked_arithmetic(found: Computed) -> tuple[list[str], list[str]]:
     ], [bit]
 
 
-def _checked_cast(found: Computed) -> tuple[list[str], list[str]]:
+def _checked_cast(found: Instruction) -> tuple[list[str], list[str]]:
     name, kind, (a,), to = found.name, found.type, found.operands, found.to
     bit = beside(name, "wraps")
     if found.operation == "zext":

@@ -15,14 +15,16 @@ from dataclasses import replace
 
 from gridjit.compiler.targets.host.analysis.barriers import SplitBlocks, arrival
 from gridjit.compiler.targets.host.analysis.postdominators import between
-from gridjit.compiler.targets.host.analysis.uniformity import parted_blocks
+from gridjit.compiler.targets.host.analysis.uniformity import divergent_blocks
 from gridjit.compiler.targets.host.ir import warp_kinds
 from gridjit.compiler.targets.host.ir.body import Block, Body, opcode, used, without_labels
 
 _GOES_ON = -1
 
 
-def settled(blocks: Mapping[str, Block], start: str, uniform: Collection[str], meet: Mapping[str, str | None]) -> bool:
+def has_convergent_exit(
+    blocks: Mapping[str, Block], start: str, uniform: Collection[str], meet: Mapping[str, str | None]
+) -> bool:
     """Return whether the region that begins at start ends at one place for all threads, and none raises there.
 
     blocks: the kernel's, cut at its barriers. uniform: the values that all threads share. meet: where the ways from
@@ -70,7 +72,7 @@ def _reached(blocks: Mapping[str, Block], starts: Iterable[str]) -> list[str]:
 
 def loose_regions(body: Body, parts: SplitBlocks, same: Collection[str]) -> tuple[bool, ...]:
     """Return, for each region of body, cut into parts, whether it is loose; same: the uniform values."""
-    parted = parted_blocks(replace(body, blocks=tuple(parts.blocks.values())), same)
+    parted = divergent_blocks(replace(body, blocks=tuple(parts.blocks.values())), same)
     ends = {label: number for label, block in parts.blocks.items() if (number := arrival(block.lines[-1])) is not None}
     waiting = [number for label, number in ends.items() if label in parted]
     stops = {number for label, number in ends.items() if label not in parted and _of_block(parts, number)}

@@ -18,7 +18,7 @@ NOTED = "gridjit.check.outside"
 _NOTES = (f"@{OUTSIDE}(", f'@"{OUTSIDE}"(', f"@{NOTED}(")
 
 
-def without_leaving(blocks: Collection[Block]) -> tuple[Block, ...]:
+def without_exit_edges(blocks: Collection[Block]) -> tuple[Block, ...]:
     """Return blocks without branches to where a thread only ends, except those that are others' only way to an end."""
     named = {block.label: block for block in blocks}
     ends = {label for label, block in named.items() if block.lines == ("ret i32 0",)}
@@ -48,10 +48,10 @@ def _ends(start: str, without: str, blocks: Mapping[str, Block]) -> bool:
 
 def without_failures(body: Body) -> Body:
     """Return a body without the branches to where an index is out of bounds."""
-    return replace(body, blocks=staying(body.blocks))
+    return replace(body, blocks=without_failing_edges(body.blocks))
 
 
-def staying(blocks: Collection[Block]) -> tuple[Block, ...]:
+def without_failing_edges(blocks: Collection[Block]) -> tuple[Block, ...]:
     """Return blocks without the branches to where an index is out of bounds."""
     failing = {block.label for block in blocks if any(note in line for line in block.lines for note in _NOTES)}
     return tuple(_staying(block, failing) for block in blocks)

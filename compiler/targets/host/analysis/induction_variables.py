@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gridjit.compiler.targets.host.ir.body import Body, arms, defined
-from gridjit.compiler.targets.host.ir.instructions import computed
+from gridjit.compiler.targets.host.ir.instructions import instruction
 
 # Steps by which a number of 64 bits does not overflow before 2**48 turns, each with a barrier, have been taken.
 _MOST = 1 << 15
 
 
-def counters(body: Body) -> frozenset[str]:
+def induction_variables(body: Body) -> frozenset[str]:
     """Return the names of body's counters, and of what they rise to in each turn."""
     lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
     return frozenset(found for line in lines.values() if " = phi i64 " in line for found in _counter(line, lines))
@@ -30,7 +30,7 @@ def _counter(phi: str, lines: dict[str, str]) -> Iterator[str]:
 
 
 def _is_step(line: str, name: str) -> bool:
-    found = computed(line)
+    found = instruction(line)
     if found is None or found.operation != "add" or found.type != "i64" or not (found.wraps and found.is_binary):
         return False
     of, by = found.operands

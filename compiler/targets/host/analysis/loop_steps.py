@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gridjit.compiler.targets.host.analysis.affine import added, written
+from gridjit.compiler.targets.host.analysis.affine import added, computed_sum
 from gridjit.compiler.targets.host.ir.body import NAME, Block, arms, defined
-from gridjit.compiler.targets.host.ir.instructions import computed, is_value
+from gridjit.compiler.targets.host.ir.instructions import instruction, is_value
 from gridjit.compiler.targets.host.ir.intrinsics import COORDINATES
 from gridjit.regexes import regex
 
@@ -20,7 +20,7 @@ _SWAPPED = {"sgt": "slt", "sge": "sle", "ugt": "ult", "uge": "ule"}
 
 def other(following: str, place: str, lines: Mapping[str, str], kind: str = "i64") -> str:
     """Return what is added to a place to get the following one, or "" if it is made in another way."""
-    found = computed(lines.get(following, ""))
+    found = instruction(lines.get(following, ""))
     if found is None or found.operation != "add" or found.type != kind or not (found.wraps and found.is_binary):
         return ""
     a, b = found.operands
@@ -31,7 +31,7 @@ def other(following: str, place: str, lines: Mapping[str, str], kind: str = "i64
 
 def compared(condition: str, lines: Mapping[str, str]) -> tuple[str, str, str] | None:
     """Return the place that a condition compares with an end, the comparison, and the end."""
-    found = computed(lines.get(condition, ""))
+    found = instruction(lines.get(condition, ""))
     if found is None or found.operation != "icmp" or len(found.operands) != 2 or not found.type.startswith("i"):
         return None
     (*_, predicate), (a, b) = found.flags, found.operands
@@ -96,7 +96,7 @@ def end_of_range(
         return None
     if set(arms(before.lines[0])) != {(got["sum"], counted.label), ("0", entry.label)}:
         return None
-    end = written(added(ask[1], start, lines), lines, f"gj.end.{head.label[1:].strip(chr(34))}")
+    end = computed_sum(added(ask[1], start, lines), lines, f"gj.end.{head.label[1:].strip(chr(34))}")
     return end if end is None or kind == "i64" or not end[1] else None
 
 
@@ -107,7 +107,7 @@ def is_non_negative(name: str, lines: Mapping[str, str]) -> bool:
     if name.removeprefix("%gj.") in COORDINATES:
         return True
     line = lines.get(name, "")
-    if (found := computed(line)) is None:
+    if (found := instruction(line)) is None:
         return False
     operands = [one for one in found.operands if is_value(one)]
     grows = found.operation in _GROWING and "nsw" in found.flags
@@ -130,7 +130,7 @@ def _most(name: str, lines: Mapping[str, str]) -> int:
         return int(name)
     if (coordinate := name.removeprefix("%gj.")) in COORDINATES:
         return COORDINATES[coordinate][1] - 1
-    found = computed(lines.get(name, ""))
+    found = instruction(lines.get(name, ""))
     if found is None:
         return 1 << 64
     if found.operation in ("sext", "zext"):

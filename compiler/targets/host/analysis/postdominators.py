@@ -10,14 +10,14 @@ from gridjit.compiler.targets.host.ir.body import Block
 _END = ""
 
 
-def meetings(blocks: Mapping[str, Block]) -> dict[str, str | None]:
+def postdominators(blocks: Mapping[str, Block]) -> dict[str, str | None]:
     """Return, for each block, the nearest other block that every path from it to the end goes through, or None.
 
     Threads never meet behind a block from which no path leads to the end. This is the usual search for dominators
     (Cooper, Harvey and Kennedy), from the end backwards.
     """
     after = {label: block.successors or (_END,) for label, block in blocks.items()}
-    order = from_the_end(blocks)
+    order = reverse_postorder(blocks)
     nearest: dict[str, str] = {_END: _END}
     changed = True
     while changed:
@@ -32,7 +32,7 @@ def meetings(blocks: Mapping[str, Block]) -> dict[str, str | None]:
     return {label: nearest.get(label) or None for label in blocks}
 
 
-def from_the_end(blocks: Mapping[str, Block]) -> dict[str, int]:
+def reverse_postorder(blocks: Mapping[str, Block]) -> dict[str, int]:
     """Return the blocks that lead to the end, with their numbers; each comes before those that only lead through it."""
     before: dict[str, list[str]] = {}
     for label, block in blocks.items():

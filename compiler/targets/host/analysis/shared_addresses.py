@@ -13,7 +13,7 @@ from functools import cache
 from math import gcd
 
 from gridjit.compiler.targets.host.ir.body import NAME, Body, arms, defined, opcode, used
-from gridjit.compiler.targets.host.ir.instructions import Element, computed, element, is_value
+from gridjit.compiler.targets.host.ir.instructions import Element, element, instruction, is_value
 from gridjit.regexes import regex
 
 _VALUE = rf"({NAME}|-?\d+)"
@@ -152,7 +152,7 @@ class Addresses:
                 continue
             seen.add(name)
             line = self.lines.get(name, "")
-            made, found = opcode(line) if line else "", computed(line)
+            made, found = opcode(line) if line else "", instruction(line)
             if made == "phi":
                 waiting += [arm for arm, _ in arms(line)]
             elif made in _KEEP_SIGN and found:
@@ -208,7 +208,7 @@ class Addresses:
     def _of_line(self, name: str, line: str) -> _Sum:
         if name in self.counted:
             return _Sum((), *self.counted[name])
-        found = computed(line)
+        found = instruction(line)
         a, b = (*found.operands, "", "")[:2] if found else ("", "")
         if found and found.operation in _CASTS and is_value(a):
             return self._sum(a)
@@ -235,7 +235,7 @@ class Addresses:
 
     def _negative(self, condition: str) -> _Sum | None:
         """Return the sum that a condition compares with 0, to learn whether an index counts from the end."""
-        found = computed(self.lines.get(condition, ""))
+        found = instruction(self.lines.get(condition, ""))
         if found is None or found.operation != "icmp" or not found.is_binary or found.flags[-1] not in ("slt", "ult"):
             return None
         return self._sum(found.operands[0]).plus(self._sum(found.operands[1]), -1)
@@ -294,7 +294,7 @@ def _counted(body: Body, lines: Mapping[str, str]) -> dict[str, tuple[int, int]]
 def _turns(branch: str, lines: Mapping[str, str]) -> int:
     """Return how many turns a loop takes that counts a number down while it is positive; 0 if unknown."""
     asked = branch.removeprefix(_BRANCH).partition(",")[0] if branch.startswith(_BRANCH) else ""
-    found = computed(lines.get(asked, ""))
+    found = instruction(lines.get(asked, ""))
     if found is None or found.operation != "icmp" or found.flags != ("sgt",) or found.operands[1:2] != ("0",):
         return 0
     left = found.operands[0]
@@ -308,6 +308,6 @@ def _start(phi: str, name: str, step: int, lines: Mapping[str, str]) -> int | No
         return None
     values = [value for value, _ in arms(phi)]
     numbers = [value for value in values if not value.startswith("%")]
-    others = (computed(lines.get(value, "")) for value in values if value.startswith("%"))
+    others = (instruction(lines.get(value, "")) for value in values if value.startswith("%"))
     counts = all(one and one.operation == "add" and one.operands[:2] == (name, str(step)) for one in others)
     return int(numbers[0]) if len(numbers) == 1 and counts else None

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from gridjit.compiler.targets.host.analysis.affine import sum_of
-from gridjit.compiler.targets.host.analysis.exit_edges import without_leaving
+from gridjit.compiler.targets.host.analysis.affine import affine
+from gridjit.compiler.targets.host.analysis.exit_edges import without_exit_edges
 from gridjit.compiler.targets.host.analysis.loop_steps import (
     BRANCH,
     GOTO,
@@ -20,8 +20,8 @@ from gridjit.compiler.targets.host.analysis.loop_steps import (
     is_short,
     other,
 )
-from gridjit.compiler.targets.host.analysis.postdominators import between, meetings
-from gridjit.compiler.targets.host.analysis.uniformity import parted_blocks, uniform_values
+from gridjit.compiler.targets.host.analysis.postdominators import between, postdominators
+from gridjit.compiler.targets.host.analysis.uniformity import divergent_blocks, uniform_values
 from gridjit.compiler.targets.host.ir.body import Block, Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.ir.opcodes import PURE
 from gridjit.compiler.targets.host.ir.warp_operations import read_call
@@ -75,7 +75,7 @@ def passed_by_all(body: Body) -> Iterator[str]:
     arrived at any barrier.
     """
     blocks = {block.label: block for block in body.blocks}
-    meet = meetings(blocks)
+    meet = postdominators(blocks)
     stays = any(_calls(block) for block in body.blocks)
     label: str | None = body.blocks[0].label
     seen: set[str] = set()
@@ -93,8 +93,8 @@ def passed_as_often(body: Body, label: str, stays: Stays = tuple) -> bool:
     blocks = {block.label: block for block in body.blocks}
     if label not in between(blocks, label, None):
         return True
-    own = replace(body, blocks=without_leaving(stays(body.blocks)))
-    return label not in parted_blocks(own, uniform_values(own))
+    own = replace(body, blocks=without_exit_edges(stays(body.blocks)))
+    return label not in divergent_blocks(own, uniform_values(own))
 
 
 def _behind_return(blocks: Mapping[str, Block], label: str, meeting: str | None) -> str | None:
@@ -241,7 +241,7 @@ def _rotated(
     if enter is None or again is None or (again[2], again[3]) != (head.label, enter[3]):
         return None
     first, more = compared(enter[1], lines), compared(again[1], lines)
-    if first is None or more is None or first[1] != more[1] or sum_of(first[2], lines) != sum_of(more[2], lines):
+    if first is None or more is None or first[1] != more[1] or affine(first[2], lines) != affine(more[2], lines):
         return None
     place = next((name for name, values in carried.items() if values == (first[0], more[0])), "")
     if not place or not other(more[0], place, lines):

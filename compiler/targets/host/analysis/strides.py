@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from gridjit.compiler.targets.host.ir.body import NAME, Body, defined, opcode
-from gridjit.compiler.targets.host.ir.instructions import Computed, Element, accessed, computed, element, is_value
+from gridjit.compiler.targets.host.ir.instructions import Element, Instruction, accessed, element, instruction, is_value
 from gridjit.regexes import regex
 
 _CASTS = frozenset(("sext", "zext", "trunc", "ptrtoint", "inttoptr", "bitcast", "freeze"))
@@ -67,7 +67,7 @@ def _of_line(line: str, lines: Mapping[str, str], known: dict[str, int | None]) 
     def of(operand: str) -> int | None:
         return _stride(operand, lines, known) if operand.startswith("%") else 0
 
-    found = computed(line)
+    found = instruction(line)
     whole = found is not None and (found.type == "ptr" or found.type.startswith("i"))
     if found and whole and found.operation in _CASTS and is_value(found.operands[0]):
         return of(found.operands[0])
@@ -94,7 +94,7 @@ def _size(moved: Element) -> int:
     return int(bytes_of[0]) if bytes_of[1] and bytes_of[0].isdecimal() else _SIZES.get(kind, 0)
 
 
-def _product(found: Computed, a: int | None, b: int | None) -> int | None:
+def _product(found: Instruction, a: int | None, b: int | None) -> int | None:
     factor = found.operands[1]
     if a == 0 and b == 0:
         return 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from gridjit.compiler.targets.host.analysis.postdominators import between, meetings
+from gridjit.compiler.targets.host.analysis.postdominators import between, postdominators
 from gridjit.compiler.targets.host.ir.body import Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.ir.coordinates import PLACE
 from gridjit.compiler.targets.host.ir.opcodes import is_operation
@@ -21,7 +21,7 @@ _THREADS_OWN = frozenset(("%gj.tid.x", "%gj.tid.y", "%gj.tid.z", "%gj.thread", "
 def uniform_values(body: Body) -> frozenset[str]:
     """Return the names of body's uniform values."""
     blocks = {block.label: block for block in body.blocks}
-    meet = meetings(blocks)
+    meet = postdominators(blocks)
     regions = {
         label: between(blocks, label, meet[label]) for label, block in blocks.items() if len(block.successors) > 1
     }
@@ -46,15 +46,15 @@ def uniform_values(body: Body) -> frozenset[str]:
     return frozenset(name for block in body.blocks for line in block.lines if (name := defined(line))) - divergent
 
 
-def parted_blocks(body: Body, same: Collection[str]) -> frozenset[str]:
+def divergent_blocks(body: Body, same: Collection[str]) -> frozenset[str]:
     """Return the blocks that some threads may not be in, or not as often as others; same: body's uniform values."""
     blocks = {block.label: block for block in body.blocks}
-    meet = meetings(blocks)
-    branches = parting_branches(body, same)
+    meet = postdominators(blocks)
+    branches = divergent_branches(body, same)
     return frozenset[str]().union(*(between(blocks, label, meet[label]) - {meet[label]} for label in branches))
 
 
-def parting_branches(body: Body, same: Collection[str]) -> list[str]:
+def divergent_branches(body: Body, same: Collection[str]) -> list[str]:
     """Return the blocks from which threads may go different ways; same: body's uniform values."""
     own = {name for block in body.blocks for line in block.lines if (name := defined(line))} - set(same) | _THREADS_OWN
     parting = (block for block in body.blocks if _reads(block.lines[-1]) & own)

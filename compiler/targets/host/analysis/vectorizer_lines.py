@@ -29,7 +29,7 @@ BOX, CELL = "gj.box.", "gj.cell."
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class LoopValue:
     """An instruction: its block, result, operation, what it reads, and the memory that a load or store is of.
 
     chosen: what the result may be a copy of; None if it is computed. at: the pointer that is followed or moved. A
@@ -49,33 +49,33 @@ class Instruction:
     bound: bool = False
 
 
-def read(block: int, text: str) -> Instruction:
+def read(block: int, text: str) -> LoopValue:
     """Return the instruction of a text, which stands in that block."""
     found = _INSTRUCTION.match(text.partition(", !")[0])
     if found is None:
-        return Instruction(block, "", "br", ())
+        return LoopValue(block, "", "br", ())
     name, operation, rest = found[1] or "", found[2], found[3]
     used = tuple(_NAME.findall(_LABEL.sub("", rest) if "label " in rest else rest))
     root = operation in _ROOTS and not (operation == "call" and is_operation(text))
     root &= operation not in _DIVISIONS or bool(_named(rest.split()[-1]))
     if operation == "phi":
         values = tuple(_named(value) for value, _ in arms(text))
-        return Instruction(block, name, operation, tuple(filter(None, values)), values)
+        return LoopValue(block, name, operation, tuple(filter(None, values)), values)
     if operation == "select":
-        return Instruction(
+        return LoopValue(
             block, name, operation, used, tuple(_named(part.split()[-1]) for part in rest.split(", ")[-2:])
         )
     if memory := {"store": _STORE, "load": _LOAD}.get(operation):
-        return _access(Instruction(block, name, operation, used, root=root), memory.match(rest))
+        return _access(LoopValue(block, name, operation, used, root=root), memory.match(rest))
     if operation == "getelementptr":
         moved = rest.partition(_POINTER)[2].partition(",")[0]
-        return Instruction(block, name, operation, used, at=_named(moved))
+        return LoopValue(block, name, operation, used, at=_named(moved))
     if operation in ("icmp", "fcmp", "switch"):
         equal = operation == "switch" or not _EQUAL.isdisjoint(rest.partition("%")[0].split())
         bound = rest.rpartition(", ")[2].removeprefix("-").isdecimal()
-        return Instruction(block, name, operation, used, equal=equal, bound=bound)
+        return LoopValue(block, name, operation, used, equal=equal, bound=bound)
     copies = "@llvm.memcpy" in rest or "@llvm.memmove" in rest
-    return Instruction(block, name, COPY if copies else operation, used, root=root)
+    return LoopValue(block, name, COPY if copies else operation, used, root=root)
 
 
 def leads_to(body: Sequence[str]) -> list[str]:
@@ -95,7 +95,7 @@ def reached(starts: Iterable[int], edges: Sequence[Sequence[int]], without: int 
     return found
 
 
-def origins(lines: Sequence[Instruction]) -> dict[str, str]:
+def origins(lines: Sequence[LoopValue]) -> dict[str, str]:
     """Return the parameter or variable that each pointer to something in it was made from; "" if it is not known."""
     defined = {line.name: line for line in lines if line.name}
     found: dict[str, str] = {}
@@ -105,7 +105,7 @@ def origins(lines: Sequence[Instruction]) -> dict[str, str]:
     return found
 
 
-def _origin(name: str, defined: Mapping[str, Instruction]) -> str:
+def _origin(name: str, defined: Mapping[str, LoopValue]) -> str:
     while name in defined and defined[name].operation == "getelementptr":
         name = defined[name].at
     if name in defined and defined[name].operation != "alloca":
@@ -113,14 +113,14 @@ def _origin(name: str, defined: Mapping[str, Instruction]) -> str:
     return "%gj" if name.lstrip('%"').startswith("gj.") and name not in defined else name
 
 
-def _access(line: Instruction, found: re.Match[str] | None) -> Instruction:
+def _access(line: LoopValue, found: re.Match[str] | None) -> LoopValue:
     """Return a load or store with the memory that it is of: a box, a cell, or all that holds values of its type."""
     if found is None:
         return line
     at, value = found["at"], _named(found.groupdict().get("value", ""))
     own = next((at for kind in (BOX, CELL) if at.lstrip('%"').startswith(kind)), "")
     root = line.root and not own
-    return Instruction(
+    return LoopValue(
         line.block, line.name, line.operation, line.used, None, value, _named(at), own or found["type"], root
     )
 

@@ -16,7 +16,7 @@ from gridjit.compiler.targets.host.analysis.vectorizer_lines import (
     CELL,
     COPY,
     MAY_VANISH,
-    Instruction,
+    LoopValue,
     leads_to,
     origins,
     reached,
@@ -60,7 +60,7 @@ def may_have_chain(blocks: Sequence[tuple[str, list[str]]], most: int) -> bool:
 
 
 def _tells_which(
-    lines: Sequence[Instruction], turns: Collection[str], same: Collection[str], *, bounds: bool = False
+    lines: Sequence[LoopValue], turns: Collection[str], same: Collection[str], *, bounds: bool = False
 ) -> bool:
     """Return whether a condition may leave only one turn, in which what varies from turn to turn has one value.
 
@@ -87,7 +87,7 @@ def _loops(after: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
 
 
 def _in_doubt(
-    lines: Sequence[Instruction],
+    lines: Sequence[LoopValue],
     turns: Collection[str],
     same: set[str],
     after: Sequence[Sequence[int]],
@@ -112,12 +112,12 @@ def _in_doubt(
     return most_ways(users, made) > most
 
 
-def _from_one_place(line: Instruction, mine: Collection[str], same: Collection[str]) -> bool:
+def _from_one_place(line: LoopValue, mine: Collection[str], same: Collection[str]) -> bool:
     """Return whether a root is not a load from many places, which has nothing in common but what was stored there."""
     return line.operation != "load" or line.at in same or line.at not in mine
 
 
-def _maybe_same(lines: Sequence[Instruction], turns: Collection[str], after: Sequence[Sequence[int]]) -> set[str]:
+def _maybe_same(lines: Sequence[LoopValue], turns: Collection[str], after: Sequence[Sequence[int]]) -> set[str]:
     """Return the values of lines that may be the same in all turns once LLVM has simplified the loop."""
     mine = {line.name for line in lines if line.name} | set(turns)
     counted = _spread(users_of(lines), {line.name for line in lines if line.operation == "phi"}, mine)
@@ -141,7 +141,7 @@ def _maybe_same(lines: Sequence[Instruction], turns: Collection[str], after: Seq
 
 
 def _is_same(
-    line: Instruction,
+    line: LoopValue,
     mine: set[str],
     same: set[str],
     counted: set[str],
@@ -161,7 +161,7 @@ def _is_same(
 
 
 def _is_loaded_same(
-    line: Instruction, mine: set[str], same: set[str], stored: set[tuple[str, int]], written: set[str]
+    line: LoopValue, mine: set[str], same: set[str], stored: set[tuple[str, int]], written: set[str]
 ) -> bool:
     if (line.memory, line.block) in stored:
         return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from gridjit.compiler.targets.host.analysis.vectorizer_lines import BOX, CELL, Instruction, reached
+from gridjit.compiler.targets.host.analysis.vectorizer_lines import BOX, CELL, LoopValue, reached
 
 # More turns than LLVM unrolls of a loop: it adds up to about 1,200 instructions.
 _TURNS = 2**11
@@ -20,7 +20,7 @@ _UNBOUNDED = 2**63
 _MEMORY = "memory "
 
 
-def users_of(lines: Sequence[Instruction]) -> dict[str, list[str]]:
+def users_of(lines: Sequence[LoopValue]) -> dict[str, list[str]]:
     """Return the values that each value is an operand of, once for each time."""
     users: dict[str, list[str]] = {}
     for line in lines:
@@ -30,7 +30,7 @@ def users_of(lines: Sequence[Instruction]) -> dict[str, list[str]]:
 
 
 def with_memory(
-    lines: Sequence[Instruction], origins: Mapping[str, str], after: Sequence[Sequence[int]]
+    lines: Sequence[LoopValue], origins: Mapping[str, str], after: Sequence[Sequence[int]]
 ) -> dict[str, list[str]]:
     """Return those users, and those through memory: later loads of a place where a value may have been stored.
 
@@ -38,7 +38,7 @@ def with_memory(
     block leads.
     """
     users = users_of(lines)
-    loads: dict[str, list[tuple[int, Instruction]]] = {}
+    loads: dict[str, list[tuple[int, LoopValue]]] = {}
     for place, line in enumerate(lines):
         if line.operation == "load":
             loads.setdefault(_memory(line, origins), []).append((place, line))
@@ -57,7 +57,7 @@ def with_memory(
     return users
 
 
-def _by_block(loads: Iterable[tuple[int, Instruction]]) -> dict[int, list[tuple[int, str]]]:
+def _by_block(loads: Iterable[tuple[int, LoopValue]]) -> dict[int, list[tuple[int, str]]]:
     """Return the positions and names of some loads, by the block that they are in."""
     found: dict[int, list[tuple[int, str]]] = {}
     for place, line in loads:
@@ -105,7 +105,7 @@ def _close(ring: Collection[str], graph: dict[str, list[str]], turns: dict[str, 
         graph[name] = [one if user in ring else user for user in users]
 
 
-def _memory(line: Instruction, origins: Mapping[str, str]) -> str:
+def _memory(line: LoopValue, origins: Mapping[str, str]) -> str:
     own = BOX in line.memory or CELL in line.memory
     return _MEMORY + (line.memory if own else origins.get(line.at, ""))
 

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from gridjit.compiler.targets.host.emit.frame import launch_loads, parameter_offsets
 from gridjit.compiler.targets.host.emit.plan import LoopPlan
 from gridjit.compiler.targets.host.emit.privatized_operations import begin_name, merge_name
-from gridjit.compiler.targets.host.ir.cold_code import SELDOM
-from gridjit.compiler.targets.host.passes.privatization import GatheredArray
+from gridjit.compiler.targets.host.ir.cold_code import COLD
+from gridjit.compiler.targets.host.passes.privatization import PrivatizedArray
 
 # The entry that runs blocks.
 BLOCKS = "gridjit.blocks"
@@ -39,7 +39,7 @@ def gathering_entry(plan: LoopPlan) -> str:
     return "\n".join(
         [
             f"define i32 @{plan.entry}(ptr noalias %params, ptr noalias %launch, i64 %first, i64 %last, "
-            f"ptr noalias %status) nounwind {SELDOM} {{",
+            f"ptr noalias %status) nounwind {COLD} {{",
             "entry:",
             f"  %own = alloca [{size + 1} x i8], align 16",
             f"  call void @llvm.memcpy.p0.p0.i64(ptr align 16 %own, ptr %params, i64 {size}, i1 false)",
@@ -70,7 +70,7 @@ def _load(name: str, offset: int, kind: str = "i64") -> list[str]:
     ]
 
 
-def _array(array: GatheredArray, offsets: Sequence[int]) -> list[str]:
+def _array(array: PrivatizedArray, offsets: Sequence[int]) -> list[str]:
     """Return the code that finds an array's items, bytes and ends, and whether a copy of it is small."""
     n, most = array.address, _MOST // array.size
     return [
@@ -89,7 +89,7 @@ def _array(array: GatheredArray, offsets: Sequence[int]) -> list[str]:
     ]
 
 
-def _worth(arrays: Sequence[GatheredArray]) -> list[str]:
+def _worth(arrays: Sequence[PrivatizedArray]) -> list[str]:
     """Return the code that finds %bytes, and whether copies are worth it."""
     lines, items, size, small = list[str](), "0", "0", "true"
     for one in arrays:
@@ -114,7 +114,7 @@ def _worth(arrays: Sequence[GatheredArray]) -> list[str]:
     ]
 
 
-def _apart(arrays: Sequence[GatheredArray], others: Sequence[tuple[int, int]], offsets: Sequence[int]) -> list[str]:
+def _apart(arrays: Sequence[PrivatizedArray], others: Sequence[tuple[int, int]], offsets: Sequence[int]) -> list[str]:
     """Return the code that finds whether an array lies %together with another that is used."""
     lines, so_far = list[str](), "false"
     pairs = [(one.address, two.address) for place, one in enumerate(arrays) for two in arrays[place + 1 :]]
@@ -159,7 +159,7 @@ def _ends(number: int, ndim: int, offsets: Sequence[int]) -> list[str]:
     ]
 
 
-def _take(arrays: Sequence[GatheredArray], offsets: Sequence[int]) -> list[str]:
+def _take(arrays: Sequence[PrivatizedArray], offsets: Sequence[int]) -> list[str]:
     """Return the code that makes the copies, and has the parameters name them."""
     lines = [
         "take:",
@@ -182,7 +182,7 @@ def _take(arrays: Sequence[GatheredArray], offsets: Sequence[int]) -> list[str]:
     return lines
 
 
-def _groups(arrays: Sequence[GatheredArray]) -> list[str]:
+def _groups(arrays: Sequence[PrivatizedArray]) -> list[str]:
     """Return the loop that runs a group of blocks and merges the copies; a group has as many as fit into its time."""
     return [
         f"  %learned = load atomic i64, ptr @{_GROUP} monotonic, align 8",
@@ -232,7 +232,7 @@ _SUPPORT = f"""
 @{_GROUP} = internal global i64 1
 
 ; Nanoseconds of the clock that only goes forward.
-define internal i64 @gridjit.gathered.now() alwaysinline nounwind {SELDOM} {{
+define internal i64 @gridjit.gathered.now() alwaysinline nounwind {COLD} {{
 entry:
   %time = alloca [2 x i64], align 8
   %failed = call i32 @clock_gettime(i32 1, ptr %time)

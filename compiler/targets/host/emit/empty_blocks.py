@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gridjit.compiler.targets.host.emit.frame import arguments, launch_loads, parameter_loads
 from gridjit.compiler.targets.host.emit.plan import LoopPlan
-from gridjit.compiler.targets.host.ir.cold_code import SELDOM
+from gridjit.compiler.targets.host.ir.cold_code import COLD
 from gridjit.compiler.targets.host.passes.empty_blocks import OUTSIDE
 
 # Fewer blocks are run without being searched.
@@ -95,7 +95,7 @@ def _all_idle(plan: LoopPlan) -> str:
     box = ", ".join(f"i32 %{end}.{axis}" for axis in "xyz" for end in ("first", "last"))
     return "\n".join(
         [
-            f"define internal i1 @gridjit.idle({_RANGE}) noinline nounwind {SELDOM} {{",
+            f"define internal i1 @gridjit.idle({_RANGE}) noinline nounwind {COLD} {{",
             "entry:",
             *launch_loads(),
             *parameter_loads(plan.parameters),
@@ -146,7 +146,7 @@ def _search() -> str:
     """
     return "\n".join(
         [
-            f"define internal i64 @{_SEARCH}({_RANGE}, i1 %back) noinline nounwind {SELDOM} {{",
+            f"define internal i64 @{_SEARCH}({_RANGE}, i1 %back) noinline nounwind {COLD} {{",
             "entry:",
             "  %begin = select i1 %back, i64 %to, i64 %from",
             "  %end = select i1 %back, i64 %from, i64 %to",

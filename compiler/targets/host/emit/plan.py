@@ -12,7 +12,7 @@ from gridjit.compiler.targets.host.ir.body import Parameter
 from gridjit.compiler.targets.host.ir.contexts import Slot
 from gridjit.compiler.targets.host.ir.warp_operations import Collective
 from gridjit.compiler.targets.host.passes.peeling import Stop
-from gridjit.compiler.targets.host.passes.privatization import GatheredArray
+from gridjit.compiler.targets.host.passes.privatization import PrivatizedArray
 
 ROWS, PLANES = "rows", "planes"
 # Codes that no kernel returns. With the last three, the status has other numbers where the thread's place would be: its
@@ -100,7 +100,7 @@ class LoopPlan:
     stops: tuple[tuple[Stop, ...], ...] = ()
     late: tuple[bool, ...] = ()
     cluster: Dim3 = (1, 1, 1)
-    gathered: tuple[GatheredArray, ...] = ()
+    gathered: tuple[PrivatizedArray, ...] = ()
     others: tuple[tuple[int, int], ...] = ()
     unread: frozenset[str] = frozenset()
     scattered: tuple[bool, ...] = ()

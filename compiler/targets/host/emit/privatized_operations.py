@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection
 
 from gridjit.compiler.targets.host.emit.metadata import ROLLED
-from gridjit.compiler.targets.host.ir.cold_code import SELDOM
-from gridjit.compiler.targets.host.passes.privatization import ALONE, MARK, GatheredArray
+from gridjit.compiler.targets.host.ir.cold_code import COLD
+from gridjit.compiler.targets.host.passes.privatization import ALONE, MARK, PrivatizedArray
 from gridjit.compiler.targets.host.passes.shared_atomics import EXCHANGE, SIMPLE
 from gridjit.regexes import regex
 
@@ -28,7 +28,7 @@ def _call(line: str) -> str:
     return f"  call void @{name}(ptr {found['at']}, {kind} {found['value']}, i1 {ALONE.name})"
 
 
-def operations(arrays: Collection[GatheredArray]) -> str:
+def operations(arrays: Collection[PrivatizedArray]) -> str:
     """Return the functions that do operations on these arrays, begin copies, and merge them."""
     sorts = sorted({(one.kind, one.type, one.neutral) for one in arrays})
     also = {("sub", kind) for name, kind, _ in sorts if name == "add"}
@@ -36,12 +36,12 @@ def operations(arrays: Collection[GatheredArray]) -> str:
     return "\n".join([*(_operation(*one) for one in done), *(_begin(*one) + _merge(*one) for one in sorts)])
 
 
-def begin_name(array: GatheredArray) -> str:
+def begin_name(array: PrivatizedArray) -> str:
     """Return the name of the function that fills a copy with what operations leave as it is: (ptr copy, i64 items)."""
     return _name("begin", array.kind, array.type)
 
 
-def merge_name(array: GatheredArray) -> str:
+def merge_name(array: PrivatizedArray) -> str:
     """Return the name of the function that merges a copy into an array: (ptr copy, ptr array, i64 items).
 
     The copy is as it was at its beginning then.
@@ -76,7 +76,7 @@ def _begin(operation: str, kind: str, neutral: int) -> str:
     head = f"define internal void @{_name('begin', operation, kind)}(ptr noalias %copy, i64 %items)"
     if neutral in (0, -1):
         return f"""
-{head} alwaysinline nounwind {SELDOM} {{
+{head} alwaysinline nounwind {COLD} {{
 entry:
   %bytes = mul i64 %items, {int(kind[1:]) // 8}
   call void @llvm.memset.p0.i64(ptr %copy, i8 {neutral}, i64 %bytes, i1 false)

@@ -13,11 +13,11 @@ from gridjit.compiler.targets.host.emit.plan import ROWS, LoopPlan
 from gridjit.compiler.targets.host.emit.rows import PART, Afterwards, Parted, Plainly, RowBody, Usual
 from gridjit.compiler.targets.host.emit.work_item_loops import Asked, ThreadLoops
 from gridjit.compiler.targets.host.passes import guard_hoisting, iteration_bounds
-from gridjit.compiler.targets.host.passes.index_set_splitting import crossing_name
-from gridjit.compiler.targets.host.passes.loop_versioning import plain_name
+from gridjit.compiler.targets.host.passes.index_set_splitting import split_name
+from gridjit.compiler.targets.host.passes.loop_versioning import version_name
 from gridjit.compiler.targets.host.passes.peeling import Stop
 from gridjit.compiler.targets.host.passes.region_text import region_name
-from gridjit.compiler.targets.host.passes.sinking import late_name
+from gridjit.compiler.targets.host.passes.sinking import sunk_name
 
 # A run returns its threads' lowest and highest state.
 SUMMARY = "{ i32, i32 }"
@@ -91,7 +91,7 @@ def _run(plan: LoopPlan, loops: ThreadLoops, number: int, every: str, noted: lis
     if not stops or not any(plan.late[number : number + 1]):
         return _either(plan, loops, number, each, stops)
     usual = _either(plan, loops, number, partial(each, rare="false"), ())
-    return Afterwards(stops=stops, usual=usual, late=[call(plan, number, every, name=late_name(number))])
+    return Afterwards(stops=stops, usual=usual, late=[call(plan, number, every, name=sunk_name(number))])
 
 
 # Returns a region's call for a thread, given what the thread may leave out.
@@ -103,7 +103,7 @@ def _either(plan: LoopPlan, loops: ThreadLoops, number: int, each: _Call, stops:
     if not any(plan.plain[number : number + 1]):
         return _parted(plan, loops, number, each, stops)
     return Plainly(
-        call=partial(_ask_row, plan, loops, f"i1 @{plain_name(number)}"),
+        call=partial(_ask_row, plan, loops, f"i1 @{version_name(number)}"),
         body=_parted(plan, loops, number, partial(each, asks="false"), stops),
         otherwise=each(),
     )
@@ -120,7 +120,7 @@ def _parted(
     if not crosses:
         return Parted(stops=stops, usual=usual(), rare=each())
     straight = plan.straight[number] and not stops
-    ends = partial(_ask_rows if straight else _ask_row, plan, loops, f"i32 @{crossing_name(number)}")
+    ends = partial(_ask_rows if straight else _ask_row, plan, loops, f"i32 @{split_name(number)}")
     return Parted(stops=stops, usual=usual(at=PART), rare=each(), ends=ends, straight=straight)
 
 

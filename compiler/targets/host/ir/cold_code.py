@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gridjit.regexes import regex
 
-SELDOM = '"gridjit.seldom"'
+COLD = '"gridjit.seldom"'
 _FUNCTION = regex(
     r"^define (?:internal )?(?P<type>[^@\n]+) @(?P<name>[\w.]+)\((?P<parameters>.*)\)(?P<how>[^()\n]*)\{\n"
     r"(?:(?!\}).*\n)*\}\n",
@@ -36,12 +36,12 @@ class SplitModule(NamedTuple):
     shared: frozenset[str] = frozenset()
 
 
-def parted(text: str) -> SplitModule:
+def split_cold_code(text: str) -> SplitModule:
     """Return a module's text without the functions that are marked, and these, unless they need more of the module."""
-    if SELDOM not in text:
+    if COLD not in text:
         return SplitModule(text)
     functions = {found["name"]: found for found in _FUNCTION.finditer(text)}
-    marked = {name: found for name, found in functions.items() if SELDOM in found["how"]}
+    marked = {name: found for name, found in functions.items() if COLD in found["how"]}
     seldom, often = "".join(found.group() for found in marked.values()), text
     for found in marked.values():
         often = often.replace(found.group(), "", 1)

@@ -15,7 +15,7 @@ _WRAPS = frozenset(("nuw", "nsw"))
 _COMPOUND = frozenset("<{")
 
 
-class Computed(NamedTuple):
+class Instruction(NamedTuple):
     """An instruction: the name of its result, its operation, flags or predicate, and its operands.
 
     type: that of the first operand. operands: as they are written; those after the first may begin with a type, and
@@ -41,7 +41,7 @@ class Computed(NamedTuple):
 
 
 @lru_cache(_REMEMBERED)
-def computed(line: str) -> Computed | None:
+def instruction(line: str) -> Instruction | None:
     """Return what an instruction says; None if it has no result, or several numbers in one.
 
     Of one that does not compute, it says little.
@@ -57,8 +57,8 @@ def computed(line: str) -> Computed | None:
     ):
         return None
     if words[-2] == "to":
-        return Computed(name, words[0], tuple(words[1:-4]), words[-4], (words[-3], *others), words[-1])
-    return Computed(name, words[0], tuple(words[1:-2]), words[-2], (words[-1], *others))
+        return Instruction(name, words[0], tuple(words[1:-4]), words[-4], (words[-3], *others), words[-1])
+    return Instruction(name, words[0], tuple(words[1:-2]), words[-2], (words[-1], *others))
 
 
 class Element(NamedTuple):

@@ -13,23 +13,23 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.analysis.barriers import SplitBlocks, split
-from gridjit.compiler.targets.host.analysis.convergence import loose_regions, settled
-from gridjit.compiler.targets.host.analysis.exit_edges import without_leaving
-from gridjit.compiler.targets.host.analysis.induction_variables import counters
-from gridjit.compiler.targets.host.analysis.postdominators import meetings
+from gridjit.compiler.targets.host.analysis.convergence import has_convergent_exit, loose_regions
+from gridjit.compiler.targets.host.analysis.exit_edges import without_exit_edges
+from gridjit.compiler.targets.host.analysis.induction_variables import induction_variables
+from gridjit.compiler.targets.host.analysis.postdominators import postdominators
 from gridjit.compiler.targets.host.analysis.uniformity import lasting_values, uniform_values
 from gridjit.compiler.targets.host.ir import warp_kinds
 from gridjit.compiler.targets.host.ir.body import Block, Body
 from gridjit.compiler.targets.host.ir.contexts import Slot, ValueType, lay_out
 from gridjit.compiler.targets.host.ir.coordinates import PLACE
 from gridjit.compiler.targets.host.ir.warp_operations import Collective, cells
-from gridjit.compiler.targets.host.passes.index_set_splitting import Crossed, PartedRegion, parted
-from gridjit.compiler.targets.host.passes.loop_versioning import Plain, row_text
-from gridjit.compiler.targets.host.passes.outlining import SharedBlocks, shared
-from gridjit.compiler.targets.host.passes.peeling import Rarely
+from gridjit.compiler.targets.host.passes.index_set_splitting import IndexSetSplit, SplitRegion, split_region
+from gridjit.compiler.targets.host.passes.loop_versioning import Versioned, version_text
+from gridjit.compiler.targets.host.passes.outlining import OutlinedBlocks, outlined
+from gridjit.compiler.targets.host.passes.peeling import Peeled
 from gridjit.compiler.targets.host.passes.region_text import CutKernel, RegionWriter, names_made, names_used
-from gridjit.compiler.targets.host.passes.rematerialization import recomputed
-from gridjit.compiler.targets.host.passes.sinking import late_text
+from gridjit.compiler.targets.host.passes.rematerialization import rematerialized
+from gridjit.compiler.targets.host.passes.sinking import sunk_text
 
 # Bytes of the bank where progress is noted.
 _PROGRESS = 16
@@ -78,14 +78,14 @@ class Regions:
     late: tuple[str, ...]
 
 
-def cut(
+def cut_at_barriers(
     body: Body,
     types: Mapping[str, ValueType],
     arrays: Mapping[str, ValueType],
     staying: Callable[[Collection[Block]], tuple[Block, ...]] = tuple,
-    asked: Plain | None = None,
-    crossed: Crossed | None = None,
-    rare: Rarely | None = None,
+    asked: Versioned | None = None,
+    crossed: IndexSetSplit | None = None,
+    rare: Peeled | None = None,
 ) -> Regions:
     """Return body cut into regions; types are those of its values, arrays those of its local arrays.
 
@@ -98,10 +98,10 @@ def cut(
     own = cells([one for one in parts.collectives if one])
     arrays = {**arrays, **own}
     given = {parameter.name for parameter in (*PLACE, *body.parameters)}
-    used = shared(parts.blocks, parts.starts, _known(body, given, types, arrays))
+    used = outlined(parts.blocks, parts.starts, _known(body, given, types, arrays))
     live = used.live
     crossing = sorted(set().union(*(live[start] for start in (*parts.starts[1:], *used.starts))) - given)
-    again = recomputed(body, crossing, given | set(arrays))
+    again = rematerialized(body, crossing, given | set(arrays))
     kept = [name for name in crossing if name not in again and name not in arrays]
     # Threads are in different turns of loops that wait, so they share no value.
     stays = replace(body, blocks=_staying(staying(body.blocks), parts))
@@ -111,7 +111,9 @@ def cut(
     apart = replace(parts, blocks={block.label: block for block in _staying(pieces, parts)})
     loose = loose_regions(stays, apart, same)
     changing = set().union(*(live[start] for start, alone in zip(parts.starts, loose, strict=True) if alone)) - lasting
-    places = _places({name: types[name] for name in kept}, arrays if many else {}, same - changing, counters(body))
+    places = _places(
+        {name: types[name] for name in kept}, arrays if many else {}, same - changing, induction_variables(body)
+    )
     in_turn, bank = lay_out({} if many or _fit_stack(arrays) else arrays)
     whole = _cut(body, parts, used, again, places, in_turn)
     writers = [RegionWriter(whole=whole, number=number) for number in range(len(whole.starts))]
@@ -144,25 +146,25 @@ def cut(
     )
 
 
-def _parted(crossed: Crossed | None, writer: RegionWriter, used: SharedBlocks) -> PartedRegion:
+def _parted(crossed: IndexSetSplit | None, writer: RegionWriter, used: OutlinedBlocks) -> SplitRegion:
     """Return a region's text, with the function that finds the parts of its rows."""
     text = writer.text()
     if crossed is None:
-        return PartedRegion(region=text)
-    return parted(crossed, writer.number, text, writer.values(), writer.whole.every, alone=not used.starts)
+        return SplitRegion(region=text)
+    return split_region(crossed, writer.number, text, writer.values(), writer.whole.every, alone=not used.starts)
 
 
-def _rows(asked: Plain | None, writer: RegionWriter, used: SharedBlocks) -> str:
+def _rows(asked: Versioned | None, writer: RegionWriter, used: OutlinedBlocks) -> str:
     """Return the function that tells whether a row of threads is plain; "" if none can, or another region goes on."""
     if asked is None or used.starts:
         return ""
-    return row_text(asked, writer.number, writer.values(), writer.whole.every)
+    return version_text(asked, writer.number, writer.values(), writer.whole.every)
 
 
-def _late(rare: Rarely, writer: RegionWriter, text: str, used: SharedBlocks) -> str:
+def _late(rare: Peeled, writer: RegionWriter, text: str, used: OutlinedBlocks) -> str:
     """Return the function that does what a region's rare threads do by themselves; "" if code goes on elsewhere."""
     stops = rare.of(text)
-    return late_text(writer, rare.axis, stops) if stops and not used.starts else ""
+    return sunk_text(writer, rare.axis, stops) if stops and not used.starts else ""
 
 
 def _staying(blocks: tuple[Block, ...], parts: SplitBlocks) -> tuple[Block, ...]:
@@ -171,7 +173,7 @@ def _staying(blocks: tuple[Block, ...], parts: SplitBlocks) -> tuple[Block, ...]
     They do unless warps, or blocks that wait for each other, continue by themselves.
     """
     together = all(one is None or one.kind < warp_kinds.GRID for one in parts.collectives)
-    return without_leaving(blocks) if together else blocks
+    return without_exit_edges(blocks) if together else blocks
 
 
 def _fit_stack(arrays: Mapping[str, ValueType]) -> bool:
@@ -181,8 +183,8 @@ def _fit_stack(arrays: Mapping[str, ValueType]) -> bool:
 
 def _settled(parts: SplitBlocks, same: Sequence[frozenset[str]]) -> tuple[bool, ...]:
     """Return whether all threads end each region at one place; same: the values that they share when they begin it."""
-    meet = meetings(parts.blocks)
-    return tuple(settled(parts.blocks, *begun, meet) for begun in zip(parts.starts, same, strict=True))
+    meet = postdominators(parts.blocks)
+    return tuple(has_convergent_exit(parts.blocks, *begun, meet) for begun in zip(parts.starts, same, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,10 +203,10 @@ def _places(
     """Return the slots of kept values and arrays: in the bank what all threads share (same), in the slab the rest."""
     apart = {name: kind for name, kind in kept.items() if name not in same}
     slots, slab = lay_out({**apart, **arrays})
-    shared, bank = lay_out({name: kind for name, kind in kept.items() if name in same})
+    outlined, bank = lay_out({name: kind for name, kind in kept.items() if name in same})
     slots |= {
         name: replace(slot, number=number, counts=name in counting)
-        for number, (name, slot) in enumerate(shared.items())
+        for number, (name, slot) in enumerate(outlined.items())
     }
     return _Places(
         slots={name: slots[name] for name in kept},
@@ -217,7 +219,7 @@ def _places(
 def _cut(
     body: Body,
     parts: SplitBlocks,
-    used: SharedBlocks,
+    used: OutlinedBlocks,
     again: Mapping[str, str],
     places: _Places,
     in_turn: Mapping[str, Slot],
@@ -248,7 +250,7 @@ def _known(
 
     def known(names: Collection[str]) -> bool:
         rest = set(names).difference(given, types, arrays)
-        return not rest or rest <= set(recomputed(body, sorted(rest), set(given) | set(arrays)))
+        return not rest or rest <= set(rematerialized(body, sorted(rest), set(given) | set(arrays)))
 
     return known
 

@@ -18,7 +18,7 @@ from gridjit.compiler.targets.host.ir.opcodes import EARLY
 _SILENT = EARLY | {"phi", "udiv", "sdiv", "urem", "srem"}
 
 
-def without_unused(body: Body) -> Body:
+def without_dead_values(body: Body) -> Body:
     """Return body without values that nothing uses, and without branches whose two ways do the same."""
     blocks = _with_used(body.blocks)
     while (fewer := _without_side_step(blocks)) is not None:

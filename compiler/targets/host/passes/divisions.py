@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gridjit.compiler.targets.host.analysis.uniformity import parted_blocks, uniform_values
+from gridjit.compiler.targets.host.analysis.uniformity import divergent_blocks, uniform_values
 from gridjit.compiler.targets.host.ir.body import NAME, Body
 from gridjit.regexes import regex
 
@@ -28,7 +28,7 @@ def with_own_divisions(body: Body) -> Body:
     """Return body with `%gj.apart` in the dividends of the divisions that some threads skip."""
     if not any(_DIVISION.match(line) for block in body.blocks for line in block.lines):
         return body
-    parted = parted_blocks(body, uniform_values(body))
+    parted = divergent_blocks(body, uniform_values(body))
     blocks = tuple(
         replace(block, lines=tuple(line for one in block.lines for line in _own(one)))
         if block.label in parted

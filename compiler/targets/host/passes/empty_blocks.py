@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from gridjit.compiler.targets.host.analysis.conditions import Comparison, necessary
 from gridjit.compiler.targets.host.ir.body import Block, Body, Parameter, arms, defined, opcode, used
-from gridjit.compiler.targets.host.ir.cold_code import SELDOM
+from gridjit.compiler.targets.host.ir.cold_code import COLD
 from gridjit.compiler.targets.host.ir.coordinates import PLACE
 from gridjit.compiler.targets.host.passes.guard_conditions import BRANCH, ends, is_early, is_unseen, openings
 from gridjit.compiler.targets.host.passes.iteration_bounds import ASKED, declared, leaf
@@ -26,12 +26,12 @@ _PLACES = tuple(f"%gj.{of}.{axis}" for of in ("ctaid", "tid") for axis in "xyz")
 _THREAD = "%gj.thread"
 
 
-def idle_text(body: Body) -> str:
+def empty_blocks_text(body: Body) -> str:
     """Return the function and what it calls; "" if nothing is known of the blocks of body that do nothing."""
     *_, last = (body, *openings(body))
     parts = _conditions(last)
     every = (*PLACE, *body.parameters)
-    leaves = [leaf(f"{_LEAF}.{number}", one, every, f"{SELDOM} ") for number, one in enumerate(parts)]
+    leaves = [leaf(f"{_LEAF}.{number}", one, every, f"{COLD} ") for number, one in enumerate(parts)]
     return "".join([*leaves, _outside(parts, every)]) if parts else ""
 
 
@@ -76,7 +76,7 @@ def _outside(parts: Sequence[Comparison], every: Sequence[Parameter]) -> str:
     box = ", ".join(f"i32 {end}" for end in BOX)
     return "\n".join(
         [
-            f"define internal i1 @{OUTSIDE}({box}, {declared(every)}) alwaysinline nounwind {SELDOM} {{",
+            f"define internal i1 @{OUTSIDE}({box}, {declared(every)}) alwaysinline nounwind {COLD} {{",
             "entry:",
             *(f"  %most.{axis} = sub nuw nsw i32 %gj.ntid.{axis}, 1" for axis in "xyz"),
             "  br label %part.0",

@@ -56,7 +56,7 @@ class _Loop:
     dropped: str = ""
 
 
-def one_turn(body: Body) -> Body | None:
+def one_iteration(body: Body) -> Body | None:
     """Return the kernel of one turn, whose number is in TURN, of a kernel that is a grid-stride loop, or None."""
     lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
     if any(opcode(line) == "alloca" or may_wait(line) for block in body.blocks for line in block.lines):

@@ -14,7 +14,7 @@ from gridjit.compiler.targets.host.analysis.conditions import comparisons
 from gridjit.compiler.targets.host.ir.body import Block, Body, defined, opcode
 from gridjit.compiler.targets.host.ir.coordinates import PLACE
 from gridjit.compiler.targets.host.ir.opcodes import PURE
-from gridjit.compiler.targets.host.passes.empty_blocks import idle_text
+from gridjit.compiler.targets.host.passes.empty_blocks import empty_blocks_text
 from gridjit.compiler.targets.host.passes.grid_stride_loops import TURN
 from gridjit.compiler.targets.host.passes.guard_conditions import BRANCH, direct, ends, is_early, is_unseen, openings
 from gridjit.compiler.targets.host.passes.iteration_bounds import bounds_text
@@ -39,7 +39,7 @@ class Guarded:
     quiet: bool = False
 
 
-def guard(body: Body, inner: str) -> Guarded:
+def hoisted_guard(body: Body, inner: str) -> Guarded:
     """Return body with its guard taken out, if it opens with one. inner: the axis of a row of threads."""
     body = direct(body)
     found = _first_condition(body, inner)
@@ -49,7 +49,7 @@ def guard(body: Body, inner: str) -> Guarded:
             found = wider
         elif found.bounded:
             break
-    return replace(found, idle=idle_text(body))
+    return replace(found, idle=empty_blocks_text(body))
 
 
 def _first_condition(body: Body, inner: str) -> Guarded:

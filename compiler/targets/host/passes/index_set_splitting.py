@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
 from gridjit.compiler.targets.host.analysis.barriers import is_cut
 from gridjit.compiler.targets.host.ir.body import Block, Body, Parameter, defined, opcode, used
-from gridjit.compiler.targets.host.ir.instructions import computed
+from gridjit.compiler.targets.host.ir.instructions import instruction
 from gridjit.compiler.targets.host.passes.guard_hoisting import PASSES
 from gridjit.compiler.targets.host.passes.row_values import FAR, RegionValues, RowWriter
 
@@ -35,7 +35,7 @@ Pair = tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crossed:
+class IndexSetSplit:
     """A body in which some comparisons are evaluated at `%gj.at`. axis: that of a row.
 
     pairs: by the comparisons' numbers, the values between which they change.
@@ -46,7 +46,7 @@ class Crossed:
     pairs: tuple[tuple[Pair, ...], ...] = ()
 
 
-def crossed(body: Body, axis: str) -> Crossed:
+def index_set_split(body: Body, axis: str) -> IndexSetSplit:
     """Return body with the comparisons that it branches on evaluated at `%gj.at`. axis: that of a row, x or y."""
     lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
     # Whether they are the same along a row is asked where a region begins.
@@ -63,7 +63,7 @@ def crossed(body: Body, axis: str) -> Crossed:
         if len(found) > 2 * _MOST:
             break
     if not 0 < len(found) <= 2 * _MOST:
-        return Crossed(body=body, axis=axis)
+        return IndexSetSplit(body=body, axis=axis)
     numbers = {name: number for number, name in enumerate(found)}
 
     def written(line: str) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ def crossed(body: Body, axis: str) -> Crossed:
         replace(block, lines=tuple(new for line in block.lines for new in written(line))) for block in body.blocks
     )
     pairs = tuple(one.pairs for one in found.values())
-    return Crossed(body=replace(body, blocks=tuple(blocks)), axis=axis, pairs=pairs)
+    return IndexSetSplit(body=replace(body, blocks=tuple(blocks)), axis=axis, pairs=pairs)
 
 
 def _asked(blocks: Sequence[Block], lines: Mapping[str, str]) -> dict[str, list[str]]:
@@ -178,7 +178,7 @@ def _sum(value: Affine, number: int, side: int, made: list[str]) -> str:
 
 def _comparison(line: str, row: Row) -> _Comparison | None:
     """Return an instruction's comparison if it compares linear values, at least one of which varies along the row."""
-    found = computed(line)
+    found = instruction(line)
     if found is None or found.operation != "icmp" or found.type not in ("i32", "i64") or not found.is_binary:
         return None
     predicate, kind = found.flags[-1], found.type
@@ -207,7 +207,7 @@ def _frozen(value: Affine) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(value.items()))
 
 
-def crossing_name(number: int) -> str:
+def split_name(number: int) -> str:
     """Return the name of the function that returns the next place of a row where a region's conditions change."""
     return f"gridjit.crossing.{number}"
 
@@ -225,41 +225,43 @@ def is_straight(region: str, ends: str, axis: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartedRegion:
+class SplitRegion:
     """A region's text, and the function that finds where the parts of its rows end; "" if rows are run as a whole."""
 
     region: str
     ends: str = ""
 
 
-def parted(
-    crossed: Crossed,
+def split_region(
+    index_set_split: IndexSetSplit,
     number: int,
     text: str,
     region: RegionValues,
     parameters: Sequence[Parameter],
     *,
     alone: bool,
-) -> PartedRegion:
+) -> SplitRegion:
     """Return a region in which each thread evaluates the conditions whose changes are not known before a row is run.
 
     text: the region's. parameters: its own. alone: whether it does not continue in another region.
     """
-    mine = [one for one in range(len(crossed.pairs)) if f"{_at(one)} = " in text]
+    mine = [one for one in range(len(index_set_split.pairs)) if f"{_at(one)} = " in text]
     writer, nearest, known = RowWriter(region, parameters), "%gj.end", set[int]()
     for one in mine if alone and text.count("\n") <= _LONG else ():
-        if len(known) < _MOST and (ends := _ends(writer, crossed.pairs[one])) is not None:
+        if len(known) < _MOST and (ends := _ends(writer, index_set_split.pairs[one])) is not None:
             known.add(one)
             for end in ends:
                 nearest = writer.new(f"call i64 @llvm.umin.i64(i64 {nearest}, i64 {end})")
     for one in mine:
         if one not in known:
-            text = text.replace(f"{_at(one)} = zext i32 {AT} ", f"{_at(one)} = zext i32 %gj.tid.{crossed.axis} ")
+            text = text.replace(
+                f"{_at(one)} = zext i32 {AT} ", f"{_at(one)} = zext i32 %gj.tid.{index_set_split.axis} "
+            )
     if not known:
-        return PartedRegion(region=text)
+        return SplitRegion(region=text)
     one_further = writer.new("add i64 %gj.place, 1")
     end = writer.new(f"trunc i64 {writer.new(f'select i1 {writer.all}, i64 {nearest}, i64 {one_further}')} to i32")
-    return PartedRegion(region=text, ends=writer.function(crossing_name(number), "i32", end))
+    return SplitRegion(region=text, ends=writer.function(split_name(number), "i32", end))
 
 
 def _ends(writer: RowWriter, pairs: Sequence[Pair]) -> list[str] | None:

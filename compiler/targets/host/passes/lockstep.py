@@ -19,9 +19,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gridjit.compiler.targets.host.analysis.loops import loops
-from gridjit.compiler.targets.host.analysis.postdominators import from_the_end, meetings
+from gridjit.compiler.targets.host.analysis.postdominators import postdominators, reverse_postorder
 from gridjit.compiler.targets.host.analysis.shared_addresses import Address, Addresses
-from gridjit.compiler.targets.host.analysis.uniformity import parted_blocks, parting_branches, uniform_values
+from gridjit.compiler.targets.host.analysis.uniformity import divergent_blocks, divergent_branches, uniform_values
 from gridjit.compiler.targets.host.ir.accesses import accesses, synchronizes
 from gridjit.compiler.targets.host.ir.body import Block, Body, defined, opcode, used
 from gridjit.compiler.targets.host.ir.coordinates import place
@@ -53,7 +53,7 @@ _Events = list[tuple[int, _Access | bool]]
 _VARYING = frozenset(("phi", "load", "call", "atomicrmw", "cmpxchg", "freeze"))
 
 
-def in_step(body: Body, offsets: Mapping[str, int]) -> Body:
+def with_lockstep(body: Body, offsets: Mapping[str, int]) -> Body:
     """Return body with cuts where lanes must be in step. offsets: where shared arrays lie."""
     if not any(SHARED_ARRAY in line for block in body.blocks for line in block.lines):
         return body
@@ -62,7 +62,7 @@ def in_step(body: Body, offsets: Mapping[str, int]) -> Body:
         return body
     # Lanes at the earliest cut go first, so the paths of a branch stand before the block where they meet.
     first, *others = body.blocks
-    order = from_the_end({block.label: block for block in body.blocks})
+    order = reverse_postorder({block.label: block for block in body.blocks})
     others.sort(key=lambda block: -order.get(block.label, 0))
     return replace(body, blocks=tuple(_with_cuts(block, spots) for block in (first, *others)))
 
@@ -86,7 +86,7 @@ class _Search:
         self.before = {label: [one for one, ways in self.after.items() if label in ways] for label in self.blocks}
         self.loops = loops(self.blocks)
         self.same = uniform_values(body)
-        self.parted = parted_blocks(body, self.same)
+        self.parted = divergent_blocks(body, self.same)
         inside = {label for loop in self.loops for label in loop.labels}
         self.addresses = Addresses(body, self.same, _changing(self.blocks, inside))
         self.events = {label: self._events(block) for label, block in self.blocks.items()}
@@ -114,8 +114,8 @@ class _Search:
 
     def _meetings(self) -> Iterator[_Spot]:
         """Yield where the ways of threads that went apart meet."""
-        meet = meetings(self.blocks)
-        for label in dict.fromkeys(meet[branch] for branch in parting_branches(self.body, self.same)):
+        meet = postdominators(self.blocks)
+        for label in dict.fromkeys(meet[branch] for branch in divergent_branches(self.body, self.same)):
             if label is not None:
                 lines = self.blocks[label].lines
                 yield _Spot(label, next(number for number, line in enumerate(lines) if opcode(line) != "phi"))

@@ -7,15 +7,15 @@ from typing import NamedTuple
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host.analysis.barriers import count_barriers, waits_for_others
 from gridjit.compiler.targets.host.analysis.collapsible import Flat, flat_axes
-from gridjit.compiler.targets.host.analysis.exit_edges import staying
+from gridjit.compiler.targets.host.analysis.exit_edges import without_failing_edges
 from gridjit.compiler.targets.host.analysis.strided_loops import Stays
 from gridjit.compiler.targets.host.analysis.strides import inner_axis
 from gridjit.compiler.targets.host.ir.body import Body, opcode
-from gridjit.compiler.targets.host.passes.dead_values import without_unused
-from gridjit.compiler.targets.host.passes.grid_stride_loops import one_turn
-from gridjit.compiler.targets.host.passes.guard_hoisting import Guarded, guard
+from gridjit.compiler.targets.host.passes.dead_values import without_dead_values
+from gridjit.compiler.targets.host.passes.grid_stride_loops import one_iteration
+from gridjit.compiler.targets.host.passes.guard_hoisting import Guarded, hoisted_guard
 from gridjit.compiler.targets.host.passes.shared_atomics import plain_shared_atomics
-from gridjit.compiler.targets.host.passes.strided_interchange import Interleaved, interleave
+from gridjit.compiler.targets.host.passes.strided_interchange import StridedInterchange, interchange_strided
 
 
 class ThreadOrder(NamedTuple):
@@ -27,7 +27,7 @@ class ThreadOrder(NamedTuple):
     inner: str
     flat: tuple[Flat, ...]
     strided: bool = False
-    added: Interleaved | None = None
+    added: StridedInterchange | None = None
     free: bool = True
 
     @property
@@ -36,35 +36,35 @@ class ThreadOrder(NamedTuple):
         return self.added.turns if self.added else frozenset()
 
 
-def ordered(body: Body, options: Options) -> tuple[Guarded, ThreadOrder]:
+def interchanged(body: Body, options: Options) -> tuple[Guarded, ThreadOrder]:
     """Return the body with its guard taken out, and the order in which its threads are run."""
     # Nothing may be moved where blocks wait for each other.
     if waits_for_others(body):
         return _as_written(body)
     if options.checks:
-        guarded, order = _together(body, staying)
+        guarded, order = _together(body, without_failing_edges)
         return guarded, order._replace(free=False)
     return _guarded(plain_shared_atomics(body))
 
 
 def _as_written(body: Body) -> tuple[Guarded, ThreadOrder]:
     """Return the body with its guard taken out; its threads are run block by block along x."""
-    return guard(body, "x"), ThreadOrder("x", (), free=False)
+    return hoisted_guard(body, "x"), ThreadOrder("x", (), free=False)
 
 
 def _guarded(body: Body) -> tuple[Guarded, ThreadOrder]:
     """Return the body with its guard taken out, and the order in which its threads are run."""
     if count_barriers(body) or fails(body):
         return _together(body)
-    if (turn := one_turn(body)) is not None:
+    if (turn := one_iteration(body)) is not None:
         order = ThreadOrder(inner_axis(turn), tuple(flat_axes(turn).values()), strided=True)
-        guarded = guard(turn, order.inner)
+        guarded = hoisted_guard(turn, order.inner)
         if guarded.bounded:
             return guarded, order
     if (found := _together(body))[1].added:
         return found
     order = ThreadOrder(inner_axis(body), tuple(flat_axes(body).values()))
-    return guard(body, order.inner), order
+    return hoisted_guard(body, order.inner), order
 
 
 def _together(body: Body, stays: Stays = tuple) -> tuple[Guarded, ThreadOrder]:
@@ -72,10 +72,10 @@ def _together(body: Body, stays: Stays = tuple) -> tuple[Guarded, ThreadOrder]:
 
     stays: returns a kernel's blocks without those where it fails.
     """
-    found = interleave(body, stays, joins=stays is tuple)
+    found = interchange_strided(body, stays, joins=stays is tuple)
     if not found.counters:
-        return guard(body, "x"), ThreadOrder("x", ())
-    return guard(without_unused(found.body), "x"), ThreadOrder("x", (), added=found)
+        return hoisted_guard(body, "x"), ThreadOrder("x", ())
+    return hoisted_guard(without_dead_values(found.body), "x"), ThreadOrder("x", (), added=found)
 
 
 def fails(body: Body) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
 from gridjit.compiler.targets.host.ir.body import NAME, Body, Parameter, defined
-from gridjit.compiler.targets.host.ir.instructions import Computed, computed
+from gridjit.compiler.targets.host.ir.instructions import Instruction, instruction
 from gridjit.compiler.targets.host.passes.row_values import FAR, RegionValues, RowWriter
 from gridjit.regexes import regex
 
@@ -33,7 +33,7 @@ _MOST = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plain:
+class Versioned:
     """A body in which some instructions test only if `%gj.asks` is set.
 
     indices: values that are tested for being negative. strides: parameters that are taken to be the size of an item.
@@ -45,7 +45,7 @@ class Plain:
     strides: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
 
-def plain(body: Body, axis: str, given: Collection[str] = ()) -> Plain:
+def versioned(body: Body, axis: str, given: Collection[str] = ()) -> Versioned:
     """Return body with such tests where these let LLVM see that neighbouring threads touch neighbouring items.
 
     axis: that of a row, x or y. given: values that all threads of a row share when they use them.
@@ -64,12 +64,12 @@ def plain(body: Body, axis: str, given: Collection[str] = ()) -> Plain:
     }
     sizes = _sizes(body, row, indices)
     if not (indices or sizes) or len(indices) > _MOST:
-        return Plain(body=body)
+        return Versioned(body=body)
     made = _Rewriting(lines, indices, sizes)
     blocks = tuple(
         replace(block, lines=tuple(new for line in block.lines for new in made.line(line))) for block in body.blocks
     )
-    return Plain(body=replace(body, blocks=blocks), indices=indices, strides=made.strides)
+    return Versioned(body=replace(body, blocks=blocks), indices=indices, strides=made.strides)
 
 
 def _index(line: str, row: Row, known: Collection[str]) -> Affine | None:
@@ -77,7 +77,7 @@ def _index(line: str, row: Row, known: Collection[str]) -> Affine | None:
 
     known: values that LLVM knows not to be negative.
     """
-    found = computed(line)
+    found = instruction(line)
     if found is None or found.operation != "icmp" or found.type != "i64" or not found.is_binary:
         return None
     (*_, predicate), (name, end) = found.flags, found.operands
@@ -91,16 +91,16 @@ def _index(line: str, row: Row, known: Collection[str]) -> Affine | None:
 
 def _from_end(line: str) -> str:
     """Return the condition on which an instruction chooses a value over 0; "" if it does not."""
-    found = computed(line)
+    found = instruction(line)
     if found is None or found.operation != "select" or found.type != "i1" or found.operands[2:] != ("i64 0",):
         return ""
     condition, value, _ = found.operands
     return condition if condition.startswith("%") and value.startswith("i64 ") else ""
 
 
-def _of_two(line: str, operation: str) -> Computed | None:
+def _of_two(line: str, operation: str) -> Instruction | None:
     """Return what an instruction says that adds or multiplies two values of 64 bits; None for any other."""
-    found = computed(line)
+    found = instruction(line)
     if found is None or found.operation != operation or found.type != "i64" or not (found.wraps and found.is_binary):
         return None
     return found if all(one.startswith("%") for one in found.operands) else None
@@ -150,7 +150,7 @@ def _place(name: str, row: Row, indices: Collection[str]) -> Affine | None:
     return None
 
 
-def _both(found: Computed | None) -> list[tuple[str, str]]:
+def _both(found: Instruction | None) -> list[tuple[str, str]]:
     if found is None:
         return []
     a, b = found.operands
@@ -174,7 +174,7 @@ class _Rewriting:
             return self._product(name, line, found)
         return self._address(line, at) if (at := _ADDRESS.match(line)) else (line,)
 
-    def _product(self, name: str, line: str, found: Computed) -> tuple[str, ...]:
+    def _product(self, name: str, line: str, found: Instruction) -> tuple[str, ...]:
         stride = next((one for one in found.operands if one in self.sizes), None)
         if stride is None:
             return (line,)
@@ -194,12 +194,12 @@ class _Rewriting:
         return f"{way} = sub i64 {found[2]}, {word}", f"{found[1]} = getelementptr i8, ptr {words[0][1]}, i64 {way}"
 
 
-def plain_name(number: int) -> str:
+def version_name(number: int) -> str:
     """Return the name of the function that tells whether a row of a region is plain."""
     return f"gridjit.plain.{number}"
 
 
-def row_text(asked: Plain, number: int, region: RegionValues, parameters: Sequence[Parameter]) -> str:
+def version_text(asked: Versioned, number: int, region: RegionValues, parameters: Sequence[Parameter]) -> str:
     """Return the function that tells whether the row of a region's threads from %gj.from to %gj.to - 1 is plain.
 
     "" if that is not known before the row is run, or the region has no such tests. parameters: the region's.
@@ -212,4 +212,4 @@ def row_text(asked: Plain, number: int, region: RegionValues, parameters: Sequen
         return ""
     for stride, size in sorted(strides):
         writer.holds(f"icmp eq i64 {stride}, {size}")
-    return writer.function(plain_name(number), "i1", writer.all)
+    return writer.function(version_name(number), "i1", writer.all)

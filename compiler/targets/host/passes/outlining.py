@@ -23,7 +23,7 @@ _FEW = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedBlocks:
+class OutlinedBlocks:
     """The blocks by label, and the labels that functions start at which regions share, in the order of their numbers.
 
     live: what each block needs from before it.
@@ -34,9 +34,9 @@ class SharedBlocks:
     live: Mapping[str, frozenset[str]]
 
 
-def shared(
+def outlined(
     blocks: Mapping[str, Block], starts: Sequence[str], keeps: Callable[[Collection[str]], bool]
-) -> SharedBlocks:
+) -> OutlinedBlocks:
     """Return blocks cut where the regions that begin at starts share their code.
 
     keeps: returns whether values can be kept from one function to another.
@@ -53,7 +53,7 @@ def shared(
         chosen = [label for label in chosen if label not in refused]
         parted = _parted(blocks, chosen, len(starts))
         live = live_in(parted)
-    return SharedBlocks(blocks=parted, starts=tuple(map(_rest, chosen)), live=live)
+    return OutlinedBlocks(blocks=parted, starts=tuple(map(_rest, chosen)), live=live)
 
 
 def _reach(blocks: Mapping[str, Block], starts: Sequence[str]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
 from gridjit.compiler.targets.host.ir.body import Body, defined
-from gridjit.compiler.targets.host.ir.instructions import computed
+from gridjit.compiler.targets.host.ir.instructions import instruction
 from gridjit.regexes import regex
 
 RARE = "%gj.rare"
@@ -37,7 +37,7 @@ FIRST, LAST = Stop(place=0), Stop(place=-1, from_end=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rarely:
+class Peeled:
     """A body in which conditions for one place along a row are evaluated only if `%gj.rare` is set; and these places.
 
     axis: that of a row.
@@ -53,24 +53,24 @@ class Rarely:
         return tuple(self.stops[number] for number in sorted(met)) if region.count("\n") <= _LONG else ()
 
 
-def rarely(body: Body, axis: str) -> Rarely:
+def peeled(body: Body, axis: str) -> Peeled:
     """Return body with such conditions evaluated only if `%gj.rare` is set. axis: that of a row, x or y."""
     lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
     row = Row(lines, axis, ())
     found = {name: stop for name, line in lines.items() if (stop := _stop(line, row)) is not None}
     stops = tuple(sorted(set(found.values())))
     if not stops or len(stops) > _MOST:
-        return Rarely(body=body)
+        return Peeled(body=body)
     blocks = tuple(
         replace(block, lines=tuple(new for line in block.lines for new in _written(line, found, stops)))
         for block in body.blocks
     )
-    return Rarely(body=replace(body, blocks=blocks), axis=axis, stops=stops)
+    return Peeled(body=replace(body, blocks=blocks), axis=axis, stops=stops)
 
 
 def _stop(line: str, row: Row) -> Stop | None:
     """Return the one place where an instruction's comparison holds, or the one where it does not."""
-    found = computed(line)
+    found = instruction(line)
     if found is None or found.operation != "icmp" or found.flags[-1] not in ("eq", "ne") or not found.is_binary:
         return None
     if found.type not in ("i32", "i64") or not found.operands[0].startswith("%"):
@@ -103,7 +103,7 @@ def beyond_size(part: str, row: Row) -> int | None:
     """Return by how much a value exceeds the length of a block's row; None if it is not made of that length."""
     name, more = part.rpartition(" ")[2], 0
     while name != f"%gj.n{row.place.removeprefix('%gj.')}":
-        found = computed(row.lines.get(name, ""))
+        found = instruction(row.lines.get(name, ""))
         if found is None or found.type not in ("i32", "i64") or not found.operands[0].startswith("%"):
             return None
         if found.operation == "add" and found.is_binary and not found.operands[1].startswith("%"):

@@ -42,7 +42,7 @@ _TO_ADDRESS = regex(rf"{NAME} = inttoptr i64 ({NAME}) to ptr$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GatheredArray:
+class PrivatizedArray:
     """An array: the number of the parameter that is its address, the kind of operations on it, its items' type."""
 
     address: int
@@ -63,18 +63,18 @@ class GatheredArray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gathering:
+class Privatization:
     """A body whose operations on gathered arrays are marked, and these arrays; none if there are none.
 
     others: the parameters that are the addresses of arrays which the kernel uses otherwise, with their dimensions.
     """
 
     body: Body
-    arrays: tuple[GatheredArray, ...] = ()
+    arrays: tuple[PrivatizedArray, ...] = ()
     others: tuple[tuple[int, int], ...] = ()
 
 
-def gathered(body: Body, arrays: Mapping[int, int], shared: Mapping[str, int]) -> Gathering:
+def privatized(body: Body, arrays: Mapping[int, int], shared: Mapping[str, int]) -> Privatization:
     """Return body with its operations on gathered arrays marked, and one more parameter, if it has any.
 
     arrays: the parameters that are arrays' addresses, with the arrays' dimensions. shared: where shared arrays start.
@@ -82,16 +82,16 @@ def gathered(body: Body, arrays: Mapping[int, int], shared: Mapping[str, int]) -
     lines = [line for block in body.blocks for line in block.lines]
     found = _candidates(lines, arrays)
     if not found or any(map(may_wait, lines)):
-        return Gathering(body=body)
+        return Privatization(body=body)
     addresses = {at for one in found for at in one.places}
     others = _others([line for line in lines if not _is_operation_at(line, addresses)], lines, shared)
     if others is None or not others <= set(arrays):
-        return Gathering(body=body)
+        return Privatization(body=body)
     blocks = tuple(
         replace(block, lines=tuple(line + MARK if _is_operation_at(line, addresses) else line for line in block.lines))
         for block in body.blocks
     )
-    return Gathering(
+    return Privatization(
         body=replace(body, blocks=blocks, parameters=(*body.parameters, ALONE)),
         arrays=tuple(one.array for one in found),
         others=tuple((number, arrays[number]) for number in sorted(others)),
@@ -102,7 +102,7 @@ def gathered(body: Body, arrays: Mapping[int, int], shared: Mapping[str, int]) -
 class _Candidate:
     """An array that only operations of one kind are done on, and the addresses that these are given."""
 
-    array: GatheredArray
+    array: PrivatizedArray
     places: frozenset[str]
 
 
@@ -142,7 +142,7 @@ def _candidate(number: int, operations: Sequence[re.Match[str]], lines: Sequence
     texts = {one.string for one in own} | {step.string for step in steps.values()}
     if any(used(line) & places for line in lines if line not in texts):
         return None
-    return _Candidate(array=GatheredArray(address=number, kind=kind, type=item), places=frozenset(places))
+    return _Candidate(array=PrivatizedArray(address=number, kind=kind, type=item), places=frozenset(places))
 
 
 def _is_whole(step: re.Match[str], item: str) -> bool:

@@ -10,7 +10,7 @@ from gridjit.compiler.targets.host.ir.opcodes import CHEAP
 _MOST_STEPS = 24
 
 
-def recomputed(body: Body, crossing: Iterable[str], given: Iterable[str]) -> dict[str, str]:
+def rematerialized(body: Body, crossing: Iterable[str], given: Iterable[str]) -> dict[str, str]:
     """Return name -> instruction, in order, of the values that regions compute again, and of all that these need.
 
     crossing: the values in question. given: the values that every region has anyway.

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from gridjit.compiler.targets.host.analysis.barriers import arrival, passage
 from gridjit.compiler.targets.host.analysis.pointers import BLOCK, CONSTANT, Argument, Root, Roots
-from gridjit.compiler.targets.host.analysis.postdominators import between, meetings
+from gridjit.compiler.targets.host.analysis.postdominators import between, postdominators
 from gridjit.compiler.targets.host.ir.accesses import Access, accesses
 from gridjit.compiler.targets.host.ir.body import NAME, Block, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.ir.opcodes import EARLY, is_operation
@@ -35,12 +35,12 @@ _COMPUTES = EARLY | _DIVIDES | {"frem", "extractvalue", "insertvalue", "extracte
 _ENDS_BLOCKS = frozenset(("br", "switch", "ret"))
 
 
-def late_name(number: int) -> str:
+def sunk_name(number: int) -> str:
     """Return the name of the function that does what a region's rare threads do by themselves."""
     return f"gridjit.late.{number}"
 
 
-def postponed(
+def sunk(
     blocks: Mapping[str, Block],
     start: str,
     again: Mapping[str, str],
@@ -113,7 +113,7 @@ class _Postponed:
 
     def rejoins(self, kept: Collection[str]) -> bool:
         """Return whether rare threads then go on as the others do, with the same values."""
-        meet = meetings(self.blocks)
+        meet = postdominators(self.blocks)
         branches = [label for label in self.usual if _reads(self.blocks[label].lines[-1]) & self.rare]
         told = set(self.rare)
         for label in branches:
@@ -281,7 +281,7 @@ def _reached(starts: Collection[str], ways: Callable[[str], Collection[str]]) ->
     return seen
 
 
-def late_text(writer: RegionWriter, axis: str, stops: Sequence[Stop]) -> str:
+def sunk_text(writer: RegionWriter, axis: str, stops: Sequence[Stop]) -> str:
     """Return the function of peeled threads for the region of a writer; "" if they must run in the midst of the row.
 
     axis: that of a row. stops: where along it they are.
@@ -292,10 +292,10 @@ def late_text(writer: RegionWriter, axis: str, stops: Sequence[Stop]) -> str:
     # What other regions made may differ from thread to thread, too.
     lines = {name: line for block in whole.blocks.values() for line in block.lines if (name := defined(line))}
     distances = Distances(lines, axis, stops)
-    found = postponed(writer.values().blocks, whole.starts[number], whole.again, whole.slots, changing, distances)
+    found = sunk(writer.values().blocks, whole.starts[number], whole.again, whole.slots, changing, distances)
     if found is None:
         return ""
     made, read = names_made(found), names_used(found)
     mentioned = {label: made[label] | read[label] for label in found}
     alone = replace(whole, blocks=found, made=made, mentioned=mentioned)
-    return RegionWriter(whole=alone, number=number).text(late_name(number))
+    return RegionWriter(whole=alone, number=number).text(sunk_name(number))

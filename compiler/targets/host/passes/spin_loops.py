@@ -37,17 +37,17 @@ _MEMORY = frozenset(("load", "atomicrmw", "cmpxchg"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class SpinCuts:
     """A body with a cut at the end of each turn of each loop in which a thread waits; the spots of what waits there."""
 
     body: Body
     spots: tuple[Spot | None, ...]
 
 
-def with_turns(body: Body) -> Waiting:
+def with_spin_cuts(body: Body) -> SpinCuts:
     """Return body with its turns cut."""
     if not _may_wait(body):
-        return Waiting(body=body, spots=())
+        return SpinCuts(body=body, spots=())
     marked = {block.label: block for block in body.blocks}
     blocks = {label: _unmarked(block) for label, block in marked.items()}
     found = [(loop, reads) for loop in loops(blocks) if (reads := _Reading(blocks, loop).waits_for())]
@@ -55,7 +55,7 @@ def with_turns(body: Body) -> Waiting:
     for number, (latch, head, _) in enumerate(edges):
         blocks = _with_turn(blocks, latch, head, f"%gj.turn.{number}")
     spots = tuple(_spot(marked, reads, body.rest) for _, _, reads in edges)
-    return Waiting(body=replace(body, blocks=tuple(blocks.values())), spots=spots)
+    return SpinCuts(body=replace(body, blocks=tuple(blocks.values())), spots=spots)
 
 
 def _may_wait(body: Body) -> bool:

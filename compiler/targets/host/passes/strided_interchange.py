@@ -38,7 +38,7 @@ _PHI = regex(r"(\S+) = phi (.+?) \[")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interleaved:
+class StridedInterchange:
     """A body with its strided loops interleaved, and the types of the values that this added, given those it had.
 
     turns: the numbers of the loops' turns, among the counters.
@@ -56,12 +56,12 @@ class Interleaved:
         return {**known, **added, **dict.fromkeys(self.counters, counter)}
 
 
-def interleave(body: Body, stays: Stays = tuple, *, joins: bool = True) -> Interleaved:
+def interchange_strided(body: Body, stays: Stays = tuple, *, joins: bool = True) -> StridedInterchange:
     """Return body with all those loops interleaved that may be. stays: see strided_loop.
 
     joins: whether barriers before loops may be moved to their heads.
     """
-    done = Interleaved(body=body, copies={}, counters=frozenset())
+    done = StridedInterchange(body=body, copies={}, counters=frozenset())
     if any(opcode(line) == "alloca" or may_wait(line) for block in body.blocks for line in block.lines):
         return done
     blocks = {block.label: block for block in body.blocks}
@@ -75,7 +75,7 @@ def interleave(body: Body, stays: Stays = tuple, *, joins: bool = True) -> Inter
     return done
 
 
-def _rewritten(done: Interleaved, loop: StridedLoop, number: int, *, joins: bool) -> Interleaved:
+def _rewritten(done: StridedInterchange, loop: StridedLoop, number: int, *, joins: bool) -> StridedInterchange:
     """Return a body with one more loop interleaved."""
     blocks = {block.label: block for block in done.body.blocks}
     barrier = barrier_before(blocks, loop.before) if joins else None
@@ -118,7 +118,7 @@ def _rewritten(done: Interleaved, loop: StridedLoop, number: int, *, joins: bool
     dropped = {loop.head} if loop.entered != loop.head else set()
     kept = [placed.get(label, block) for label, block in blocks.items() if label not in dropped]
     kept = [block if block.label in loop.inside | loop.ends else _behind(block, loop, names) for block in kept]
-    return Interleaved(
+    return StridedInterchange(
         body=replace(done.body, blocks=(*kept, *new)),
         copies={**done.copies, **copies},
         counters=done.counters

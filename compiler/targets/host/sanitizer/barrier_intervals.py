@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gridjit.compiler.targets.host.analysis.exit_edges import without_failures
 from gridjit.compiler.targets.host.analysis.pointers import UNKNOWN, Root, Roots, SharedRoot
-from gridjit.compiler.targets.host.analysis.uniformity import parted_blocks, uniform_values
+from gridjit.compiler.targets.host.analysis.uniformity import divergent_blocks, uniform_values
 from gridjit.compiler.targets.host.ir import warp_kinds
 from gridjit.compiler.targets.host.ir.accesses import accesses
 from gridjit.compiler.targets.host.ir.body import Block, Body
@@ -88,5 +88,5 @@ def _by_instruction(body: Body, entering: Mapping[str, set[Position]]) -> dict[P
 def _meet_alike(body: Body, offsets: Mapping[str, int]) -> bool:
     """Return whether all threads of a block that are left wait at the same barriers, in the same order."""
     stays = without_failures(place(body, offsets))
-    parted = parted_blocks(stays, uniform_values(stays))
+    parted = divergent_blocks(stays, uniform_values(stays))
     return not any(block.label in parted for block in stays.blocks for line in block.lines if _waits(line))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gridjit.compiler.targets.host.analysis.exit_edges import staying
+from gridjit.compiler.targets.host.analysis.exit_edges import without_failing_edges
 from gridjit.compiler.targets.host.ir.accesses import Access, accesses
 from gridjit.compiler.targets.host.ir.body import Block, Body, opcode, rename, used
 from gridjit.compiler.targets.host.ir.intrinsics import OUTSIDE
@@ -39,7 +39,7 @@ def updates(body: Body, definitions: Mapping[str, str]) -> Updates:
 
 def _chains(body: Body) -> Iterator[list[tuple[Position, str]]]:
     """Yield the instructions that threads run one after another, unless they end: blocks that nothing else leads to."""
-    blocks = {block.label: block for block in staying(body.blocks)}
+    blocks = {block.label: block for block in without_failing_edges(body.blocks)}
     before: dict[str, int] = {}
     for block in blocks.values():
         for label in set(block.successors):

@@ -9,7 +9,7 @@ from gridjit.compiler.targets.host.emit.work_item_loops import ThreadLoops
 from gridjit.compiler.targets.host.ir.body import Block, defined
 from gridjit.compiler.targets.host.passes.peeled_distances import Distances
 from gridjit.compiler.targets.host.passes.peeling import FIRST, LAST, Stop
-from gridjit.compiler.targets.host.passes.sinking import postponed
+from gridjit.compiler.targets.host.passes.sinking import sunk
 
 FIRST_ALONE = "br i1 %first, label %alone, label %together"
 ALONE = ("%seen = load float, ptr %arg.0", "store float %seen, ptr %tile", "br label %together")
@@ -35,7 +35,7 @@ def late(*given, kept=(), changing=(), stops=(FIRST,), **others):
     region = blocks(*given, **others)
     del region["%later"]
     lines = {name: line for block in region.values() for line in block.lines if (name := defined(line))}
-    return postponed(region, "%start", {}, kept, changing, Distances(lines, "x", stops))
+    return sunk(region, "%start", {}, kept, changing, Distances(lines, "x", stops))
 
 
 def test_only_what_rare_threads_do_is_left():

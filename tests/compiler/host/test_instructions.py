@@ -7,7 +7,7 @@ import pytest
 
 from gridjit.compiler.targets.host.analysis import value_types
 from gridjit.compiler.targets.host.analysis.value_types import type_of
-from gridjit.compiler.targets.host.ir.instructions import Computed, Element, accessed, computed, element
+from gridjit.compiler.targets.host.ir.instructions import Element, Instruction, accessed, element, instruction
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
 
@@ -15,16 +15,16 @@ from gridjit.compiler.targets.host.llvm.libllvm import host_target
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("%c = add nuw nsw i64 %a, -1", Computed("%c", "add", ("nuw", "nsw"), "i64", ("%a", "-1"))),
-        ('%"c.1" = mul i32 %"a.1", %b', Computed('%"c.1"', "mul", (), "i32", ('%"a.1"', "%b"))),
-        ("%c = icmp samesign ult i32 %a, 5", Computed("%c", "icmp", ("samesign", "ult"), "i32", ("%a", "5"))),
-        ("%c = zext nneg i32 %a to i64", Computed("%c", "zext", ("nneg",), "i32", ("%a",), "i64")),
-        ("%c = freeze i64 %a", Computed("%c", "freeze", (), "i64", ("%a",))),
-        ("%c = select i1 %a, i64 %b, i64 0", Computed("%c", "select", (), "i1", ("%a", "i64 %b", "i64 0"))),
+        ("%c = add nuw nsw i64 %a, -1", Instruction("%c", "add", ("nuw", "nsw"), "i64", ("%a", "-1"))),
+        ('%"c.1" = mul i32 %"a.1", %b', Instruction('%"c.1"', "mul", (), "i32", ('%"a.1"', "%b"))),
+        ("%c = icmp samesign ult i32 %a, 5", Instruction("%c", "icmp", ("samesign", "ult"), "i32", ("%a", "5"))),
+        ("%c = zext nneg i32 %a to i64", Instruction("%c", "zext", ("nneg",), "i32", ("%a",), "i64")),
+        ("%c = freeze i64 %a", Instruction("%c", "freeze", (), "i64", ("%a",))),
+        ("%c = select i1 %a, i64 %b, i64 0", Instruction("%c", "select", (), "i1", ("%a", "i64 %b", "i64 0"))),
     ],
 )
 def test_an_instruction_says_what_it_computes(line, says):
-    assert computed(line) == says
+    assert instruction(line) == says
 
 
 @pytest.mark.parametrize(
@@ -41,13 +41,13 @@ def test_an_instruction_says_what_it_computes(line, says):
     ],
 )
 def test_nothing_is_read_off_what_has_no_result_or_several_or_whose_names_cannot_be_told_apart(line):
-    assert computed(line) is None
+    assert instruction(line) is None
 
 
 def test_an_instruction_with_a_note_does_not_count_as_one_of_two_operands():
-    assert computed("%c = add i64 %a, %b").is_binary
-    assert not computed("%c = add i64 %a, %b, !dbg !7").is_binary
-    assert not computed("%c = xor i1 %a, true").is_binary
+    assert instruction("%c = add i64 %a, %b").is_binary
+    assert not instruction("%c = add i64 %a, %b, !dbg !7").is_binary
+    assert not instruction("%c = xor i1 %a, true").is_binary
 
 
 @pytest.mark.parametrize(

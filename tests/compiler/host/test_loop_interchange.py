@@ -19,7 +19,7 @@ from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.llvm.features import runs_widest_vectors_well
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.targets.host.passes import loop_interchange
-from gridjit.compiler.targets.host.reading import read_whole
+from gridjit.compiler.targets.host.reading import read_kernel
 from tests.kernels import again_by_thread, again_by_warp
 from tests.known_objects import FOLDER
 
@@ -80,7 +80,7 @@ def optimized(monkeypatch, wide):
     monkeypatch.delenv(FOLDER, raising=False)
 
     def of(kernel):
-        text = module._written(read_whole(kernel, wide, Options(), LinkedCode()), kernel, wide, Options())[0]
+        text = module._written(read_kernel(kernel, wide, Options(), LinkedCode()), kernel, wide, Options())[0]
         return llvm.text_of(module._final(text, wide, 3, abreast=True))
 
     return of
@@ -89,9 +89,9 @@ def optimized(monkeypatch, wide):
 @pytest.fixture
 def bodies(monkeypatch):
     """What was made of each kernel's body whose loops were to be interleaved."""
-    made, interleave = [], loop_interchange.interleave
+    made, interleave = [], loop_interchange.interchange_strided
     monkeypatch.setattr(
-        loop_interchange, "interleave", lambda *how, **more: made.append(interleave(*how, **more)) or made[-1]
+        loop_interchange, "interchange_strided", lambda *how, **more: made.append(interleave(*how, **more)) or made[-1]
     )
     return made
 

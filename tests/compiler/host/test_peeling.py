@@ -16,7 +16,7 @@ from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.ir.body import Block, Body
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
-from gridjit.compiler.targets.host.passes.peeling import FIRST, LAST, Stop, rarely
+from gridjit.compiler.targets.host.passes.peeling import FIRST, LAST, Stop, peeled
 
 cuda = numba_cuda()
 
@@ -86,7 +86,7 @@ SIZE = "%s = zext nneg i32 %n to i64"
 def stops(*lines, axis="x"):
     given = ("%t = add i32 %gj.tid.x, 0", "%n = add i32 %gj.ntid.x, 0", "%w = zext nneg i32 %t to i64")
     body = Body(parameters=(), blocks=(Block(label="%entry", lines=(*given, *lines, "ret i32 0")),), rest="")
-    return rarely(body, axis).stops
+    return peeled(body, axis).stops
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host import generate
-from gridjit.compiler.targets.host.ir.cold_code import SELDOM, parted
+from gridjit.compiler.targets.host.ir.cold_code import COLD, split_cold_code
 from gridjit.compiler.targets.host.llvm import modules as llvm
 
 cuda = numba_cuda()
@@ -82,7 +82,7 @@ entry:
   ret i32 %b
 }
 """
-MARKED = f"""define internal i32 @seldom(i32 range(i32 0, 9) %a) noinline {SELDOM} {{
+MARKED = f"""define internal i32 @seldom(i32 range(i32 0, 9) %a) noinline {COLD} {{
 entry:
   %b = load i32, ptr @counter, !range !1
   ret i32 %b
@@ -93,7 +93,7 @@ RANGE = "!1 = !{i32 0, i32 5}\n"
 
 
 def test_what_only_one_part_uses_goes_with_it():
-    parts = parted(OFTEN + MARKED + COUNTER + RANGE)
+    parts = split_cold_code(OFTEN + MARKED + COUNTER + RANGE)
     assert parts.often == OFTEN + RANGE + "declare i32 @seldom(i32 range(i32 0, 9))\n"
     assert parts.seldom == MARKED.replace("internal ", "") + COUNTER + RANGE
     assert parts.shared == {"seldom"}
@@ -111,4 +111,4 @@ def test_what_only_one_part_uses_goes_with_it():
     ],
 )
 def test_a_module_stays_whole_if_no_function_is_marked_or_one_needs_more_of_it(text):
-    assert parted(text) == (text, "", frozenset())
+    assert split_cold_code(text) == (text, "", frozenset())

@@ -10,7 +10,7 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host import generate as generating
 from gridjit.compiler.targets.host.ir.body import Block, Body
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
-from gridjit.compiler.targets.host.passes.dead_values import without_unused
+from gridjit.compiler.targets.host.passes.dead_values import without_dead_values
 
 cuda = numba_cuda()
 
@@ -20,7 +20,7 @@ def blocks(**lines):
 
 
 def left(**lines):
-    return without_unused(Body(parameters=(), blocks=blocks(**lines), rest="")).blocks
+    return without_dead_values(Body(parameters=(), blocks=blocks(**lines), rest="")).blocks
 
 
 _ASKS, _ENDS = "br i1 %c, label %yes, label %no", "ret i32 0"

@@ -11,8 +11,8 @@ import gridjit
 from gridjit import cuda
 from gridjit.compiler.targets.host import generate
 from gridjit.compiler.targets.host.analysis.barriers import split
-from gridjit.compiler.targets.host.analysis.convergence import settled
-from gridjit.compiler.targets.host.analysis.postdominators import meetings
+from gridjit.compiler.targets.host.analysis.convergence import has_convergent_exit
+from gridjit.compiler.targets.host.analysis.postdominators import postdominators
 from gridjit.compiler.targets.host.analysis.uniformity import uniform_values
 from gridjit.compiler.targets.host.ir.body import Parameter, read_body
 
@@ -41,8 +41,8 @@ end:
 def regions(lines: str) -> list[bool]:
     body = read_body(f"define i32 @k(i32 %n, ptr %p) {{\n{lines}\n}}\n", "k", PARAMETERS)
     parts = split(body)
-    same, meet = uniform_values(body), meetings(parts.blocks)
-    return [settled(parts.blocks, start, same, meet) for start in parts.starts]
+    same, meet = uniform_values(body), postdominators(parts.blocks)
+    return [has_convergent_exit(parts.blocks, start, same, meet) for start in parts.starts]
 
 
 def test_threads_that_part_and_meet_again_before_a_common_choice_end_a_region_at_one_place() -> None:
@@ -84,7 +84,7 @@ g:
         "k",
         PARAMETERS,
     )
-    found = meetings({block.label: block for block in body.blocks})
+    found = postdominators({block.label: block for block in body.blocks})
     assert found == {"%a": "%e", "%b": "%e", "%c": "%e", "%d": "%e", "%e": "%g", "%f": None, "%g": None}
 
 

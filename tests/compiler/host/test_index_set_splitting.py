@@ -13,7 +13,7 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.ir.body import Block, Body
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.compiler.targets.host.passes.index_set_splitting import crossed
+from gridjit.compiler.targets.host.passes.index_set_splitting import index_set_split
 
 cuda = numba_cuda()
 
@@ -125,7 +125,7 @@ def asked(condition, inside, *more):
         Block(label="%yes", lines=(inside, "br label %no")),
         Block(label="%no", lines=("ret i32 0",)),
     )
-    return len(crossed(Body(parameters=(), blocks=blocks, rest=""), "x").pairs)
+    return len(index_set_split(Body(parameters=(), blocks=blocks, rest=""), "x").pairs)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gridjit.compiler.targets.host.analysis.affine import added, sum_of, written
+from gridjit.compiler.targets.host.analysis.affine import added, affine, computed_sum
 
 
 def lines_of(text: str) -> dict[str, str]:
@@ -36,12 +36,12 @@ def test_what_is_subtracted_from_an_end_and_added_again_cancels_out() -> None:
 
 
 def test_copies_and_widened_sums_that_do_not_wrap_are_their_parts() -> None:
-    assert sum_of("%same", LINES) == sum_of("%plain", LINES) == {"zext %t": 1}
-    assert sum_of("%signed", LINES) == {"sext %m": 1, "1": -2}
+    assert affine("%same", LINES) == affine("%plain", LINES) == {"zext %t": 1}
+    assert affine("%signed", LINES) == {"sext %m": 1, "1": -2}
 
 
 def test_a_sum_that_may_wrap_before_it_is_widened_is_a_value_of_its_own() -> None:
-    assert sum_of("%wraps", LINES) == {"zext %wraps32": 1}
+    assert affine("%wraps", LINES) == {"zext %wraps32": 1}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_sum_that_may_wrap_before_it_is_widened_is_a_value_of_its_own() -> Non
     ],
 )
 def test_a_sum_is_written_as_few_instructions(total: dict[str, int], code: tuple[str, ...]) -> None:
-    found = written(total, LINES, "sum")
+    found = computed_sum(total, LINES, "sum")
     assert found is not None
     value, made = found
     assert tuple(re.sub(r"^\S+ = ", "", line) for line in made) == code
@@ -63,4 +63,4 @@ def test_a_sum_is_written_as_few_instructions(total: dict[str, int], code: tuple
 
 @pytest.mark.parametrize("total", [{"%n": 2}, {"zext %q": 1}])
 def test_a_sum_of_what_has_no_name_is_not_written(total: dict[str, int]) -> None:
-    assert written(total, LINES, "sum") is None
+    assert computed_sum(total, LINES, "sum") is None
