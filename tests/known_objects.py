@@ -24,7 +24,7 @@ from typing import Any
 import llvmlite.binding
 
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host import generate
+from gridjit.compiler.targets.host import optimizing
 from gridjit.compiler.targets.host.analysis import (
     vectorizer_chains,
     vectorizer_lines,
@@ -41,7 +41,7 @@ from gridjit.runtime.native import object_code
 FOLDER = "TESTS_KNOWN_OBJECTS"
 _WEEK_S = 7 * 24 * 3600.0
 
-_final, _optimize, _emit, _assembly = generate._final, llvm.optimize, llvm.emit, llvm.assembly
+_final, _optimize, _emit, _assembly = optimizing._final, llvm.optimize, llvm.emit, llvm.assembly
 _compile_text = object_code.compile_text
 
 
@@ -71,7 +71,7 @@ def forget_unused(folder: Path) -> None:
 def use_known_objects() -> None:
     """Have this process take objects from the run's folder, if there is one, and add those that it makes."""
     _makers()  # once for all that are forked from this one
-    generate._final, llvm.emit, llvm.assembly = final, emit, assembly
+    optimizing._final, llvm.emit, llvm.assembly = final, emit, assembly
     object_code.compile_text = compile_text
 
 
@@ -100,11 +100,11 @@ def _path(*made_of: object) -> Path | None:
 def _makers() -> tuple[object, ...]:
     """Return what says which LLVM makes the objects, and what code tells it how."""
     makers = (
-        generate,
         half_calls,
         libmvec,
         llvm,
         object_code,
+        optimizing,
         cold_code,
         vectorizer_chains,
         vectorizer_lines,

@@ -9,7 +9,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.targets.host import generate
+from gridjit.compiler.targets.host import pipeline
 from gridjit.compiler.targets.host.analysis.barriers import split
 from gridjit.compiler.targets.host.analysis.convergence import has_convergent_exit
 from gridjit.compiler.targets.host.analysis.postdominators import postdominators
@@ -134,7 +134,7 @@ def test_regions_are_made_for_a_part_of_a_block_only_where_its_threads_may_part(
         texts.append(assemble(*parts))
         return texts[-1]
 
-    assemble = generate._assemble
-    monkeypatch.setattr(generate, "_assemble", assembled)
+    assemble = pipeline._assemble
+    monkeypatch.setattr(pipeline, "_assemble", assembled)
     gridjit.jit(function, cache=False).compile("void(int32[::1])", target="host")
     assert ("@gridjit.apart(" in texts[-1]) is splits

@@ -7,7 +7,8 @@ import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
-from gridjit.compiler.targets.host import generate as generating
+from gridjit.compiler.targets.host import optimizing
+from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.ir.body import Block, Body
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.targets.host.passes.dead_values import without_dead_values
@@ -97,11 +98,11 @@ def counting(x, out):
 
 
 def test_turns_that_all_threads_take_together_are_not_counted_by_each(lowered, monkeypatch):
-    texts, final = [], generating._final
+    texts, final = [], optimizing._final
     monkeypatch.setattr(
-        generating, "_final", lambda text, *how, **named: texts.append(text) or final(text, *how, **named)
+        optimizing, "_final", lambda text, *how, **named: texts.append(text) or final(text, *how, **named)
     )
-    generating.generate(lowered(counting, "int32[1]", "int32[1]"), host_target(), Options())
+    generate(lowered(counting, "int32[1]", "int32[1]"), host_target(), Options())
     regions = [part for part in texts[0].split("define ") if ".region." in part.partition("(")[0]]
     assert regions
     assert not any("div i64" in part or "rem i64" in part for part in regions)

@@ -176,7 +176,7 @@ def test_a_huge_kernel_is_optimized_less(lowered, monkeypatch):
     monkeypatch.setattr(llvm, "optimize", optimize)
     work = lowered(saxpy, "int64", "float32", "float32[1]", "float32[1]")
     generate(work, host_target(), Options())
-    monkeypatch.setattr("gridjit.compiler.targets.host.generate._HUGE", 10)
+    monkeypatch.setattr("gridjit.compiler.targets.host.optimizing._HUGE", 10)
     generate(work, host_target(), Options())
     generate(work, host_target(), Options(opt=False))
     assert levels == [3, 1, 1]
@@ -206,6 +206,6 @@ def test_only_a_short_kernel_is_searched_for_operations_side_by_side(lowered, mo
     monkeypatch.setattr(llvm, "optimize", optimize)
     work = lowered(saxpy, "int64", "float32", "float32[1]", "float32[1]")
     generate(work, host_target(), Options())
-    monkeypatch.setattr("gridjit.compiler.targets.host.generate._LONG", 10)
+    monkeypatch.setattr("gridjit.compiler.targets.host.optimizing._LONG", 10)
     generate(work, host_target(), Options())
     assert searched == [True, False]

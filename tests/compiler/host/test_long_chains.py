@@ -10,7 +10,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.targets.host import generate
+from gridjit.compiler.targets.host import optimizing
 from gridjit.compiler.targets.host.ir.body import defined, used
 from gridjit.compiler.targets.host.passes import outlining, region_text
 
@@ -85,7 +85,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr(region_text, "used", counted(used))
     monkeypatch.setattr(region_text, "defined", counted(defined))
-    monkeypatch.setattr(generate, "_final", final)
+    monkeypatch.setattr(optimizing, "_final", final)
 
     def measure(links: int, **how: Any) -> tuple[str, int]:
         looked.clear()
@@ -143,8 +143,8 @@ def test_regions_that_share_their_code_compute_what_they_do_alone(
     monkeypatch: pytest.MonkeyPatch, condition: str, done: str, turns: int
 ) -> None:
     texts: list[str] = []
-    final = generate._final
-    monkeypatch.setattr(generate, "_final", lambda text, *a, **k: texts.append(text) or final(text, *a, **k))
+    final = optimizing._final
+    monkeypatch.setattr(optimizing, "_final", lambda text, *a, **k: texts.append(text) or final(text, *a, **k))
     results = []
     for most in (10**9, 0):
         monkeypatch.setattr(outlining, "_MOST_LINES", most)

@@ -3,7 +3,6 @@
 # mypy: ignore-errors
 from __future__ import annotations
 
-import importlib
 import math
 import re
 
@@ -12,6 +11,7 @@ import pytest
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Target
+from gridjit.compiler.targets.host import optimizing, pipeline
 from gridjit.compiler.targets.host.blocks.entry import entry_text
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.linked.code import LinkedCode
@@ -24,7 +24,6 @@ from tests.kernels import again_by_thread, again_by_warp
 from tests.known_objects import FOLDER
 
 cuda = numba_cuda()
-module = importlib.import_module("gridjit.compiler.targets.host.generate")
 
 
 def row_is_x(x, out):
@@ -65,7 +64,7 @@ def of_blocks_of_256(x, out):
 def planned(monkeypatch, lowered):
     """Return planned(kernel, ndim): in which order a kernel's threads are run."""
     plans = []
-    monkeypatch.setattr(module, "entry_text", lambda plan: plans.append(plan) or entry_text(plan))
+    monkeypatch.setattr(pipeline, "entry_text", lambda plan: plans.append(plan) or entry_text(plan))
 
     def of(kernel, ndim):
         generate(lowered(kernel, f"float32[{ndim}]", f"float32[{ndim}]"), host_target(), Options())
@@ -80,8 +79,8 @@ def optimized(monkeypatch, wide):
     monkeypatch.delenv(FOLDER, raising=False)
 
     def of(kernel):
-        text = module._written(read_kernel(kernel, wide, Options(), LinkedCode()), kernel, wide, Options())[0]
-        return llvm.text_of(module._final(text, wide, 3, abreast=True))
+        text = pipeline.module_text(read_kernel(kernel, wide, Options(), LinkedCode()), kernel, wide, Options())[0]
+        return llvm.text_of(optimizing._final(text, wide, 3, abreast=True))
 
     return of
 
@@ -335,14 +334,14 @@ def counted_where_few_come(x, bins):
 @pytest.mark.parametrize(("kernel", "regions"), [(counted_in_turns, 3), (counted_where_few_come, 4)])
 def test_a_loop_of_turns_shares_a_barrier_that_threads_come_straight_from(lowered, monkeypatch, kernel, regions):
     plans = []
-    monkeypatch.setattr(module, "entry_text", lambda plan: plans.append(plan) or entry_text(plan))
+    monkeypatch.setattr(pipeline, "entry_text", lambda plan: plans.append(plan) or entry_text(plan))
     generate(lowered(kernel, "int32[1]", "int32[1]"), host_target(), Options())
     assert plans[0].regions == regions
 
 
 def test_rows_of_a_loop_that_shares_a_barrier_are_run_in_parts(lowered, monkeypatch):
     plans = []
-    monkeypatch.setattr(module, "entry_text", lambda plan: plans.append(plan) or entry_text(plan))
+    monkeypatch.setattr(pipeline, "entry_text", lambda plan: plans.append(plan) or entry_text(plan))
     generate(lowered(counted_in_turns, "int32[1]", "int32[1]"), host_target(), Options())
     assert sum(plans[0].crossing) == 1
 
@@ -393,7 +392,7 @@ def test_loops_whose_items_are_far_apart_are_not_worth_vectors_unless_much_is_co
     lowered, monkeypatch, kernel, kind, scattered
 ):
     plans = []
-    monkeypatch.setattr(module, "entry_text", lambda plan: plans.append(plan) or entry_text(plan))
+    monkeypatch.setattr(pipeline, "entry_text", lambda plan: plans.append(plan) or entry_text(plan))
     generate(lowered(kernel, kind, kind), host_target(), Options())
     assert any(plans[0].scattered) is scattered
 

@@ -8,7 +8,7 @@ import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
-from gridjit.compiler.targets.host import generate as generating
+from gridjit.compiler.targets.host import pipeline
 from gridjit.compiler.targets.host.blocks.entry import entry_text
 from gridjit.compiler.targets.host.emit.rows import Parted
 from gridjit.compiler.targets.host.emit.work_item_loops import ThreadLoops
@@ -56,7 +56,7 @@ def both_first(x, out):
 @pytest.mark.parametrize("kernel", [first, last, both_first])
 def test_a_row_whose_first_and_last_threads_fill_a_tiles_border_is_run_as_a_whole(lowered, monkeypatch, kernel):
     loops = []
-    monkeypatch.setattr(generating, "entry_text", lambda plan: loops.append(entry_text(plan)) or loops[-1])
+    monkeypatch.setattr(pipeline, "entry_text", lambda plan: loops.append(entry_text(plan)) or loops[-1])
     generate(lowered(kernel, "float32[1]", "float32[1]"), host_target(), Options())
     assert "call i32 @gridjit.late.0(" in loops[0]
     # In one loop, of which no thread is rare.

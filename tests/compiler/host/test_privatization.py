@@ -7,7 +7,8 @@ import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
-from gridjit.compiler.targets.host import generate as generating
+from gridjit.compiler.targets.host import pipeline
+from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
 
 cuda = numba_cuda()
@@ -17,11 +18,11 @@ cuda = numba_cuda()
 def gathered(monkeypatch):
     """Return gathered(lowered, **options): the parameters whose arrays a kernel gathers."""
     found = []
-    search = generating._gathering
-    monkeypatch.setattr(generating, "_gathering", lambda *given: found.append(search(*given)) or found[-1])
+    search = pipeline._privatized
+    monkeypatch.setattr(pipeline, "_privatized", lambda *given: found.append(search(*given)) or found[-1])
 
     def of(lowered, **options):
-        generating.generate(lowered, host_target(), Options(**options))
+        generate(lowered, host_target(), Options(**options))
         return [one.address for one in found.pop().arrays]
 
     return of
