@@ -41,12 +41,12 @@ class SplitBlocks:
 
 def count_barriers(body: Body) -> int:
     """Return how many barriers body has."""
-    return sum(is_cut(line) for block in body.blocks for line in block.lines)
+    return sum(is_cut(line) for line in body.lines)
 
 
 def waits_for_others(body: Body) -> bool:
     """Return whether blocks of body wait for other blocks: at barriers of the grid, or in turns of a loop."""
-    lines = (line for block in body.blocks for line in block.lines)
+    lines = body.lines
     return any(call.collective.kind in _LATER for line in lines if (call := read_call(line)))
 
 
@@ -74,7 +74,7 @@ def passing(number: int, label: str) -> str:
 
 def split(body: Body) -> SplitBlocks:
     """Return body's blocks: at every barrier a block ends with an arrival, and the rest is a block of its own."""
-    calls = [call.collective for block in body.blocks for line in block.lines if (call := read_call(line))]
+    calls = [call.collective for line in body.lines if (call := read_call(line))]
     numbers = _numbers(calls)
     known = dict(zip(numbers, calls, strict=True))
     blocks: dict[str, Block] = {}
@@ -109,7 +109,7 @@ def _count(block: Block) -> int:
 
 def _extracts(body: Body) -> Mapping[str, Sequence[str]]:
     """Return the instructions that take apart what each barrier returns. They move to it: pairs do not cross others."""
-    lines = [line for block in body.blocks for line in block.lines]
+    lines = list(body.lines)
     found: dict[str, list[str]] = {call.result: [] for line in lines if (call := read_call(line))}
     for line in lines:
         if (part := extracted(line)) and part[0] in found:

@@ -25,7 +25,7 @@ class Flat:
 
 def flat_axes(body: Body) -> dict[str, Flat]:
     """Return those of the axes x and y of body, a kernel without barriers, that are flat."""
-    lines = [line for block in body.blocks for line in block.lines]
+    lines = list(body.lines)
     if any(not _OF_A_BLOCK.isdisjoint(used(line)) for line in lines):
         return {}
     return {axis: found for axis in "xy" if (found := _flat(axis, lines)) is not None}

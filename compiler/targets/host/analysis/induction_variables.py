@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gridjit.compiler.targets.host.ir.body import Body, arms, defined
+from gridjit.compiler.targets.host.ir.body import Body, arms, defined, definitions_of
 from gridjit.compiler.targets.host.ir.instructions import instruction
 
 # Steps by which a number of 64 bits does not overflow before 2**48 turns, each with a barrier, have been taken.
@@ -17,7 +17,7 @@ _MOST = 1 << 15
 
 def induction_variables(body: Body) -> frozenset[str]:
     """Return the names of body's counters, and of what they rise to in each turn."""
-    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
+    lines = definitions_of(body.lines)
     return frozenset(found for line in lines.values() if " = phi i64 " in line for found in _counter(line, lines))
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gridjit.compiler.signature import ArgType, ArrayType, Signature, TupleType, array_codes
-from gridjit.compiler.targets.host.ir.body import NAME, defined, opcode
+from gridjit.compiler.targets.host.ir.body import NAME, opcode
 from gridjit.compiler.targets.host.ir.intrinsics import SHARED_ARRAY
 from gridjit.regexes import regex
 
@@ -99,11 +99,6 @@ class Roots:
             return [found[1]]
         found = _ADDED.search(line)
         return [] if found is None else [*self._bases(found[1]), *self._bases(found[2])]
-
-
-def definitions_of(lines: Iterable[str]) -> dict[str, str]:
-    """Return the instructions that define values, by the values' names."""
-    return {name: line for line in lines if (name := defined(line)) is not None}
 
 
 def arrays_in(signature: Signature) -> Iterator[tuple[int, int]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import gcd
 
-from gridjit.compiler.targets.host.ir.body import NAME, Body, arms, defined, opcode, used
+from gridjit.compiler.targets.host.ir.body import NAME, Body, arms, defined, definitions_of, opcode, used
 from gridjit.compiler.targets.host.ir.instructions import Element, element, instruction, is_value
 from gridjit.regexes import regex
 
@@ -63,9 +63,7 @@ class Addresses:
     """The addresses in a kernel. same: the values that its threads share. changing: those that loops give anew."""
 
     def __init__(self, body: Body, same: Collection[str], changing: Collection[str]) -> None:
-        self.lines: Mapping[str, str] = {
-            name: line for block in body.blocks for line in block.lines if (name := defined(line))
-        }
+        self.lines: Mapping[str, str] = definitions_of(body.lines)
         self.same = same
         self.changing = changing
         self.counted = _counted(body, self.lines)

@@ -22,7 +22,16 @@ from gridjit.compiler.targets.host.analysis.loop_steps import (
 )
 from gridjit.compiler.targets.host.analysis.postdominators import between, postdominators
 from gridjit.compiler.targets.host.analysis.uniformity import divergent_blocks, uniform_values
-from gridjit.compiler.targets.host.ir.body import Block, Body, arms, defined, opcode, used, without_labels
+from gridjit.compiler.targets.host.ir.body import (
+    Block,
+    Body,
+    arms,
+    defined,
+    definitions_of,
+    opcode,
+    used,
+    without_labels,
+)
 from gridjit.compiler.targets.host.ir.opcodes import PURE
 from gridjit.compiler.targets.host.ir.warp_operations import read_call
 from gridjit.regexes import regex
@@ -74,7 +83,7 @@ def passed_by_all(body: Body) -> Iterator[str]:
     In a kernel with barriers, that is also what is behind `if i >= n: return`: threads that have ended count as
     arrived at any barrier.
     """
-    blocks = {block.label: block for block in body.blocks}
+    blocks = body.by_label
     meet = postdominators(blocks)
     stays = any(_calls(block) for block in body.blocks)
     label: str | None = body.blocks[0].label
@@ -90,7 +99,7 @@ def passed_as_often(body: Body, label: str, stays: Stays = tuple) -> bool:
 
     Those that go round a loop around it do not, unless all leave that in the same turn.
     """
-    blocks = {block.label: block for block in body.blocks}
+    blocks = body.by_label
     if label not in between(blocks, label, None):
         return True
     own = replace(body, blocks=without_exit_edges(stays(body.blocks)))
@@ -113,11 +122,11 @@ def _calls(block: Block) -> bool:
 
 def strided_loop(body: Body, before: str, stays: Stays = tuple) -> StridedLoop | None:
     """Return the loop that begins after a block, if it can be interleaved. stays: what leaves failures out."""
-    real = {block.label: block for block in body.blocks}
+    real = body.by_label
     blocks = {block.label: block for block in stays(body.blocks)}
     if before not in blocks:  # it was the head of another loop
         return None
-    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
+    lines = definitions_of(body.lines)
     end = blocks[before].lines[-1]
     way, asked = GOTO.match(end), BRANCH.match(end)
     head = blocks[way[1]] if way else blocks[asked[2]] if asked else None
@@ -151,7 +160,7 @@ def strided_loop(body: Body, before: str, stays: Stays = tuple) -> StridedLoop |
     parts = {"start": start, "step": step or other(following, place, lines, "i32"), "end": finish}
     if narrow:
         parts, widening = _widened(parts, head.label)
-    lines |= {name: line for line in widening if (name := defined(line))}
+    lines |= definitions_of(widening)
     loop = StridedLoop(
         before=before,
         head=head.label,

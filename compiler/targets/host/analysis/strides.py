@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gridjit.compiler.targets.host.ir.body import NAME, Body, defined, opcode
+from gridjit.compiler.targets.host.ir.body import NAME, Body, definitions_of, opcode
 from gridjit.compiler.targets.host.ir.instructions import Element, Instruction, accessed, element, instruction, is_value
 from gridjit.regexes import regex
 
@@ -24,8 +24,8 @@ _CLOSE = 64
 
 def inner_axis(body: Body) -> str:
     """Return the axis, "x" or "y", along which more loads and stores of neighbouring threads are close by."""
-    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
-    places = [place for block in body.blocks for line in block.lines if (place := accessed(line))]
+    lines = definitions_of(body.lines)
+    places = [place for line in body.lines if (place := accessed(line))]
     close = {axis: _count_close(places, lines, axis) for axis in "xy"}
     return "y" if close["y"] > close["x"] else "x"
 
@@ -38,7 +38,7 @@ def is_scattered(text: str, axis: str) -> bool:
     every = [line.strip() for line in text.splitlines()]
     if any(_LONG.search(line) for line in every):
         return False
-    lines = {name: line for line in every if (name := defined(line))}
+    lines = definitions_of(every)
     # A thread's own variables become values.
     known: dict[str, int | None] = {name: 0 for name, line in lines.items() if opcode(line) == "alloca"}
     known |= {f"%gj.tid.{axis}": 1, "%gj.thread": 1 if axis == "x" else None}

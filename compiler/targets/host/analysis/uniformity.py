@@ -20,7 +20,7 @@ _THREADS_OWN = frozenset(("%gj.tid.x", "%gj.tid.y", "%gj.tid.z", "%gj.thread", "
 
 def uniform_values(body: Body) -> frozenset[str]:
     """Return the names of body's uniform values."""
-    blocks = {block.label: block for block in body.blocks}
+    blocks = body.by_label
     meet = postdominators(blocks)
     regions = {
         label: between(blocks, label, meet[label]) for label, block in blocks.items() if len(block.successors) > 1
@@ -43,12 +43,12 @@ def uniform_values(body: Body) -> frozenset[str]:
                 divergent |= {name for inner in region for line in blocks[inner].lines if (name := defined(line))}
         if len(divergent) == before:
             break
-    return frozenset(name for block in body.blocks for line in block.lines if (name := defined(line))) - divergent
+    return frozenset(name for line in body.lines if (name := defined(line))) - divergent
 
 
 def divergent_blocks(body: Body, same: Collection[str]) -> frozenset[str]:
     """Return the blocks that some threads may not be in, or not as often as others; same: body's uniform values."""
-    blocks = {block.label: block for block in body.blocks}
+    blocks = body.by_label
     meet = postdominators(blocks)
     branches = divergent_branches(body, same)
     return frozenset[str]().union(*(between(blocks, label, meet[label]) - {meet[label]} for label in branches))
@@ -56,14 +56,14 @@ def divergent_blocks(body: Body, same: Collection[str]) -> frozenset[str]:
 
 def divergent_branches(body: Body, same: Collection[str]) -> list[str]:
     """Return the blocks from which threads may go different ways; same: body's uniform values."""
-    own = {name for block in body.blocks for line in block.lines if (name := defined(line))} - set(same) | _THREADS_OWN
+    own = {name for line in body.lines if (name := defined(line))} - set(same) | _THREADS_OWN
     parting = (block for block in body.blocks if _reads(block.lines[-1]) & own)
     return [block.label for block in parting if len(block.successors) > 1]
 
 
 def lasting_values(body: Body, same: Collection[str]) -> frozenset[str]:
     """Return those of the uniform values, same, that never change: no loop gives them a new value."""
-    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line)) and name in same}
+    lines = {name: line for line in body.lines if (name := defined(line)) and name in same}
     changing = {name for name, line in lines.items() if opcode(line) == "phi"}
     while more := {name for name, line in lines.items() if _reads(line) & changing} - changing:
         changing |= more

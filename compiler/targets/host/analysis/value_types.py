@@ -31,7 +31,7 @@ _ADDRESSES = frozenset(("getelementptr", "alloca"))
 
 def value_types(body: Body, function: Any, target: Target) -> dict[str, ValueType]:
     """Return the types of the values that a body's instructions define, by name; function: the same to LLVM."""
-    said = {name: _said(line) for block in body.blocks for line in block.lines if (name := defined(line))}
+    said = {name: _said(line) for line in body.lines if (name := defined(line))}
     if None in said.values():
         return _asked(function, target)
     texts = {text for text in said.values() if text}

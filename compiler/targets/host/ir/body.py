@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -57,6 +57,16 @@ class Body:
     blocks: tuple[Block, ...]
     rest: str
 
+    @property
+    def by_label(self) -> dict[str, Block]:
+        """The blocks by their labels."""
+        return {block.label: block for block in self.blocks}
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """The instructions, block by block."""
+        return lines_of(self.blocks)
+
 
 def read_body(text: str, name: str, parameters: tuple[Parameter, ...]) -> Body:
     """Return the function called name out of a module's canonical text."""
@@ -93,6 +103,16 @@ def _statements(text: str) -> Iterator[str]:
             pending = line
         else:
             yield line
+
+
+def lines_of(blocks: Iterable[Block]) -> Iterator[str]:
+    """Yield the instructions of blocks."""
+    return (line for block in blocks for line in block.lines)
+
+
+def definitions_of(lines: Iterable[str]) -> dict[str, str]:
+    """Return the instructions that define values, by the values' names."""
+    return {name: line for line in lines if (name := defined(line)) is not None}
 
 
 @lru_cache(_REMEMBERED)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gridjit.compiler.targets.host.analysis.loop_steps import BRANCH, GOTO
-from gridjit.compiler.targets.host.ir.body import Block, Body, arms, defined, opcode, used
+from gridjit.compiler.targets.host.ir.body import Block, Body, arms, defined, definitions_of, lines_of, opcode, used
 from gridjit.compiler.targets.host.ir.opcodes import EARLY
 
 # Instructions that do nothing but make their values.
@@ -28,8 +28,8 @@ def without_dead_values(body: Body) -> Body:
 
 def _with_used(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """Return blocks without values that are used by nothing but such values."""
-    lines = {name: line for block in blocks for line in block.lines if (name := defined(line))}
-    needed = {line for block in blocks for line in block.lines if defined(line) is None or opcode(line) not in _SILENT}
+    lines = definitions_of(lines_of(blocks))
+    needed = {line for line in lines_of(blocks) if defined(line) is None or opcode(line) not in _SILENT}
     waiting, kept = list(needed), set[str]()
     while waiting:
         new = (used(waiting.pop()) & lines.keys()) - kept

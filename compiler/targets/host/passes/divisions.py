@@ -26,7 +26,7 @@ _DIVISION = regex(
 
 def with_own_divisions(body: Body) -> Body:
     """Return body with `%gj.apart` in the dividends of the divisions that some threads skip."""
-    if not any(_DIVISION.match(line) for block in body.blocks for line in block.lines):
+    if not any(_DIVISION.match(line) for line in body.lines):
         return body
     parted = divergent_blocks(body, uniform_values(body))
     blocks = tuple(
@@ -52,7 +52,7 @@ def handed(before: str, end: str, name: str = "%apart") -> list[str]:
 
 def has_own_divisions(body: Body) -> bool:
     """Return whether a body reads `%gj.apart`."""
-    return any(APART in line for block in body.blocks for line in block.lines)
+    return any(APART in line for line in body.lines)
 
 
 def _own(line: str) -> Iterator[str]:

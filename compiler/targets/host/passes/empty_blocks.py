@@ -42,7 +42,7 @@ def _conditions(body: Body) -> tuple[Comparison, ...]:
     if found is None or not all(is_early(line) or is_unseen(line, entry) or _reads(line) for line in entry.lines[:-1]):
         return ()
     condition, yes, no = found.groups()
-    blocks = {block.label: block for block in body.blocks}
+    blocks = body.by_label
     off = [_only_ends(blocks[label], entry.label) for label in (yes, no)]
     if off[0] == off[1]:
         return ()

@@ -23,7 +23,17 @@ from gridjit.compiler.targets.host.analysis.loop_steps import (
     is_short,
     other,
 )
-from gridjit.compiler.targets.host.ir.body import NAME, Block, Body, arms, defined, opcode, used, without_labels
+from gridjit.compiler.targets.host.ir.body import (
+    NAME,
+    Block,
+    Body,
+    arms,
+    defined,
+    definitions_of,
+    opcode,
+    used,
+    without_labels,
+)
 from gridjit.compiler.targets.host.ir.opcodes import PURE, may_wait
 
 TURN = "%gj.turn"
@@ -58,10 +68,10 @@ class _Loop:
 
 def one_iteration(body: Body) -> Body | None:
     """Return the kernel of one turn, whose number is in TURN, of a kernel that is a grid-stride loop, or None."""
-    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
-    if any(opcode(line) == "alloca" or may_wait(line) for block in body.blocks for line in block.lines):
+    lines = definitions_of(body.lines)
+    if any(opcode(line) == "alloca" or may_wait(line) for line in body.lines):
         return None
-    blocks = {block.label: block for block in body.blocks}
+    blocks = body.by_label
     entry = body.blocks[0]
     if not all(opcode(line) in _AGAIN for line in entry.lines[:-1]):
         return None

@@ -32,7 +32,7 @@ _MEMSET = regex(rf"^call void @llvm\.memset\.[^(]*\(ptr [^%]*({NAME}),.* i1 fals
 
 def direct(body: Body) -> Body:
     """Return body whose branches do not go through blocks that only lead on."""
-    blocks = {block.label: block for block in body.blocks}
+    blocks = body.by_label
     past = {
         block.label: block.successors[0]
         for block in body.blocks[1:]
@@ -86,7 +86,7 @@ def _drawn_together(body: Body, number: int) -> Body | None:
 
 def _after_condition(body: Body, condition: str, on: str, off: str, number: int, *, when: bool) -> Body | None:
     """Return body with a second condition, asked in block `on`, in the first one's; both end the thread at `off`."""
-    blocks = {block.label: block for block in body.blocks}
+    blocks = body.by_label
     entry, second = body.blocks[0], blocks[on]
     found = BRANCH.match(second.lines[-1])
     if found is None or not ends(blocks[off]) or _leading_to(body, on) != [entry.label]:
@@ -118,7 +118,7 @@ def _after_condition(body: Body, condition: str, on: str, off: str, number: int,
 
 def _after_side_step(body: Body, condition: str, side: str, join: str, number: int, *, when: bool) -> Body | None:
     """Return body with blocks `side` and `join` in the first one, which goes to `join`, perhaps through `side`."""
-    blocks = {block.label: block for block in body.blocks}
+    blocks = body.by_label
     entry, step, joined = body.blocks[0], blocks[side], blocks[join]
     if step.successors != (join,) or opcode(step.lines[-1]) != "br" or _leading_to(body, side) != [entry.label]:
         return None

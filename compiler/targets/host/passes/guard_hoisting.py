@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.analysis.conditions import comparisons
-from gridjit.compiler.targets.host.ir.body import Block, Body, defined, opcode
+from gridjit.compiler.targets.host.ir.body import Block, Body, definitions_of, opcode
 from gridjit.compiler.targets.host.ir.coordinates import PLACE
 from gridjit.compiler.targets.host.ir.opcodes import PURE
 from gridjit.compiler.targets.host.passes.empty_blocks import empty_blocks_text
@@ -59,7 +59,7 @@ def _first_condition(body: Body, inner: str) -> Guarded:
     pure = [line for line in entry.lines[:-1] if is_early(line)]
     if found is None or not all(is_unseen(line, entry) for line in entry.lines[:-1] if line not in pure):
         return Guarded(body=body, text="")
-    blocks = {block.label: block for block in body.blocks}
+    blocks = body.by_label
     condition, yes, no = found.groups()
     if ends(blocks[no]) and not ends(blocks[yes]):
         change, passed = f"{PASSES} = or i1 {condition}, %gj.all", condition
@@ -69,7 +69,7 @@ def _first_condition(body: Body, inner: str) -> Guarded:
         return Guarded(body=body, text="")
     lines = (*entry.lines[:-1], *change.split("\n  "), f"br i1 {PASSES}, label {yes}, label {no}")
     opened = replace(body, blocks=(Block(label=entry.label, lines=lines), *body.blocks[1:]))
-    named = {name: line for line in pure if (name := defined(line))}
+    named = definitions_of(pure)
     varying = (f"%gj.tid.{inner}", "%gj.thread", TURN)
     if (parts := comparisons(condition, passed == condition, named, varying)) is not None:
         quiet = blocks[no if passed == condition else yes].lines == ("ret i32 0",)

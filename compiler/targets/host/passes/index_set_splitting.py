@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
 from gridjit.compiler.targets.host.analysis.barriers import is_cut
-from gridjit.compiler.targets.host.ir.body import Block, Body, Parameter, defined, opcode, used
+from gridjit.compiler.targets.host.ir.body import Block, Body, Parameter, defined, definitions_of, opcode, used
 from gridjit.compiler.targets.host.ir.instructions import instruction
 from gridjit.compiler.targets.host.passes.guard_hoisting import PASSES
 from gridjit.compiler.targets.host.passes.row_values import FAR, RegionValues, RowWriter
@@ -48,11 +48,11 @@ class IndexSetSplit:
 
 def index_set_split(body: Body, axis: str) -> IndexSetSplit:
     """Return body with the comparisons that it branches on evaluated at `%gj.at`. axis: that of a row, x or y."""
-    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
+    lines = definitions_of(body.lines)
     # Whether they are the same along a row is asked where a region begins.
     row = Row(lines, axis, [name for name, line in lines.items() if opcode(line) == "phi"])
     asked = _asked(body.blocks, lines)
-    ways = {block.label: block for block in body.blocks}
+    ways = body.by_label
     cuts = {block.label for block in body.blocks if any(map(is_cut, block.lines))}
     found = dict[str, _Comparison]()
     for name, labels in asked.items():

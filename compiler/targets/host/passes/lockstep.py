@@ -55,14 +55,14 @@ _VARYING = frozenset(("phi", "load", "call", "atomicrmw", "cmpxchg", "freeze"))
 
 def with_lockstep(body: Body, offsets: Mapping[str, int]) -> Body:
     """Return body with cuts where lanes must be in step. offsets: where shared arrays lie."""
-    if not any(SHARED_ARRAY in line for block in body.blocks for line in block.lines):
+    if not any(SHARED_ARRAY in line for line in body.lines):
         return body
     spots = _Search(place(body, offsets)).spots()
     if not spots:
         return body
     # Lanes at the earliest cut go first, so the paths of a branch stand before the block where they meet.
     first, *others = body.blocks
-    order = reverse_postorder({block.label: block for block in body.blocks})
+    order = reverse_postorder(body.by_label)
     others.sort(key=lambda block: -order.get(block.label, 0))
     return replace(body, blocks=tuple(_with_cuts(block, spots) for block in (first, *others)))
 
@@ -81,7 +81,7 @@ class _Search:
 
     def __init__(self, body: Body) -> None:
         self.body = body
-        self.blocks = {block.label: block for block in body.blocks}
+        self.blocks = body.by_label
         self.after = {label: tuple(dict.fromkeys(block.successors)) for label, block in self.blocks.items()}
         self.before = {label: [one for one, ways in self.after.items() if label in ways] for label in self.blocks}
         self.loops = loops(self.blocks)

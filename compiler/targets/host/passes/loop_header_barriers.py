@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from gridjit.compiler.targets.host.analysis.loops import Loop, loops
 from gridjit.compiler.targets.host.ir import warp_kinds
-from gridjit.compiler.targets.host.ir.body import Block, Body, arms, defined, opcode, used
+from gridjit.compiler.targets.host.ir.body import Block, Body, arms, defined, lines_of, opcode, used
 from gridjit.compiler.targets.host.ir.opcodes import EARLY, is_operation
 from gridjit.compiler.targets.host.ir.warp_operations import read_call
 
@@ -36,10 +36,10 @@ class BarrierPlace(NamedTuple):
 
 def with_barriers_at_heads(body: Body) -> Body:
     """Return body with the barriers of its loops at their heads, if threads wait at no others than the block's."""
-    calls = [call for block in body.blocks for line in block.lines if (call := read_call(line))]
+    calls = [call for line in body.lines if (call := read_call(line))]
     if not calls or any(call.kind != warp_kinds.BARRIER for call in calls):
         return body
-    blocks = {block.label: block for block in body.blocks}
+    blocks = body.by_label
     for loop in loops(blocks):
         if len(loop.latches) == 1:
             blocks = _joined(blocks, loop, loop.latches[0])
@@ -142,7 +142,7 @@ def _counted_last(blocks: _Blocks, head: str, latch: str) -> _Blocks:
 def _moved(blocks: _Blocks, name: str, operands: set[str | None], latch: str) -> _Blocks:
     """Return blocks with a value made at the end of latch, if it is made of these operands and read once."""
     made = [(label, line) for label, block in blocks.items() for line in block.lines if defined(line) == name]
-    read = [line for block in blocks.values() for line in block.lines if name in used(line)]
+    read = [line for line in lines_of(blocks.values()) if name in used(line)]
     if len(made) != 1 or len(read) != 1:
         return blocks
     ((label, line),) = made

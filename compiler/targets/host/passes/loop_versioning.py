@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
-from gridjit.compiler.targets.host.ir.body import NAME, Body, Parameter, defined
+from gridjit.compiler.targets.host.ir.body import NAME, Body, Parameter, defined, definitions_of, lines_of
 from gridjit.compiler.targets.host.ir.instructions import Instruction, instruction
 from gridjit.compiler.targets.host.passes.row_values import FAR, RegionValues, RowWriter
 from gridjit.regexes import regex
@@ -50,12 +50,12 @@ def versioned(body: Body, axis: str, given: Collection[str] = ()) -> Versioned:
 
     axis: that of a row, x or y. given: values that all threads of a row share when they use them.
     """
-    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
+    lines = definitions_of(body.lines)
     row = Row(lines, axis, given)
     assumed = {
         f"call void @llvm.assume(i1 {name})": found[2] for name, line in lines.items() if (found := _KNOWN.match(line))
     }
-    known = {assumed[line] for block in body.blocks for line in block.lines if line in assumed}
+    known = {assumed[line] for line in body.lines if line in assumed}
     asked = {condition for line in lines.values() if (condition := _from_end(line))}
     indices = {
         name: value
@@ -204,7 +204,7 @@ def version_text(asked: Versioned, number: int, region: RegionValues, parameters
 
     "" if that is not known before the row is run, or the region has no such tests. parameters: the region's.
     """
-    made = {name: line for block in region.blocks.values() for line in block.lines if (name := defined(line))}
+    made = definitions_of(lines_of(region.blocks.values()))
     values = {tuple(sorted(asked.indices[name].items())) for name in asked.indices if name in made}
     strides = {asked.strides[name] for name in asked.strides if name in made}
     writer = RowWriter(region, parameters)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
-from gridjit.compiler.targets.host.ir.body import Body, defined
+from gridjit.compiler.targets.host.ir.body import Body, defined, definitions_of
 from gridjit.compiler.targets.host.ir.instructions import instruction
 from gridjit.regexes import regex
 
@@ -55,7 +55,7 @@ class Peeled:
 
 def peeled(body: Body, axis: str) -> Peeled:
     """Return body with such conditions evaluated only if `%gj.rare` is set. axis: that of a row, x or y."""
-    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
+    lines = definitions_of(body.lines)
     row = Row(lines, axis, ())
     found = {name: stop for name, line in lines.items() if (stop := _stop(line, row)) is not None}
     stops = tuple(sorted(set(found.values())))

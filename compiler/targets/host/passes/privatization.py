@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gridjit.compiler.targets.host.analysis.pointers import UNKNOWN, Argument, Root, Roots, definitions_of
-from gridjit.compiler.targets.host.ir.body import NAME, Body, Parameter, defined, opcode, used
+from gridjit.compiler.targets.host.analysis.pointers import UNKNOWN, Argument, Root, Roots
+from gridjit.compiler.targets.host.ir.body import NAME, Body, Parameter, defined, definitions_of, opcode, used
 from gridjit.compiler.targets.host.ir.opcodes import may_wait
 from gridjit.compiler.targets.host.passes.shared_atomics import EXCHANGE
 from gridjit.regexes import regex
@@ -79,7 +79,7 @@ def privatized(body: Body, arrays: Mapping[int, int], shared: Mapping[str, int])
 
     arrays: the parameters that are arrays' addresses, with the arrays' dimensions. shared: where shared arrays start.
     """
-    lines = [line for block in body.blocks for line in block.lines]
+    lines = list(body.lines)
     found = _candidates(lines, arrays)
     if not found or any(map(may_wait, lines)):
         return Privatization(body=body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gridjit.compiler.targets.host.ir.body import Body, defined, opcode, used
+from gridjit.compiler.targets.host.ir.body import Body, definitions_of, opcode, used
 from gridjit.compiler.targets.host.ir.opcodes import CHEAP
 
 _MOST_STEPS = 24
@@ -15,7 +15,7 @@ def rematerialized(body: Body, crossing: Iterable[str], given: Iterable[str]) ->
 
     crossing: the values in question. given: the values that every region has anyway.
     """
-    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
+    lines = definitions_of(body.lines)
     known: dict[str, tuple[str, ...] | None] = dict.fromkeys(given, ())
     chosen = dict.fromkeys(step for name in crossing for step in _recipe(name, lines, known) or ())
     return {name: lines[name] for name in chosen}

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine
 from gridjit.compiler.targets.host.analysis.barriers import arrival
-from gridjit.compiler.targets.host.ir.body import Block, Parameter, arms, defined, opcode, used
+from gridjit.compiler.targets.host.ir.body import (
+    Block,
+    Parameter,
+    arms,
+    defined,
+    definitions_of,
+    lines_of,
+    opcode,
+    used,
+)
 from gridjit.regexes import regex
 
 _FLAGS = regex(r" (?:nuw|nsw|nneg|samesign|exact|disjoint|inbounds)(?= )")
@@ -37,7 +46,7 @@ class RowWriter:
     """
 
     def __init__(self, region: RegionValues, given: Sequence[Parameter]) -> None:
-        own = {name: line for block in region.blocks.values() for line in block.lines if (name := defined(line))}
+        own = definitions_of(lines_of(region.blocks.values()))
         self.made, self.region, self.given = {**region.again, **own}, region, given
         self._next = frozenset(_made_for_the_next(region))
         self.text = ["%gj.place = zext i32 %gj.from to i64", "%gj.end = zext i32 %gj.to to i64"]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gridjit.compiler.targets.host.ir.body import NAME, Block, Body, arms, defined, opcode
+from gridjit.compiler.targets.host.ir.body import NAME, Block, Body, arms, definitions_of, opcode
 from gridjit.regexes import regex
 
 EXCHANGE = regex(
@@ -37,7 +37,7 @@ OWN = "!gridjit.own !{}"
 
 def plain_shared_atomics(body: Body) -> Body:
     """Return body with the atomic operations on its shared arrays written as loads and stores."""
-    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
+    lines = definitions_of(body.lines)
     blocks = tuple(
         Block(label=block.label, lines=tuple(new for line in block.lines for new in _plain(line, lines)))
         for block in body.blocks

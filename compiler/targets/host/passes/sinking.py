@@ -16,7 +16,17 @@ from gridjit.compiler.targets.host.analysis.barriers import arrival, passage
 from gridjit.compiler.targets.host.analysis.pointers import BLOCK, CONSTANT, Argument, Root, Roots
 from gridjit.compiler.targets.host.analysis.postdominators import between, postdominators
 from gridjit.compiler.targets.host.ir.accesses import Access, accesses
-from gridjit.compiler.targets.host.ir.body import NAME, Block, arms, defined, opcode, used, without_labels
+from gridjit.compiler.targets.host.ir.body import (
+    NAME,
+    Block,
+    arms,
+    defined,
+    definitions_of,
+    lines_of,
+    opcode,
+    used,
+    without_labels,
+)
 from gridjit.compiler.targets.host.ir.opcodes import EARLY, is_operation
 from gridjit.compiler.targets.host.passes.peeled_distances import Distances
 from gridjit.compiler.targets.host.passes.peeling import RARE, Stop
@@ -78,7 +88,7 @@ class _Postponed:
         distances: Distances,
     ) -> None:
         self.blocks, self.start, self.again = blocks, start, again
-        own = {name: line for block in blocks.values() for line in block.lines if (name := defined(line))}
+        own = definitions_of(lines_of(blocks.values()))
         self.lines = {**again, **own}
         self.rare = self._depending({RARE})
         self.usual = _reached([start], self._usually)
@@ -290,7 +300,7 @@ def sunk_text(writer: RegionWriter, axis: str, stops: Sequence[Stop]) -> str:
     left = whole.live[number] & writer.makes() & whole.slots.keys()
     changing = {name for name in left if not whole.slots[name].uniform}
     # What other regions made may differ from thread to thread, too.
-    lines = {name: line for block in whole.blocks.values() for line in block.lines if (name := defined(line))}
+    lines = definitions_of(lines_of(whole.blocks.values()))
     distances = Distances(lines, axis, stops)
     found = sunk(writer.values().blocks, whole.starts[number], whole.again, whole.slots, changing, distances)
     if found is None:

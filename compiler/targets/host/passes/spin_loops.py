@@ -16,7 +16,17 @@ from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.analysis.barriers import is_cut
 from gridjit.compiler.targets.host.analysis.loops import Loop, loops
-from gridjit.compiler.targets.host.ir.body import Block, Body, arms, defined, opcode, used, without_labels
+from gridjit.compiler.targets.host.ir.body import (
+    Block,
+    Body,
+    arms,
+    defined,
+    definitions_of,
+    lines_of,
+    opcode,
+    used,
+    without_labels,
+)
 from gridjit.compiler.targets.host.ir.intrinsics import LINEAR_THREAD, OURS, SHARED_ARRAY, SREG, TURN
 from gridjit.compiler.targets.host.ir.opcodes import is_operation
 from gridjit.compiler.targets.host.ir.source_locations import Spot, spot_of, without_spot
@@ -48,7 +58,7 @@ def with_spin_cuts(body: Body) -> SpinCuts:
     """Return body with its turns cut."""
     if not _may_wait(body):
         return SpinCuts(body=body, spots=())
-    marked = {block.label: block for block in body.blocks}
+    marked = body.by_label
     blocks = {label: _unmarked(block) for label, block in marked.items()}
     found = [(loop, reads) for loop in loops(blocks) if (reads := _Reading(blocks, loop).waits_for())]
     edges = [(latch, loop.head, reads) for loop, reads in found for latch in loop.latches]
@@ -60,9 +70,9 @@ def with_spin_cuts(body: Body) -> SpinCuts:
 
 def _may_wait(body: Body) -> bool:
     """Return whether body may have a loop that waits: it has what threads wait with, or a loop that does nothing."""
-    if any(_MAY_WAIT.search(line) for block in body.blocks for line in block.lines):
+    if any(_MAY_WAIT.search(line) for line in body.lines):
         return True
-    blocks = {block.label: block for block in body.blocks}
+    blocks = body.by_label
     return any(not _Reading(blocks, loop).changes() for loop in loops(blocks))
 
 
@@ -72,7 +82,7 @@ def _unmarked(block: Block) -> Block:
 
 def _spot(blocks: Mapping[str, Block], reads: Collection[str], rest: str) -> Spot | None:
     """Return the spot of the first of some instructions that has one."""
-    lines = (line for block in blocks.values() for line in block.lines if defined(line) in reads)
+    lines = (line for line in lines_of(blocks.values()) if defined(line) in reads)
     return next((spot for line in lines if (spot := spot_of(line, rest)) is not None), None)
 
 
@@ -113,7 +123,7 @@ class _Reading:
         self.blocks = blocks
         self.loop = loop
         self.lines = [line for label in blocks if label in loop.labels for line in blocks[label].lines]
-        self.made = {name: line for line in self.lines if (name := defined(line))}
+        self.made = definitions_of(self.lines)
 
     def waits_for(self) -> set[str]:
         """Return the reads because of which the loop can end, of what others write; empty if there is none."""

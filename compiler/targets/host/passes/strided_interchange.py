@@ -26,7 +26,7 @@ from gridjit.compiler.targets.host.analysis.strided_loops import (
     passed_by_all,
     strided_loop,
 )
-from gridjit.compiler.targets.host.ir.body import Block, Body, defined, opcode, rename, used
+from gridjit.compiler.targets.host.ir.body import Block, Body, defined, definitions_of, opcode, rename, used
 from gridjit.compiler.targets.host.ir.contexts import ValueType
 from gridjit.compiler.targets.host.ir.intrinsics import BARRIER
 from gridjit.compiler.targets.host.ir.opcodes import may_wait
@@ -62,9 +62,9 @@ def interchange_strided(body: Body, stays: Stays = tuple, *, joins: bool = True)
     joins: whether barriers before loops may be moved to their heads.
     """
     done = StridedInterchange(body=body, copies={}, counters=frozenset())
-    if any(opcode(line) == "alloca" or may_wait(line) for block in body.blocks for line in block.lines):
+    if any(opcode(line) == "alloca" or may_wait(line) for line in body.lines):
         return done
-    blocks = {block.label: block for block in body.blocks}
+    blocks = body.by_label
     heads = {loop.head for loop in loops(blocks)}
     for number, label in enumerate(passed_by_all(replace(body, blocks=stays(body.blocks)))):
         if heads.isdisjoint(blocks[label].successors):
@@ -77,12 +77,12 @@ def interchange_strided(body: Body, stays: Stays = tuple, *, joins: bool = True)
 
 def _rewritten(done: StridedInterchange, loop: StridedLoop, number: int, *, joins: bool) -> StridedInterchange:
     """Return a body with one more loop interleaved."""
-    blocks = {block.label: block for block in done.body.blocks}
+    blocks = done.body.by_label
     barrier = barrier_before(blocks, loop.before) if joins else None
     if barrier is not None:
         blocks = {**blocks, barrier.label: without(blocks[barrier.label], barrier.place)}
-    lines = {name: line for block in done.body.blocks for line in block.lines if (name := defined(line))}
-    lines |= {name: line for line in loop.widening if (name := defined(line))}
+    lines = definitions_of(done.body.lines)
+    lines |= definitions_of(loop.widening)
     names = _Names(number)
     moved = [
         name

@@ -58,7 +58,7 @@ def _waits(line: str) -> bool:
 def _intervals(body: Body) -> dict[Position, frozenset[Position]]:
     """Return, for each instruction, the barriers that may be the last before it."""
     entering: dict[str, set[Position]] = {body.blocks[0].label: {_BEGIN}}
-    blocks = {block.label: block for block in body.blocks}
+    blocks = body.by_label
     waiting = [body.blocks[0].label]
     while waiting:
         block = blocks[waiting.pop()]

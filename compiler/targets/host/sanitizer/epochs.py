@@ -41,7 +41,7 @@ def step(old: str, new: str) -> list[str]:
 
 def clocks(body: Body, waits: Callable[[str], bool]) -> BlockClocks:
     """Return the clocks of a body. waits: whether threads wait at an instruction."""
-    blocks = {block.label: block for block in body.blocks}
+    blocks = body.by_label
     before: dict[str, list[str]] = {label: [] for label in blocks}
     for label, block in blocks.items():
         for successor in dict.fromkeys(block.successors):

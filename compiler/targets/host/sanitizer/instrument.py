@@ -17,10 +17,9 @@ from gridjit.compiler.targets.host.analysis.pointers import (
     Argument,
     Roots,
     SharedRoot,
-    definitions_of,
 )
 from gridjit.compiler.targets.host.ir.accesses import Access, accesses, synchronizes
-from gridjit.compiler.targets.host.ir.body import NAME, Block, Body, defined, opcode
+from gridjit.compiler.targets.host.ir.body import NAME, Block, Body, defined, definitions_of, opcode
 from gridjit.compiler.targets.host.ir.intrinsics import GRID_BARRIER, NAP, OUTSIDE, SHARED_ARRAY
 from gridjit.compiler.targets.host.ir.warp_operations import read_call
 from gridjit.compiler.targets.host.nvvm.retarget import LOCAL as LOCAL_ARRAY
@@ -299,7 +298,7 @@ def instrument(
     layout: where shared arrays lie in a block's shared memory. there: the items that are at addresses.
     """
     bare = replace(body, blocks=tuple(_bare(block) for block in body.blocks))
-    lines = [line for block in bare.blocks for line in block.lines]
+    lines = list(bare.lines)
     arrays = frozenset(one["at"] for line in lines if (one := _LOCAL.search(line)))
     roots = Roots(definitions=definitions_of(lines), offsets=layout.offsets, arrays=arrays)
     found = [access for line in lines for access in accesses(line)]
@@ -322,7 +321,7 @@ def instrument(
     )
     first, *others = (writer.block(block) for block in body.blocks)
     made = replace(body, blocks=(_begun(first, writer), *others))
-    own = (defined(line) or "" for block in made.blocks for line in block.lines)
+    own = (defined(line) or "" for line in made.lines)
     named = frozenset(name for name in own if is_clock(name))
     return Instrumented(made, writer.writes, named, mine)
 
