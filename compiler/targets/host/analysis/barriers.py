@@ -61,6 +61,11 @@ def arrival(line: str) -> int | None:
     return int(found[1]) if found else None
 
 
+def goes_on(block: Block) -> tuple[str, ...]:
+    """Return the labels of the blocks that a region goes on to from a block; none where it ends at a barrier."""
+    return block.successors if arrival(block.lines[-1]) is None else ()
+
+
 def passage(line: str) -> int | None:
     """Return the number of the function that goes on where an instruction ends a region, or None."""
     found = _PASSAGE.match(line)

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from gridjit.compiler.targets.host.analysis.barriers import SplitBlocks, arrival
+from gridjit.compiler.targets.host.analysis.barriers import SplitBlocks, arrival, goes_on
 from gridjit.compiler.targets.host.analysis.postdominators import between
 from gridjit.compiler.targets.host.analysis.uniformity import divergent_blocks
 from gridjit.compiler.targets.host.ir import warp_kinds
 from gridjit.compiler.targets.host.ir.body import Block, Body, opcode, used, without_labels
+from gridjit.compiler.targets.host.ir.graph import reached
 
 _GOES_ON = -1
 
@@ -58,16 +59,9 @@ def _end(line: str) -> int | None:
     return 0 if line == "ret i32 0" else None
 
 
-def _reached(blocks: Mapping[str, Block], starts: Iterable[str]) -> list[str]:
+def _reached(blocks: Mapping[str, Block], starts: Iterable[str]) -> dict[str, None]:
     """Return the blocks that a region goes through from some of its blocks on."""
-    seen, waiting = dict.fromkeys(starts), list(starts)
-    while waiting:
-        block = blocks[waiting.pop()]
-        for label in block.successors if arrival(block.lines[-1]) is None else ():
-            if label not in seen:
-                seen[label] = None
-                waiting.append(label)
-    return list(seen)
+    return reached(starts, lambda label: goes_on(blocks[label]))
 
 
 def loose_regions(body: Body, parts: SplitBlocks, same: Collection[str]) -> tuple[bool, ...]:
@@ -90,15 +84,7 @@ def _of_block(parts: SplitBlocks, number: int) -> bool:
     return one is not None and warp_kinds.of_block(one.kind)
 
 
-def _arrivals(blocks: Mapping[str, Block], start: str, ends: Mapping[str, int]) -> Iterable[int]:
-    """Yield the barriers at which a region that begins at start may end."""
-    seen, waiting = {start}, [start]
-    while waiting:
-        label = waiting.pop()
-        if label in ends:
-            yield ends[label]
-            continue
-        for after in blocks[label].successors:
-            if after not in seen:
-                seen.add(after)
-                waiting.append(after)
+def _arrivals(blocks: Mapping[str, Block], start: str, ends: Mapping[str, int]) -> list[int]:
+    """Return the barriers at which a region that begins at start may end."""
+    found = reached([start], lambda label: () if label in ends else blocks[label].successors)
+    return [ends[label] for label in found if label in ends]

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from gridjit.compiler.targets.host.ir.body import Block, Body, opcode
+from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.ir.intrinsics import OUTSIDE
 
 # What notes an index out of bounds, in the kernel's own code and in checked code.
@@ -35,15 +36,8 @@ def _without(block: Block, ends: Collection[str], blocks: Mapping[str, Block]) -
 
 def _ends(start: str, without: str, blocks: Mapping[str, Block]) -> bool:
     """Return whether a path leads from start to a thread's end without a certain block."""
-    seen, waiting = {start, without}, [start]
-    while waiting:
-        block = blocks[waiting.pop()]
-        if opcode(block.lines[-1]) == "ret":
-            return True
-        new = set(block.successors) - seen
-        seen |= new
-        waiting += new
-    return False
+    found = reached([start], lambda label: [after for after in blocks[label].successors if after != without])
+    return any(opcode(blocks[label].lines[-1]) == "ret" for label in found)
 
 
 def without_failures(body: Body) -> Body:

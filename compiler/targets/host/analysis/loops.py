@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.ir.body import Block
+from gridjit.compiler.targets.host.ir.graph import reached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +51,4 @@ def _back_edges(blocks: Mapping[str, Block]) -> Iterator[tuple[str, str]]:
 
 def _between(head: str, latches: Iterable[str], before: Mapping[str, list[str]]) -> frozenset[str]:
     """Return the blocks from which control gets to latches without passing head, and head."""
-    found, waiting = {head}, list(latches)
-    while waiting:
-        if (label := waiting.pop()) not in found:
-            found.add(label)
-            waiting += before[label]
-    return frozenset(found)
+    return frozenset(reached([head, *latches], lambda label: () if label == head else before[label]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gridjit.compiler.targets.host.ir.body import Block
+from gridjit.compiler.targets.host.ir.graph import reached
 
 # Where all paths end: it comes after the blocks that lead nowhere.
 _END = ""
@@ -63,12 +64,5 @@ def _common(one: str, other: str, nearest: Mapping[str, str], order: Mapping[str
 
 def between(blocks: Mapping[str, Block], branch: str, meeting: str | None) -> set[str]:
     """Return the blocks that threads can be in once they have parted at branch, including the one where all meet."""
-    seen: set[str] = set()
-    waiting = list(blocks[branch].successors)
-    while waiting:
-        label = waiting.pop()
-        if label not in seen:
-            seen.add(label)
-            if label != meeting:
-                waiting += blocks[label].successors
-    return seen
+    ways = blocks[branch].successors
+    return set(reached(ways, lambda label: () if label == meeting else blocks[label].successors))

@@ -13,6 +13,7 @@ from functools import cache
 from math import gcd
 
 from gridjit.compiler.targets.host.ir.body import NAME, Body, arms, defined, definitions_of, opcode, used
+from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.ir.instructions import Element, element, instruction, is_value
 from gridjit.regexes import regex
 
@@ -101,11 +102,7 @@ class Addresses:
 
     def _may_lead_to_shared(self, pointer: str) -> bool:
         """Return whether a pointer is made of the one to the shared memory, or of one that was stored."""
-        seen, waiting = set[str](), [pointer]
-        while waiting:
-            if (name := waiting.pop()) not in seen:
-                seen.add(name)
-                waiting += used(self.lines.get(name, ""))
+        seen = reached([pointer], lambda name: used(self.lines.get(name, "")))
         return _SHARED in seen or any(_STORED in self.lines.get(name, "") for name in seen)
 
     def meet(self, one: Address, other: Address, *, turns: bool = False) -> frozenset[int] | None:

@@ -32,6 +32,7 @@ from gridjit.compiler.targets.host.ir.body import (
     used,
     without_labels,
 )
+from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.ir.opcodes import PURE
 from gridjit.compiler.targets.host.ir.warp_operations import read_call
 from gridjit.regexes import regex
@@ -195,13 +196,7 @@ def _between(head: str, last: str, blocks: Mapping[str, Block]) -> set[str] | No
     for label, block in blocks.items():
         for target in block.successors:
             before.setdefault(target, []).append(label)
-    seen, waiting = {head, last}, [last] if last != head else []
-    while waiting:
-        for label in before.get(waiting.pop(), ()):
-            if label not in seen:
-                seen.add(label)
-                waiting.append(label)
-    return seen
+    return set(reached([head, last], lambda label: () if label == head else before.get(label, ())))
 
 
 _Found = tuple[str, str, str, str, tuple[str, tuple[str, ...]], set[str]]

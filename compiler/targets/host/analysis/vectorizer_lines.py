@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.ir.body import arms
@@ -81,18 +81,6 @@ def read(block: int, text: str) -> LoopValue:
 def leads_to(body: Sequence[str]) -> list[str]:
     """Return the names of the blocks that a block leads to."""
     return _LABEL.findall(body[-1] if body else "")
-
-
-def reached(starts: Iterable[int], edges: Sequence[Sequence[int]], without: int = -1) -> set[int]:
-    """Return starts and the blocks that edges lead to from them, without going through one block."""
-    waiting = [number for number in starts if number != without]
-    found = set(waiting)
-    while waiting:
-        for number in edges[waiting.pop()]:
-            if number not in found and number != without:
-                found.add(number)
-                waiting.append(number)
-    return found
 
 
 def origins(lines: Sequence[LoopValue]) -> dict[str, str]:

@@ -10,6 +10,7 @@ nothing else.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from gridjit.compiler.targets.host.analysis.vectorizer_lines import (
     BOX,
@@ -19,10 +20,10 @@ from gridjit.compiler.targets.host.analysis.vectorizer_lines import (
     LoopValue,
     leads_to,
     origins,
-    reached,
     read,
 )
 from gridjit.compiler.targets.host.analysis.vectorizer_ways import is_memory, most_ways, users_of, with_memory
+from gridjit.compiler.targets.host.ir.graph import reached
 
 _OPAQUE = frozenset(("alloca", "extractvalue", "insertvalue", "freeze"))
 _DECIDES = frozenset(("br", "switch", "ret"))
@@ -81,9 +82,14 @@ def _loops(after: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
             before[target].append(number)
     for head, sources in enumerate(before):
         if back := [number for number in sources if number >= head]:
-            ahead = reached([head], after)
-            if not ahead.isdisjoint(back):
-                yield head, sorted({head, *(reached(ahead.intersection(back), before, without=head) & ahead)})
+            ahead = reached([head], after.__getitem__).keys()
+            if latches := ahead & set(back):
+                yield head, sorted(_inside(head, latches, before) & ahead)
+
+
+def _inside(head: int, latches: Iterable[int], before: Sequence[Sequence[int]]) -> AbstractSet[int]:
+    """Return the blocks from which a loop's latches are reached without its head, and the head."""
+    return reached([head, *latches], lambda number: () if number == head else before[number]).keys()
 
 
 def _in_doubt(
@@ -134,7 +140,7 @@ def _maybe_same(lines: Sequence[LoopValue], turns: Collection[str], after: Seque
                 continue
             if line.operation == "store":
                 if (line.memory, line.block) not in stored and (line.value in known or line.value not in mine):
-                    stored |= {(line.memory, block) for block in reached([line.block], after)}
+                    stored |= {(line.memory, block) for block in reached([line.block], after.__getitem__)}
             elif line.name and _is_same(line, mine, same, counted, stored, written):
                 same.add(line.name)
     return same
@@ -174,10 +180,4 @@ def _is_loaded_same(
 
 def _spread(users: Mapping[str, Iterable[str]], names: set[str], within: Collection[str]) -> set[str]:
     """Return names, and all of `within` that is made of them."""
-    found, waiting = set(names), list(names)
-    while waiting:
-        for user in users.get(waiting.pop(), ()):
-            if user in within and user not in found:
-                found.add(user)
-                waiting.append(user)
-    return found
+    return set(reached(names, lambda name: (user for user in users.get(name, ()) if user in within)))

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from gridjit.compiler.targets.host.analysis.vectorizer_lines import BOX, CELL, LoopValue, reached
+from gridjit.compiler.targets.host.analysis.vectorizer_lines import BOX, CELL, LoopValue
+from gridjit.compiler.targets.host.ir.graph import reached
 
 # More turns than LLVM unrolls of a loop: it adds up to about 1,200 instructions.
 _TURNS = 2**11
@@ -50,7 +51,7 @@ def with_memory(
                 found[memory] = _by_block(one for of in loads if _may_be(memory, of) for one in loads[of])
             beyond = f"{memory}@{line.block}"
             if beyond not in users:
-                blocks = sorted(reached(after[line.block], after))
+                blocks = sorted(reached(after[line.block], after.__getitem__))
                 users[beyond] = [name for block in blocks for _, name in found[memory].get(block, ())]
             here = [name for at, name in found[memory].get(line.block, ()) if at > place]
             users.setdefault(line.value, []).extend([beyond, *here])

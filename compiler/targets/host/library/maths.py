@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 
 from gridjit.compiler.target import Target
+from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.library.directed_rounding import directed_maths
 from gridjit.compiler.targets.host.library.exact_maths import OPAQUE, exact
 from gridjit.compiler.targets.host.library.float_maths import float_maths
@@ -54,15 +55,9 @@ def definitions(names: set[str], target: Target, *, exactly: bool = False) -> st
 
 
 def _closure(names: set[str]) -> set[str]:
-    """Return those of names which are defined here, and what their definitions call in turn."""
-    found: set[str] = set()
-    waiting = [name for name in names if name in _DEFINITIONS]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += re.findall(rf"call [^@]*@({PREFIX}\w+)", _DEFINITIONS[name])
-    return found
+    """Return the functions among names that are defined here, and the functions that their definitions call in turn."""
+    known = [name for name in names if name in _DEFINITIONS]
+    return set(reached(known, lambda name: re.findall(rf"call [^@]*@({PREFIX}\w+)", _DEFINITIONS[name])))
 
 
 def _vector_declarations(calls: Iterable[LibmCall], target: Target) -> list[str]:

@@ -34,6 +34,7 @@ from gridjit.compiler.targets.host.ir.body import (
     used,
     without_labels,
 )
+from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.ir.opcodes import PURE, may_wait
 
 TURN = "%gj.turn"
@@ -270,11 +271,4 @@ def _moved(names: list[str], inside: Collection[str], blocks: Mapping[str, Block
 
 def _reached(start: str, last: str, blocks: Mapping[str, Block]) -> set[str]:
     """Return the blocks of a turn that begins at start and ends with last."""
-    seen, waiting = {start}, [start]
-    while waiting:
-        label = waiting.pop()
-        for target in blocks[label].successors if label != last else ():
-            if target not in seen:
-                seen.add(target)
-                waiting.append(target)
-    return seen
+    return set(reached([start], lambda label: blocks[label].successors if label != last else ()))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
 from gridjit.compiler.targets.host.analysis.barriers import is_cut
 from gridjit.compiler.targets.host.ir.body import Block, Body, Parameter, defined, definitions_of, opcode, used
+from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.ir.instructions import instruction
 from gridjit.compiler.targets.host.passes.guard_hoisting import PASSES
 from gridjit.compiler.targets.host.passes.row_values import FAR, RegionValues, RowWriter
@@ -113,13 +114,7 @@ def _decides(block: Block, ways: Mapping[str, Block], cuts: Collection[str]) -> 
 
 def _reached(start: str, ways: Mapping[str, Block], cuts: Collection[str]) -> set[str]:
     """Return the labels of the blocks that follow, up to the next barrier; cuts: the blocks that have one."""
-    seen, waiting = {start}, [start]
-    while waiting:
-        label = waiting.pop()
-        new = set(ways[label].successors) - seen if label not in cuts else ()
-        seen |= set(new)
-        waiting += new
-    return seen
+    return set(reached([start], lambda label: () if label in cuts else ways[label].successors))
 
 
 def _is_rare(name: str, lines: Mapping[str, str]) -> bool:
@@ -137,13 +132,8 @@ class _Comparison:
 
     def moves(self, lines: Mapping[str, str]) -> bool:
         """Return whether the place where it changes depends on the block; in most blocks there is then none."""
-        seen = set[str]()
-        waiting = [part.rpartition(" ")[2] for value in (self.first, self.second) for part in value]
-        while waiting:
-            if (name := waiting.pop()) not in seen:
-                seen.add(name)
-                waiting += used(lines.get(name, ""))
-        return any(name.startswith("%gj.ctaid.") for name in seen)
+        parts = [part.rpartition(" ")[2] for value in (self.first, self.second) for part in value]
+        return any(name.startswith("%gj.ctaid.") for name in reached(parts, lambda name: used(lines.get(name, ""))))
 
     def text(self, line: str, number: int) -> tuple[str, ...]:
         """Return what takes the instruction's place."""

@@ -7,13 +7,14 @@ numbers stand between the barriers and the head, to which one way leads, so the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from gridjit.compiler.targets.host.analysis.loops import Loop, loops
 from gridjit.compiler.targets.host.ir import warp_kinds
 from gridjit.compiler.targets.host.ir.body import Block, Body, arms, defined, lines_of, opcode, used
+from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.ir.opcodes import EARLY, is_operation
 from gridjit.compiler.targets.host.ir.warp_operations import read_call
 
@@ -97,7 +98,7 @@ def _only_computes(line: str) -> bool:
 
 def _is_worth(blocks: Mapping[str, Block], head: str) -> bool:
     """Return whether all threads come from the kernel's beginning straight to a head, after which much is done."""
-    return _all_come(blocks, head) and sum(map(len, _until_barriers(blocks, head))) >= _WORTH
+    return _all_come(blocks, head) and _length(blocks, head) >= _WORTH
 
 
 def _all_come(blocks: Mapping[str, Block], head: str) -> bool:
@@ -108,15 +109,10 @@ def _all_come(blocks: Mapping[str, Block], head: str) -> bool:
     return block.label == head
 
 
-def _until_barriers(blocks: Mapping[str, Block], head: str) -> Iterator[tuple[str, ...]]:
-    """Yield the lines of each block that threads come to from a block's beginning on before they wait."""
-    seen, waiting = {head}, [head]
-    while waiting:
-        block = blocks[waiting.pop()]
-        yield block.lines
-        after = () if _waits(block.lines) else block.successors
-        waiting += (label for label in dict.fromkeys(after) if label not in seen)
-        seen.update(after)
+def _length(blocks: Mapping[str, Block], head: str) -> int:
+    """Return the number of instructions that threads come to from a block's beginning on before they wait."""
+    found = reached([head], lambda label: () if _waits(blocks[label].lines) else blocks[label].successors)
+    return sum(len(blocks[label].lines) for label in found)
 
 
 def without(block: Block, place: int) -> Block:

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gridjit.compiler.targets.host.analysis.barriers import arrival, passing
+from gridjit.compiler.targets.host.analysis.barriers import goes_on, passing
 from gridjit.compiler.targets.host.analysis.liveness import live_in
 from gridjit.compiler.targets.host.ir.body import Block, opcode, with_predecessors
+from gridjit.compiler.targets.host.ir.graph import reached
 
 # Regions that have more lines together than so many times the kernel, and than so many, share.
 _MOST_TIMES, _MOST_LINES = 6, 2_000
@@ -65,25 +66,15 @@ def _reach(blocks: Mapping[str, Block], starts: Sequence[str]) -> dict[str, int]
     return reach
 
 
-def _region(blocks: Mapping[str, Block], start: str) -> set[str]:
-    seen, waiting = {start}, [start]
-    while waiting:
-        for label in _next(blocks[waiting.pop()]):
-            if label not in seen:
-                seen.add(label)
-                waiting.append(label)
-    return seen
-
-
-def _next(block: Block) -> tuple[str, ...]:
-    return block.successors if arrival(block.lines[-1]) is None else ()
+def _region(blocks: Mapping[str, Block], start: str) -> dict[str, None]:
+    return reached([start], lambda label: goes_on(blocks[label]))
 
 
 def _chosen(blocks: Mapping[str, Block], starts: Sequence[str], reach: Mapping[str, int]) -> Iterator[str]:
     """Yield the labels of blocks where ways meet, so many lines apart, that many regions come to."""
     before = dict.fromkeys(blocks, 0)
     for block in blocks.values():
-        for label in dict.fromkeys(_next(block)):
+        for label in dict.fromkeys(goes_on(block)):
             before[label] += 1
     way = 0
     for label in blocks:

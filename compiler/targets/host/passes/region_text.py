@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from gridjit.compiler.targets.host.analysis.barriers import arrival, passage
 from gridjit.compiler.targets.host.ir.body import Block, Parameter, arms, defined, opcode, rename, used
 from gridjit.compiler.targets.host.ir.contexts import Slot
+from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.passes.forward_progress import progress
 from gridjit.compiler.targets.host.passes.row_values import RegionValues
 
@@ -121,14 +122,7 @@ class RegionWriter:
 
     def _reachable(self) -> list[str]:
         """Return the labels of the region's blocks."""
-        start = self.whole.starts[self.number]
-        seen, waiting = {start: None}, [start]
-        while waiting:
-            for label in self._successors(self.whole.blocks[waiting.pop()]):
-                if label not in seen:
-                    seen[label] = None
-                    waiting.append(label)
-        return list(seen)
+        return list(reached([self.whole.starts[self.number]], lambda label: self._successors(self.whole.blocks[label])))
 
     def _successors(self, block: Block) -> tuple[str, ...]:
         ends = arrival(block.lines[-1]) is not None or passage(block.lines[-1]) is not None

@@ -9,7 +9,7 @@ to the next barrier. Values are computed again only from memory to which the reg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gridjit.compiler.targets.host.analysis.barriers import arrival, passage
@@ -27,6 +27,7 @@ from gridjit.compiler.targets.host.ir.body import (
     used,
     without_labels,
 )
+from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.ir.opcodes import EARLY, is_operation
 from gridjit.compiler.targets.host.passes.peeled_distances import Distances
 from gridjit.compiler.targets.host.passes.peeling import RARE, Stop
@@ -91,10 +92,10 @@ class _Postponed:
         own = definitions_of(lines_of(blocks.values()))
         self.lines = {**again, **own}
         self.rare = self._depending({RARE})
-        self.usual = _reached([start], self._usually)
+        self.usual = reached([start], self._usually).keys()
         self.alone = blocks.keys() - self.usual
         ways = {label: block.successors for label, block in blocks.items()}
-        self.after = {label: _reached(ways[label], ways.__getitem__) for label in blocks}
+        self.after = {label: reached(ways[label], ways.__getitem__).keys() for label in blocks}
         self.roots = Roots(definitions=self.lines, offsets={}, arrays=frozenset())
         self.distances = distances
 
@@ -279,16 +280,6 @@ def _computes(line: str) -> bool:
 
 def _reads(line: str) -> frozenset[str]:
     return used(without_labels(line))
-
-
-def _reached(starts: Collection[str], ways: Callable[[str], Collection[str]]) -> set[str]:
-    """Return some blocks and those that follow them."""
-    seen, waiting = set[str](), list(starts)
-    while waiting:
-        if (label := waiting.pop()) not in seen:
-            seen.add(label)
-            waiting += ways(label)
-    return seen
 
 
 def sunk_text(writer: RegionWriter, axis: str, stops: Sequence[Stop]) -> str:
