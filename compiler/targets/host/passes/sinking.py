@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gridjit.compiler.targets.host.analysis.barriers import arrival, passage
+from gridjit.compiler.targets.host.analysis.loop_steps import BRANCH
 from gridjit.compiler.targets.host.analysis.pointers import BLOCK, CONSTANT, Argument, Root, Roots
 from gridjit.compiler.targets.host.analysis.postdominators import between, postdominators
 from gridjit.compiler.targets.host.ir.accesses import Access, accesses
@@ -36,7 +37,6 @@ from gridjit.compiler.targets.host.passes.shared_atomics import OWN
 from gridjit.regexes import regex
 
 _ENDS = "ret i32 0"
-_BRANCH = regex(rf"br i1 ({NAME}), label ({NAME}), label ({NAME})")
 _TRUTH = rf"({NAME}|true|false)"
 _JOINT = regex(rf"{NAME} = (?:and|or|xor|select) i1 {_TRUTH}, (?:i1 )?{_TRUTH}(?:, i1 {_TRUTH})?")
 _ASSUMES = "call void @llvm.assume("
@@ -108,7 +108,7 @@ class _Postponed:
 
     def _usually(self, label: str) -> tuple[str, ...]:
         """Return the blocks to which a block leads threads that are not rare."""
-        branch = _BRANCH.match(self.blocks[label].lines[-1])
+        branch = BRANCH.match(self.blocks[label].lines[-1])
         if branch is None or (holds := self._holds(branch[1])) is None:
             return self.blocks[label].successors
         return (branch[2] if holds else branch[3],)
@@ -152,7 +152,7 @@ class _Postponed:
         """Return whether an instruction lets nothing outside see values that differ for rare threads."""
         if not _reads(line).intersection(told):
             return True
-        if branch := _BRANCH.match(line):
+        if branch := BRANCH.match(line):
             return self._holds(branch[1]) is not None
         return opcode(line) in EARLY | {"phi"}
 
