@@ -59,7 +59,7 @@ def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:
         "slab_bytes_per_thread": plan.slab,
         "barriers": plan.first_turn - 1,
         **({"resident": 1} if plan.resident else {}),
-        **({"strided": 1} if plan.strided and plan.flat else {}),
+        **({"strided": 1} if plan.strided and plan.collapsed else {}),
         **({"recursive": 1} if plan.recursive else {}),
         "object_bytes": len(image),
         **device_libraries.needs(image),

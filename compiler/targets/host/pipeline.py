@@ -43,7 +43,7 @@ from gridjit.compiler.targets.host.passes.stack_overflow import looks, with_fram
 from gridjit.compiler.targets.host.reading import BODY, ReadKernel, has_lines, name_of, waiting_cluster
 from gridjit.compiler.targets.host.sanitizer.access_places import AccessPlace
 from gridjit.compiler.targets.host.sanitizer.checks import Checked, checked, checks_ir
-from gridjit.compiler.targets.host.sanitizer.private_items import Own
+from gridjit.compiler.targets.host.sanitizer.private_items import PrivateItems
 
 _DECLARATION = "\ndeclare "
 
@@ -58,7 +58,7 @@ class Marks(NamedTuple):
     places: Mapping[int, AccessPlace]
     writes: frozenset[int] | None
     waits: dict[int, str]
-    own: Mapping[int, Own]
+    own: Mapping[int, PrivateItems]
 
 
 class _Rows(NamedTuple):
@@ -83,7 +83,7 @@ def module_text(kernel: ReadKernel, lowered: Lowered, target: Target, options: O
     privatization = _privatized(bare(body) if has_lines(options) else body, lowered, kernel.shared, options)
     rows = _rows(place(privatization.body, kernel.shared.offsets), options)
     regions = _regions(kernel, rows, checks, target, options)
-    functions = [rows.guard.text, rows.guard.idle, *regions.plain, *regions.ends, *regions.late, *regions.texts]
+    functions = [rows.guard.text, rows.guard.culling, *regions.versions, *regions.splits, *regions.sunk, *regions.texts]
     plan = replace(
         _plan(lowered, privatization, regions, kernel.shared, rows),
         checked=options.debug,
@@ -93,8 +93,8 @@ def module_text(kernel: ReadKernel, lowered: Lowered, target: Target, options: O
     )
     text = _module(privatization.body, functions, plan, regions, options)
     text = with_lines(text, name_of(lowered), lowered.source[1]) if has_lines(options) else text
-    spots = enumerate(kernel.waiting.spots)
-    waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in spots}
+    locations = enumerate(kernel.waiting.locations)
+    waits = {plan.first_turn + number: place_of(location, lowered) for number, location in locations}
     return text, plan, Marks(checks.places, checks.writes, waits, checks.arrays)
 
 
@@ -169,12 +169,12 @@ def _plan(
         parameters=body.parameters,
         regions=regions.count,
         guarded=bool(guard.text),
-        idle=bool(guard.idle),
+        culling=bool(guard.culling),
         bounded=guard.bounded,
         quiet=guard.quiet,
         strided=order.strided,
         inner=order.inner,
-        flat=order.flat,
+        collapsed=order.collapsed,
         fails=fails(body),
         parallel=regions.parallel,
         shared=shared.size,
@@ -182,7 +182,7 @@ def _plan(
         bank=regions.bank,
         uniforms=regions.uniforms,
         renewed=regions.renewed,
-        settled=regions.settled,
+        convergent=regions.convergent,
         dynamic=shared.dynamic,
         first_of_grid=regions.first_of_grid,
         first_turn=regions.first_turn,
@@ -190,15 +190,15 @@ def _plan(
         collectives=regions.collectives,
         cells=regions.cells,
         loose=regions.loose,
-        plain=tuple(map(bool, regions.plain)),
-        crossing=tuple(map(bool, regions.ends)),
-        straight=tuple(map(partial(is_straight, axis=order.inner), regions.texts, regions.ends)),
-        late=tuple(map(bool, regions.late)),
+        versioned=tuple(map(bool, regions.versions)),
+        split=tuple(map(bool, regions.splits)),
+        straight=tuple(map(partial(is_straight, axis=order.inner), regions.texts, regions.splits)),
+        sunk=tuple(map(bool, regions.sunk)),
         align=max(64, shared.align, regions.align),
         recursive=looks(body.rest),
         stops=tuple(map(peeling.of, regions.texts[: regions.count])) if peeling.stops else (),
         cluster=waiting_cluster(lowered),
-        gathered=privatization.arrays,
+        privatized=privatization.arrays,
         others=privatization.others,
         divided=has_own_divisions(rows.body),
     )
@@ -218,7 +218,7 @@ def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Reg
     """Return the text of the final module: what the kernel still needs, its regions, and the loops that run them."""
     rest = "\n".join(line for line in body.rest.splitlines() if not line.startswith("declare void @gridjit."))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
-    made = map(written_out, tagged) if plan.gathered else tagged
+    made = map(written_out, tagged) if plan.privatized else tagged
     return "\n".join([*map(as_converted_on_gpus, [with_library(rest), *made]), entry_text(plan)])
 
 

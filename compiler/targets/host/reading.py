@@ -43,16 +43,16 @@ class ReadKernel(NamedTuple):
 
 
 def read_kernel(
-    lowered: Lowered, target: Target, options: Options, linked: LinkedCode, *, spots: bool = False
+    lowered: Lowered, target: Target, options: Options, linked: LinkedCode, *, locations: bool = False
 ) -> ReadKernel:
     """Return the kernel as one function.
 
-    spots: whether it is known that threads wait where nothing but loads tells of it. If they do, it is read again.
+    locations: whether it is known that threads wait where nothing but loads tells of it. If they do, it is read again.
     """
     with phase("host: retarget"):
         refuse_unsupported(lowered, linked.names)
         waiting_cluster(lowered)
-        modules = _retargeted(lowered, target, options, spots=spots)
+        modules = _retargeted(lowered, target, options, locations=locations)
         loops = recursive((*(part.text for part in modules), *linked.texts))
     with phase("host: parse"):
         module, types = _one_module(modules, linked.texts, lowered, target, options, loops)
@@ -65,8 +65,8 @@ def read_kernel(
     with phase("host: regions"):
         arrays = [*(array for part in modules for array in part.shared), *([JOINS] if options.checks else [])]
         waiting = with_spin_cuts(read_body(llvm.text_of(module), BODY, parameters))
-    if None in waiting.spots and not spots:
-        return read_kernel(lowered, target, options, linked, spots=True)
+    if None in waiting.locations and not locations:
+        return read_kernel(lowered, target, options, linked, locations=True)
     return ReadKernel(module, waiting, lay_out_shared(arrays, target))
 
 
@@ -93,11 +93,15 @@ def name_of(lowered: Lowered) -> str:
     return lowered.kernel or lowered.entry
 
 
-def _retargeted(lowered: Lowered, target: Target, options: Options, *, spots: bool) -> list[Retargeted]:
+def _retargeted(lowered: Lowered, target: Target, options: Options, *, locations: bool) -> list[Retargeted]:
     texts, exactly = lowered.modules, options.tiered
     if exactly and has_feature(target, "fma"):  # else it would be a slow function
         texts = tuple(map(contracted, texts))
-    marks = {"lines": bool(options.checks) or has_lines(options), "checked": bool(options.checks), "spots": spots}
+    marks = {
+        "lines": bool(options.checks) or has_lines(options),
+        "checked": bool(options.checks),
+        "locations": locations,
+    }
     return [
         retarget(one, kernel=name_of(lowered), fastmath=options.fastmath, exactly=exactly, **marks) for one in texts
     ]

@@ -101,9 +101,9 @@ def test_rows_run_along_the_axis_on_which_neighbours_are_side_by_side_in_memory(
 
 
 def test_blocks_are_run_as_one_where_only_places_in_the_grid_are_asked(planned):
-    assert {(one.axis, one.size) for one in planned(column_is_x, 2).flat} == {("x", 0), ("y", 0)}
-    assert {(one.axis, one.size) for one in planned(of_blocks_of_256, 1).flat} == {("x", 256), ("y", 0)}
-    assert {one.axis for one in planned(of_blocks, 1).flat} == {"y"}
+    assert {(one.axis, one.size) for one in planned(column_is_x, 2).collapsed} == {("x", 0), ("y", 0)}
+    assert {(one.axis, one.size) for one in planned(of_blocks_of_256, 1).collapsed} == {("x", 256), ("y", 0)}
+    assert {one.axis for one in planned(of_blocks, 1).collapsed} == {"y"}
 
 
 def in_two_returns(x, out):
@@ -343,7 +343,7 @@ def test_rows_of_a_loop_that_shares_a_barrier_are_run_in_parts(lowered, monkeypa
     plans = []
     monkeypatch.setattr(pipeline, "entry_text", lambda plan: plans.append(plan) or entry_text(plan))
     generate(lowered(counted_in_turns, "int32[1]", "int32[1]"), host_target(), Options())
-    assert sum(plans[0].crossing) == 1
+    assert sum(plans[0].split) == 1
 
 
 def behind_others(x, out):
@@ -414,9 +414,9 @@ def test_indices_that_might_count_from_the_end_are_loaded_by_whole_vectors_where
 
 
 def test_code_is_not_doubled_where_neighbours_are_not_known_to_be_side_by_side(planned):
-    assert planned(behind_others, 1).plain == (True,)
-    assert planned(by_index, 1).plain == (False,)
-    assert planned(strides, 1).plain == (False,)
+    assert planned(behind_others, 1).versioned == (True,)
+    assert planned(by_index, 1).versioned == (False,)
+    assert planned(strides, 1).versioned == (False,)
 
 
 def test_what_the_threads_behind_a_return_share_is_not_kept_for_each(planned):

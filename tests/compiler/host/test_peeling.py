@@ -10,7 +10,7 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host import pipeline
 from gridjit.compiler.targets.host.blocks.entry import entry_text
-from gridjit.compiler.targets.host.emit.rows import Parted
+from gridjit.compiler.targets.host.emit.rows import SplitRow
 from gridjit.compiler.targets.host.emit.work_item_loops import ThreadLoops
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.ir.body import Block, Body
@@ -75,7 +75,7 @@ def test_what_one_thread_stores_is_not_masked(lowered, monkeypatch, wide, kernel
 @pytest.mark.parametrize(("stops", "written"), [((FIRST,), 3), ((LAST,), 3), ((FIRST, LAST), 3), ((Stop(place=7),), 4)])
 def test_only_places_within_a_row_take_a_loop_over_its_parts(stops, written):
     loops = ThreadLoops()
-    body = Parted(stops=stops, usual=["  call void @usual()"], rare=["  call void @rare()"])
+    body = SplitRow(stops=stops, usual=["  call void @usual()"], rare=["  call void @rare()"])
     loops.loop("only", body, "entry", "over")
     assert len(loops.vectorized) == written
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.targets.host.emit.rows import Afterwards
+from gridjit.compiler.targets.host.emit.rows import SunkRow
 from gridjit.compiler.targets.host.emit.work_item_loops import ThreadLoops
 from gridjit.compiler.targets.host.ir.body import Block, defined
 from gridjit.compiler.targets.host.passes.peeled_distances import Distances
@@ -141,7 +141,7 @@ def test_a_turn_of_a_loop_follows_another():
     assert late(QUIET, start=("%back = load float, ptr %tile",), **goes) is None
 
 
-BODY = Afterwards(stops=(LAST, FIRST), usual=["  call void @usual()"], late=["  call void @late()"])
+BODY = SunkRow(stops=(LAST, FIRST), usual=["  call void @usual()"], sunk=["  call void @late()"])
 
 
 def calls(lines):

@@ -1,7 +1,7 @@
 """Barriers: finds where a kernel's threads wait for each other, and splits its blocks there.
 
 Cuts are numbered from 1: what threads of a block or a warp do together first, then the barriers of the grid, then the
-ends of turns of loops that wait.
+ends of iterations of spin loops.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def count_barriers(body: Body) -> int:
 
 
 def waits_for_others(body: Body) -> bool:
-    """Return whether blocks of body wait for other blocks: at barriers of the grid, or in turns of a loop."""
+    """Return whether blocks of body wait for other blocks: at barriers of the grid, or in iterations of a loop."""
     lines = body.lines
     return any(call.collective.kind in _LATER for line in lines if (call := read_call(line)))
 

@@ -16,14 +16,14 @@ _OF_A_BLOCK = frozenset(("%gj.thread", "%gj.shared", "%gj.slab"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flat:
+class CollapsibleAxis:
     """An axis along which blocks may be run as one row. size: the block's, if the kernel takes it to be a constant."""
 
     axis: str
     size: int = 0
 
 
-def flat_axes(body: Body) -> dict[str, Flat]:
+def collapsible_axes(body: Body) -> dict[str, CollapsibleAxis]:
     """Return those of the axes x and y of body, a kernel without barriers, that are flat."""
     lines = list(body.lines)
     if any(not _OF_A_BLOCK.isdisjoint(used(line)) for line in lines):
@@ -31,13 +31,13 @@ def flat_axes(body: Body) -> dict[str, Flat]:
     return {axis: found for axis in "xy" if (found := _flat(axis, lines)) is not None}
 
 
-def _flat(axis: str, lines: list[str]) -> Flat | None:
+def _flat(axis: str, lines: list[str]) -> CollapsibleAxis | None:
     """Return an axis as a flat one, or None."""
     parts = _Parts(axis)
     others = [line for line in lines if not parts.take(line)]
     if len(parts.sizes) > 1 or any(not parts.own.isdisjoint(_reads(line)) for line in others):
         return None
-    return Flat(axis=axis, size=next(iter(parts.sizes), 0))
+    return CollapsibleAxis(axis=axis, size=next(iter(parts.sizes), 0))
 
 
 def _reads(line: str) -> frozenset[str]:

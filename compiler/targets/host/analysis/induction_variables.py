@@ -16,13 +16,13 @@ _MOST = 1 << 15
 
 
 def induction_variables(body: Body) -> frozenset[str]:
-    """Return the names of body's counters, and of what they rise to in each turn."""
+    """Return the names of body's counters, and of what they rise to in each iteration."""
     lines = definitions_of(body.lines)
     return frozenset(found for line in lines.values() if " = phi i64 " in line for found in _counter(line, lines))
 
 
 def _counter(phi: str, lines: dict[str, str]) -> Iterator[str]:
-    """Yield the names that a phi and its steps have, if it is a counter."""
+    """Yield the names that a phi and its steps have, if it is an induction variable."""
     name, values = defined(phi) or "", [value for value, _ in arms(phi)]
     steps = [value for value in values if not value.isdecimal()]
     if len(steps) < len(values) and all(_is_step(lines.get(step, ""), name) for step in steps):

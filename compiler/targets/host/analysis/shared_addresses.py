@@ -109,8 +109,8 @@ class Addresses:
         """Return where in its warp a thread is at other while another thread is at one, if both are at the same place.
 
         1 if it is a later lane, -1 if an earlier one; both if either; None if that is not known. turns: whether they
-        may be in different turns of a loop. Parts of one array that begin at different places are taken to be apart,
-        but not from the array; an item that threads find in one way is apart from those of others.
+        may be in different iterations of a loop. Parts of one array that begin at different places are taken to be
+        apart, but not from the array; an item that threads find in one way is apart from those of others.
         """
         if "" in (one.base, other.base):
             return None

@@ -1,9 +1,9 @@
 """Vectorizer chains: whether LLVM's vectorizer would follow so many paths through a loop's values that it never ends.
 
-For a value that is the same in all turns of a loop, the vectorizer asks which lanes its users need, and their users,
-and follows each path anew. `m = x if x > m else m`, unrolled 32 times, has 2**32 paths. Such loops are looked for in
-what LLVM makes of a kernel without vectorizing, and only if the kernel's code may lead to them. In doubt the answer is
-yes, which costs speed and nothing else.
+For a value that is the same in all iterations of a loop, the vectorizer asks which lanes its users need, and their
+users, and follows each path anew. `m = x if x > m else m`, unrolled 32 times, has 2**32 paths. Such loops are looked
+for in what LLVM makes of a kernel without vectorizing, and only if the kernel's code may lead to them. In doubt the
+answer is yes, which costs speed and nothing else.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Roots: whether a kernel's code has a value from which LLVM's vectorizer could take a chain of uniform values.
 
-LLVM moves values that are the same in all turns of a loop out of the loop, except *roots* and what is made of them. A
-root may change or must not run early: a load, a call, an atomic, a division. Without a root there is no chain. What is
-made of a root is followed, also round loops and through memory, until it meets a value that varies from turn to turn.
-If a branch depends on it, how it continues is not known. In doubt the answer is yes, which costs compile time and
-nothing else.
+LLVM moves values that are the same in all iterations of a loop out of the loop, except *roots* and what is made of
+them. A root may change or must not run early: a load, a call, an atomic, a division. Without a root there is no chain.
+What is made of a root is followed, also round loops and through memory, until it meets a value that varies from
+iteration to iteration. If a branch depends on it, how it continues is not known. In doubt the answer is yes, which
+costs compile time and nothing else.
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ def may_have_chain(blocks: Sequence[tuple[str, list[str]]], most: int) -> bool:
 def _tells_which(
     lines: Sequence[LoopValue], turns: Collection[str], same: Collection[str], *, bounds: bool = False
 ) -> bool:
-    """Return whether a condition may leave only one turn, in which what varies from turn to turn has one value.
+    """Return whether a condition may leave only one iteration, in which a value that varies has one value.
 
-    same: the values that may be the same in all turns. bounds: whether two numbers that a value lies between count.
+    same: the values that may be the same in all iterations. bounds: whether two numbers that a value lies between
+    count.
     """
     asking = [line for line in lines if line.equal or (bounds and line.bound)]
     if not asking:
@@ -100,10 +101,10 @@ def _in_doubt(
     pointers: Mapping[str, str],
     most: int,
 ) -> bool:
-    """Return whether a loop of these lines may have such a chain; turns: what differs from turn to turn.
+    """Return whether a loop of these lines may have such a chain; turns: what differs from iteration to iteration.
 
-    same: the values that may be the same in all turns. after: where each block of the region leads. pointers: what each
-    pointer was made from.
+    same: the values that may be the same in all iterations. after: where each block of the region leads. pointers: what
+    each pointer was made from.
     """
     mine = {line.name for line in lines} | set(turns)
     roots = {line.name for line in lines if line.root and line.name in same and _from_one_place(line, mine, same)}
@@ -124,7 +125,7 @@ def _from_one_place(line: LoopValue, mine: Collection[str], same: Collection[str
 
 
 def _maybe_same(lines: Sequence[LoopValue], turns: Collection[str], after: Sequence[Sequence[int]]) -> set[str]:
-    """Return the values of lines that may be the same in all turns once LLVM has simplified the loop."""
+    """Return the values of lines that may be the same in all iterations once LLVM has simplified the loop."""
     mine = {line.name for line in lines if line.name} | set(turns)
     counted = _spread(users_of(lines), {line.name for line in lines if line.operation == "phi"}, mine)
     written = {line.memory for line in lines if line.operation == "store"}
@@ -154,7 +155,7 @@ def _is_same(
     stored: set[tuple[str, int]],
     written: set[str],
 ) -> bool:
-    """Return whether a value may be the same in all turns, if those of same may be."""
+    """Return whether a value may be the same in all iterations, if those of same may be."""
     if line.operation in _OPAQUE:
         return True
     if line.chosen is not None:

@@ -1,7 +1,7 @@
 """Ways: how many ways lead on from a value, through its users, theirs, and the loads of memory that it is stored in.
 
-LLVM unrolls loops, so a value that goes round a loop is used once more in each turn. In a plain ring, there are as many
-ways as turns. If a ring has a second way in it, each turn doubles the ways, and there is no bound.
+LLVM unrolls loops, so a value that goes round a loop is used once more in each iteration. In a plain ring, there are as
+many ways as iterations. If a ring has a second way in it, each iteration doubles the ways, and there is no bound.
 """
 
 from __future__ import annotations

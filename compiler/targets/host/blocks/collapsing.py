@@ -7,8 +7,8 @@ threads first, so that a chunk is long in that direction.
 
 from __future__ import annotations
 
-from gridjit.compiler.targets.host.analysis.collapsible import Flat
-from gridjit.compiler.targets.host.emit.empty_blocks import idle_steps
+from gridjit.compiler.targets.host.analysis.collapsible import CollapsibleAxis
+from gridjit.compiler.targets.host.emit.empty_blocks import culling_steps
 from gridjit.compiler.targets.host.emit.plan import ROWS, LoopPlan
 
 # The threads of a row must be countable in 32 bits with a sign, with some to spare.
@@ -17,19 +17,19 @@ _MOST_BLOCKS = 1 << 20
 
 def block_loop(plan: LoopPlan, values: str) -> list[str]:
     """Return the loop over the blocks first to last-1, which ends at the first that fails. values: the block's."""
-    flat = {one.axis: one for one in plan.flat}
+    flat = {one.axis: one for one in plan.collapsed}
     along, across = plan.inner, "y" if plan.inner == "x" else "x"
     run = [] if plan.watched else [*_columns(flat.get(along)), *_rows(flat.get(across)), *_extent(along, across)]
     extent = "" if plan.watched else ", i32 %width, i32 %depth"
     step = "1" if plan.watched else "%b.count"
-    outer, last = _outside(plan, values + extent, "go" if plan.idle else "block")
-    ends = f"[ %code, %{last} ]{', [ 0, %skip ]' if plan.idle else ''}"
+    outer, last = _outside(plan, values + extent, "go" if plan.culling else "block")
+    ends = f"[ %code, %{last} ]{', [ 0, %skip ]' if plan.culling else ''}"
     return [
         f"  %wide = zext nneg i32 %nctaid.{along} to i64",
         f"  %high = zext nneg i32 %nctaid.{across} to i64",
         "  %any = icmp slt i64 %first, %last",
         "  br i1 %any, label %block, label %done",
-        *idle_steps(plan),
+        *culling_steps(plan),
         "  %b.along = urem i64 %b, %wide",
         "  %b.row = udiv i64 %b, %wide",
         "  %b.across = urem i64 %b.row, %high",
@@ -72,7 +72,7 @@ def _outside(plan: LoopPlan, values: str, before: str) -> tuple[list[str], str]:
     ], "outside.over"
 
 
-def _columns(flat: Flat | None) -> list[str]:
+def _columns(flat: CollapsibleAxis | None) -> list[str]:
     """Return the lines that leave in %b.columns how many blocks of a row of the grid are run as one."""
     if flat is None:
         return ["  %b.columns = add i64 1, 0"]
@@ -85,7 +85,7 @@ def _columns(flat: Flat | None) -> list[str]:
     ]
 
 
-def _rows(flat: Flat | None) -> list[str]:
+def _rows(flat: CollapsibleAxis | None) -> list[str]:
     """Return the lines that leave in %b.rows how many rows of the grid are run as one; only whole ones are."""
     if flat is None:
         return ["  %b.rows = add i64 1, 0"]
@@ -101,7 +101,7 @@ def _rows(flat: Flat | None) -> list[str]:
     ]
 
 
-def _if_sized(flat: Flat, name: str, count: str) -> list[str]:
+def _if_sized(flat: CollapsibleAxis, name: str, count: str) -> list[str]:
     """Return the lines that leave count, or 1 if blocks do not have the size that the kernel takes them to have."""
     if not flat.size:
         return [f"  %b.{name} = add i64 {count}, 0"]

@@ -19,18 +19,18 @@ from gridjit.compiler.targets.host.blocks.collapsing import block_loop
 from gridjit.compiler.targets.host.blocks.coresident_block import resident_block
 from gridjit.compiler.targets.host.blocks.coresident_entry import resident_entry
 from gridjit.compiler.targets.host.blocks.coresident_runs import resident_run, resident_runs
-from gridjit.compiler.targets.host.blocks.privatized_entry import BLOCKS, gathering_entry
+from gridjit.compiler.targets.host.blocks.privatized_entry import BLOCKS, privatized_entry
 from gridjit.compiler.targets.host.blocks.scheduler import watched_block
 from gridjit.compiler.targets.host.emit.block_memory import MOST_MEMORY, memory_parts, memory_size
-from gridjit.compiler.targets.host.emit.empty_blocks import idle_ends, idle_functions
+from gridjit.compiler.targets.host.emit.empty_blocks import culling_functions, empty_block_ends
 from gridjit.compiler.targets.host.emit.frame import CONTEXT_VALUES, launch_loads, note_stack
 from gridjit.compiler.targets.host.emit.metadata import metadata
 from gridjit.compiler.targets.host.emit.plan import NO_MEMORY, LoopPlan
-from gridjit.compiler.targets.host.emit.privatized_operations import operations
+from gridjit.compiler.targets.host.emit.privatized_operations import privatized_operations
 from gridjit.compiler.targets.host.emit.region_runs import plain_block, region_run
 from gridjit.compiler.targets.host.emit.reports import report
 from gridjit.compiler.targets.host.emit.work_item_loops import ThreadLoops
-from gridjit.compiler.targets.host.warps.divergent_warps import apart
+from gridjit.compiler.targets.host.warps.divergent_warps import divergent_warps
 from gridjit.compiler.targets.host.warps.exchange import exchange, tables
 from gridjit.compiler.targets.host.warps.lanes import lane_runs
 from gridjit.compiler.targets.host.warps.warp_step import warp_step
@@ -54,7 +54,7 @@ def entry_text(plan: LoopPlan) -> str:
     return "\n".join(
         [
             *_entries(plan),
-            *idle_functions(plan),
+            *culling_functions(plan),
             *blocks,
             *declared,
             metadata(loops.vectorized, parallel=plan.parallel, lanes=plan.regions),
@@ -72,7 +72,7 @@ def _watched(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
 def _waits(plan: LoopPlan) -> list[str]:
     """Return the functions for what threads do together."""
     meetings = (meeting(plan, number) for number in _unlike(plan, meets(plan)))
-    waits = [tables(plan), lane_runs(plan), apart(plan), *meetings]
+    waits = [tables(plan), lane_runs(plan), divergent_warps(plan), *meetings]
     lanes = [exchange(plan), warp_step(plan), *(whole(plan, number) for number in _unlike(plan, warp_waits(plan)))]
     return [*waits, *(lanes if plan.of_warps else [])]
 
@@ -84,10 +84,10 @@ def _unlike(plan: LoopPlan, numbers: Sequence[int]) -> list[int]:
 
 def _entries(plan: LoopPlan) -> list[str]:
     """Return the entry; where arrays are gathered, one that does that and calls the other, with their operations."""
-    if not plan.gathered:
+    if not plan.privatized:
         return [_entry(plan, f"define i32 @{plan.entry}", "nounwind")]
     blocks = _entry(plan, f"define internal i32 @{BLOCKS}", "nounwind noinline")
-    return [gathering_entry(plan), blocks, operations(plan.gathered)]
+    return [privatized_entry(plan), blocks, privatized_operations(plan.privatized)]
 
 
 def _entry(plan: LoopPlan, head: str, attributes: str) -> str:
@@ -96,7 +96,7 @@ def _entry(plan: LoopPlan, head: str, attributes: str) -> str:
             f"{head}(ptr noalias %params, ptr noalias %launch, i64 %first, i64 %last, "
             f"ptr noalias %status) {attributes} {{",
             "entry:",
-            *idle_ends(plan),
+            *empty_block_ends(plan),
             *note_stack(plan),
             *launch_loads(),
             *(_take_memory(plan) if plan.scratch else ["  br label %ready", "ready:"]),

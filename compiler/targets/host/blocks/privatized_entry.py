@@ -32,10 +32,10 @@ _ITEMS, _ITEM_SIZE = 2, 1
 _VALUES = "ptr %own, ptr %launch"
 
 
-def gathering_entry(plan: LoopPlan) -> str:
-    """Return the entry of a kernel with gathered arrays."""
+def privatized_entry(plan: LoopPlan) -> str:
+    """Return the entry of a kernel with privatized arrays."""
     offsets = parameter_offsets(plan.parameters)
-    arrays, size = plan.gathered, offsets[-1]
+    arrays, size = plan.privatized, offsets[-1]
     return "\n".join(
         [
             f"define i32 @{plan.entry}(ptr noalias %params, ptr noalias %launch, i64 %first, i64 %last, "

@@ -25,18 +25,18 @@ _NOWHERE = {
 }
 
 
-def idle_functions(plan: LoopPlan) -> list[str]:
+def culling_functions(plan: LoopPlan) -> list[str]:
     """Return the functions that search a range of blocks; none if it is not known which blocks do nothing."""
-    return [_all_idle(plan), _search()] if plan.idle else []
+    return [_all_idle(plan), _search()] if plan.culling else []
 
 
-def idle_ends(plan: LoopPlan) -> list[str]:
+def empty_block_ends(plan: LoopPlan) -> list[str]:
     """Return the entry's answer to a range that ends before it begins: where the blocks between that do anything lie.
 
     They are from the first to before the second of two numbers of 64 bits that it stores in place of a status.
     Other kernels leave there what the caller stored.
     """
-    if not plan.idle:
+    if not plan.culling:
         return []
     values = "ptr %params, ptr %launch"
     return [
@@ -53,12 +53,12 @@ def idle_ends(plan: LoopPlan) -> list[str]:
     ]
 
 
-def idle_steps(plan: LoopPlan) -> list[str]:
+def culling_steps(plan: LoopPlan) -> list[str]:
     """Return the start of the loop over blocks, which leaves in %b the next one that may do anything.
 
     Each time, twice as many blocks are run without a search.
     """
-    if not plan.idle:
+    if not plan.culling:
         return ["block:", "  %b = phi i64 [ %first, %ready ], [ %b.next, %passed ]"]
     return [
         "block:",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gridjit.compiler.launch_config import Dim3
-from gridjit.compiler.targets.host.analysis.collapsible import Flat
+from gridjit.compiler.targets.host.analysis.collapsible import CollapsibleAxis
 from gridjit.compiler.targets.host.ir import warp_kinds
 from gridjit.compiler.targets.host.ir.body import Parameter
 from gridjit.compiler.targets.host.ir.contexts import Slot
@@ -36,29 +36,29 @@ class LoopPlan:
     regions: how many there are.
     guarded: whether the kernel has a guard. bounded: whether there is a function that finds where in a row the guard
     holds. quiet: whether threads that do not pass it only end.
-    idle: whether there is a function that tells which blocks do nothing.
-    strided: whether the kernel is one turn of a grid-stride loop. inner: the axis of a row. flat: the axes along which
-    blocks may be run as one.
+    culling: whether there is a function that tells which blocks do nothing.
+    strided: whether the kernel is one iteration of a grid-stride loop. inner: the axis of a row. collapsed: the axes
+    along which blocks may be run as one.
     fails: whether a thread can return an exception code. checked: whether what CUDA leaves undefined is an error.
     parallel: whether the threads' accesses are independent between barriers.
     shared, slab: static shared bytes of a block, and slab bytes of a thread. dynamic: whether dynamic shared memory is
     used. align: of a block's memory, and of each thread's arrays in it.
     bank: bytes of the values that all threads share. uniforms: these. renewed: those that each region may change.
-    settled: for each region, whether all threads of a block end it in one state.
+    convergent: for each region, whether all threads of a block end it in one state.
     collectives: what threads do together before each region; None for the first. cells: where in the slab is what they
-    give and get. loose: for each region, whether threads that wait for it may be in different turns of a loop.
-    first_of_grid: the first cut at which the grid waits. first_turn: the first that ends a turn of a loop that waits.
+    give and get. loose: for each region, whether threads that wait for it may be in different iterations of a loop.
+    first_of_grid: the first cut at which the grid waits. first_turn: the first that ends a turn of a spin loop.
     progress: where in the bank threads note that they changed something in a turn. cluster: the blocks that waits for
     the grid are for, if not for all.
     recursive: whether there are functions that call themselves, and so look at the stack.
     widest: whether vectors of 512 bits are worth using.
-    plain: for each region, whether its rows are tested for being plain (passes/loop_versioning.py). crossing: whether
-    its rows are run in parts between the places where its conditions change (passes/index_set_splitting.py). straight:
-    whether these places are the same in all of its rows.
+    versioned: for each region, whether its rows have a version for contiguous access (passes/loop_versioning.py).
+    split: whether its rows are run in parts between the places where its conditions change
+    (passes/index_set_splitting.py). straight: whether these places are the same in all of its rows.
     stops: for each region, the places along a row where threads are run by themselves; empty if no region has any.
-    late: for each region, whether these threads are run after their row (passes/sinking.py).
+    sunk: for each region, whether these threads are run after their row (passes/sinking.py).
     divided: whether there are divisions that some threads of a row skip (passes/divisions.py).
-    gathered: the arrays that a run of blocks adds to in a copy. others: the addresses and dimensions of the other
+    privatized: the arrays that a run of blocks adds to in a copy. others: the addresses and dimensions of the other
     arrays that it uses.
     unread: the axes along which no thread asks for its place. scattered: for each region, whether its loops over
     threads are not worth vectors.
@@ -68,12 +68,12 @@ class LoopPlan:
     parameters: tuple[Parameter, ...]
     regions: int
     guarded: bool
-    idle: bool
+    culling: bool
     bounded: bool
     quiet: bool
     strided: bool
     inner: str
-    flat: tuple[Flat, ...]
+    collapsed: tuple[CollapsibleAxis, ...]
     fails: bool
     parallel: bool
     shared: int
@@ -81,7 +81,7 @@ class LoopPlan:
     bank: int
     uniforms: tuple[Slot, ...]
     renewed: tuple[tuple[Slot, ...], ...]
-    settled: tuple[bool, ...]
+    convergent: tuple[bool, ...]
     dynamic: bool
     first_of_grid: int
     first_turn: int
@@ -93,14 +93,14 @@ class LoopPlan:
     align: int = 64
     widest: bool = False
     recursive: bool = False
-    plain: tuple[bool, ...] = ()
-    crossing: tuple[bool, ...] = ()
+    versioned: tuple[bool, ...] = ()
+    split: tuple[bool, ...] = ()
     straight: tuple[bool, ...] = ()
     divided: bool = False
     stops: tuple[tuple[Stop, ...], ...] = ()
-    late: tuple[bool, ...] = ()
+    sunk: tuple[bool, ...] = ()
     cluster: Dim3 = (1, 1, 1)
-    gathered: tuple[PrivatizedArray, ...] = ()
+    privatized: tuple[PrivatizedArray, ...] = ()
     others: tuple[tuple[int, int], ...] = ()
     unread: frozenset[str] = frozenset()
     scattered: tuple[bool, ...] = ()
@@ -138,7 +138,7 @@ class LoopPlan:
     @property
     def narrowed(self) -> bool:
         """Whether the threads that do not pass the guard are left out of the loops after it, where others only wait."""
-        alone = self.bounded and self.quiet and not self.settled[0] and not self.checked
+        alone = self.bounded and self.quiet and not self.convergent[0] and not self.checked
         alone = alone and 1 < self.regions == self.first_turn and not self.resident
         return alone and all(one is None or one.kind == warp_kinds.BARRIER for one in self.collectives)
 
@@ -155,7 +155,7 @@ class LoopPlan:
     @property
     def parts(self) -> bool:
         """Whether some threads of a block may wait where others do not, or do something together that takes a part."""
-        return not all(self.settled) or any(
+        return not all(self.convergent) or any(
             one is not None and one.kind != warp_kinds.BARRIER for one in self.collectives
         )
 

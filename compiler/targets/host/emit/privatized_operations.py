@@ -28,7 +28,7 @@ def _call(line: str) -> str:
     return f"  call void @{name}(ptr {found['at']}, {kind} {found['value']}, i1 {ALONE.name})"
 
 
-def operations(arrays: Collection[PrivatizedArray]) -> str:
+def privatized_operations(arrays: Collection[PrivatizedArray]) -> str:
     """Return the functions that do operations on these arrays, begin copies, and merge them."""
     sorts = sorted({(one.kind, one.type, one.neutral) for one in arrays})
     also = {("sub", kind) for name, kind, _ in sorts if name == "add"}

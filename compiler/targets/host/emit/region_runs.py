@@ -10,7 +10,7 @@ from gridjit.compiler.targets.host.emit.block_memory import ROW
 from gridjit.compiler.targets.host.emit.frame import CONTEXT, EXTENT, OUTSIDE, arguments, bank_renewal, block_loads
 from gridjit.compiler.targets.host.emit.metadata import ACCESS_GROUP
 from gridjit.compiler.targets.host.emit.plan import ROWS, LoopPlan
-from gridjit.compiler.targets.host.emit.rows import PART, Afterwards, Parted, Plainly, RowBody, Usual
+from gridjit.compiler.targets.host.emit.rows import PART, RowBody, SplitRow, SunkRow, Usual, VersionedRow
 from gridjit.compiler.targets.host.emit.work_item_loops import Asked, ThreadLoops
 from gridjit.compiler.targets.host.passes import guard_hoisting, iteration_bounds
 from gridjit.compiler.targets.host.passes.index_set_splitting import split_name
@@ -57,7 +57,7 @@ def region_run(plan: LoopPlan, loops: ThreadLoops, number: int) -> str:
             *summary_start(),
             *_threads(plan, loops, number),
             *bank_renewal(plan, number),
-            *summary_end(settled=plan.settled[number], empty=plan.narrowed and bool(plan.outside)),
+            *summary_end(convergent=plan.convergent[number], empty=plan.narrowed and bool(plan.outside)),
             "}",
             "",
         ]
@@ -70,7 +70,7 @@ def _of_region(plan: LoopPlan, loops: ThreadLoops, number: int) -> ThreadLoops:
 
 def _threads(plan: LoopPlan, loops: ThreadLoops, number: int) -> list[str]:
     """Return the loops of a run."""
-    noted = note(settled=plan.settled[number])
+    noted = note(convergent=plan.convergent[number])
     if plan.narrowed:
         return _narrowed(plan, loops, number, noted)
     if number == 0 and plan.bounded:
@@ -82,16 +82,16 @@ def _threads(plan: LoopPlan, loops: ThreadLoops, number: int) -> list[str]:
 
 
 def _run(plan: LoopPlan, loops: ThreadLoops, number: int, every: str, noted: list[str]) -> RowBody:
-    """Return what is run for each thread of a row; what rare threads do by themselves may come after it."""
+    """Return what is run for each thread of a row; what peeled threads do by themselves may come after it."""
 
     def each(asks: str = "true", rare: str = "true", at: str = "") -> list[str]:
         return [call(plan, number, every, asks=asks, rare=rare, at=at), *noted]
 
     stops = plan.stops[number] if plan.stops else ()
-    if not stops or not any(plan.late[number : number + 1]):
+    if not stops or not any(plan.sunk[number : number + 1]):
         return _either(plan, loops, number, each, stops)
     usual = _either(plan, loops, number, partial(each, rare="false"), ())
-    return Afterwards(stops=stops, usual=usual, late=[call(plan, number, every, name=sunk_name(number))])
+    return SunkRow(stops=stops, usual=usual, sunk=[call(plan, number, every, name=sunk_name(number))])
 
 
 # Returns a region's call for a thread, given what the thread may leave out.
@@ -100,9 +100,9 @@ _Call = Callable[..., list[str]]
 
 def _either(plan: LoopPlan, loops: ThreadLoops, number: int, each: _Call, stops: tuple[Stop, ...]) -> Usual:
     """Return what is run for each thread of a row: a region's call, or one of two that asks of no index."""
-    if not any(plan.plain[number : number + 1]):
+    if not any(plan.versioned[number : number + 1]):
         return _parted(plan, loops, number, each, stops)
-    return Plainly(
+    return VersionedRow(
         call=partial(_ask_row, plan, loops, f"i1 @{version_name(number)}"),
         body=_parted(plan, loops, number, partial(each, asks="false"), stops),
         otherwise=each(),
@@ -111,17 +111,17 @@ def _either(plan: LoopPlan, loops: ThreadLoops, number: int, each: _Call, stops:
 
 def _parted(
     plan: LoopPlan, loops: ThreadLoops, number: int, each: _Call, stops: tuple[Stop, ...]
-) -> list[str] | Parted:
+) -> list[str] | SplitRow:
     """Return what is run for each thread of a row: in parts, by themselves for those that do what others do not."""
-    crosses = any(plan.crossing[number : number + 1])
+    crosses = any(plan.split[number : number + 1])
     if not stops and not crosses:
         return each()
     usual = partial(each, rare="false") if stops else each
     if not crosses:
-        return Parted(stops=stops, usual=usual(), rare=each())
+        return SplitRow(stops=stops, usual=usual(), rare=each())
     straight = plan.straight[number] and not stops
     ends = partial(_ask_rows if straight else _ask_row, plan, loops, f"i32 @{split_name(number)}")
-    return Parted(stops=stops, usual=usual(at=PART), rare=each(), ends=ends, straight=straight)
+    return SplitRow(stops=stops, usual=usual(at=PART), rare=each(), ends=ends, straight=straight)
 
 
 def _ask_row(plan: LoopPlan, loops: ThreadLoops, function: str, first: str, end: str) -> str:
@@ -307,9 +307,9 @@ def call(
     return f"  %state = call i32 @{name or region_name(number)}({passed}) {how}"
 
 
-def note(*, settled: bool = False) -> list[str]:
-    """Return the code that stores a thread's state and counts it into the summary; of settled ones, the last counts."""
-    if settled:
+def note(*, convergent: bool = False) -> list[str]:
+    """Return the code that stores a thread's state and counts it; of convergent threads, the last state counts."""
+    if convergent:
         return ["  store i32 %state, ptr %low"]
     return [
         "  %state.at = getelementptr inbounds i32, ptr %states, i64 %t.wide",
@@ -331,8 +331,8 @@ def summary_start() -> list[str]:
     ]
 
 
-def summary_end(*, settled: bool = False, empty: bool = False) -> list[str]:
-    """Return the code that returns the summary; of settled threads, all states are the last one's.
+def summary_end(*, convergent: bool = False, empty: bool = False) -> list[str]:
+    """Return the code that returns the summary; of convergent threads, all states are the last one's.
 
     empty: whether it may be that no thread was run.
     """
@@ -340,7 +340,7 @@ def summary_end(*, settled: bool = False, empty: bool = False) -> list[str]:
     high = f"  %last.high = select i1 %none, i32 {START['high']}, i32 %last.low"
     one = ["  %last.low = load i32, ptr %low", *([none, high] if empty else ["  %last.high = add i32 %last.low, 0"])]
     return [
-        *(one if settled else (f"  %last.{word} = load i32, ptr %{word}" for word in START)),
+        *(one if convergent else (f"  %last.{word} = load i32, ptr %{word}" for word in START)),
         f"  %r0 = insertvalue {SUMMARY} poison, i32 %last.low, 0",
         f"  %r1 = insertvalue {SUMMARY} %r0, i32 %last.high, 1",
         f"  ret {SUMMARY} %r1",

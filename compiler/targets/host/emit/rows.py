@@ -18,7 +18,7 @@ Ask = Callable[[str, str], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parted:
+class SplitRow:
     """What is run for a row in parts: one body for threads that are run by themselves, another for all others.
 
     stops: the places of those threads along the row. ends: a call that returns where the part ends that begins at its
@@ -34,41 +34,41 @@ class Parted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plainly:
+class VersionedRow:
     """What is run for a row of threads: one body if a call says that the row is plain, else another.
 
     call: given the row's first thread and the one behind its last.
     """
 
     call: Ask
-    body: list[str] | Parted
+    body: list[str] | SplitRow
     otherwise: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Afterwards:
+class SunkRow:
     """What is run for all threads of a row as if none were at a stop, and what those at stops do after it."""
 
     stops: tuple[Stop, ...]
     usual: Usual
-    late: list[str]
+    sunk: list[str]
 
 
-Usual = list[str] | Parted | Plainly
-RowBody = Usual | Afterwards
+Usual = list[str] | SplitRow | VersionedRow
+RowBody = Usual | SunkRow
 
 
 def straight_parts(body: RowBody) -> Ask | None:
     """Return the call that finds the ends of parts, if a body is run in parts that are the same in all rows."""
-    parts = body.body if isinstance(body, Plainly) else body
-    return parts.ends if isinstance(parts, Parted) and parts.straight else None
+    parts = body.body if isinstance(body, VersionedRow) else body
+    return parts.ends if isinstance(parts, SplitRow) and parts.straight else None
 
 
 def of_part(body: RowBody) -> RowBody:
     """Return what is run for the threads of one part, of a body that is run in parts."""
-    if isinstance(body, Plainly) and isinstance(body.body, Parted):
+    if isinstance(body, VersionedRow) and isinstance(body.body, SplitRow):
         return replace(body, body=body.body.usual)
-    return body.usual if isinstance(body, Parted) else body
+    return body.usual if isinstance(body, SplitRow) else body
 
 
 def next_stop(stops: Sequence[Stop], axis: str, end: str) -> list[str]:

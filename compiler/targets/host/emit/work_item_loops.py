@@ -13,10 +13,10 @@ from gridjit.compiler.targets.host.emit.metadata import LAUNCH, loop_number
 from gridjit.compiler.targets.host.emit.plan import PLANES, ROWS
 from gridjit.compiler.targets.host.emit.rows import (
     PART,
-    Afterwards,
-    Parted,
-    Plainly,
     RowBody,
+    SplitRow,
+    SunkRow,
+    VersionedRow,
     next_stop,
     of_part,
     stops_within,
@@ -77,7 +77,7 @@ class ThreadLoops:
         They follow the block called before, and lead to the one called after. body finds the thread's number in %t
         and %t.wide.
         """
-        if isinstance(body, Afterwards):
+        if isinstance(body, SunkRow):
             return self._then_late(name, body, before, after)
         if (ends := straight_parts(body)) is not None:
             return self._by_parts(name, of_part(body), ends, before, after)
@@ -111,7 +111,7 @@ class ThreadLoops:
         ]
         return _prefixed(lines, name)
 
-    def _then_late(self, name: str, body: Afterwards, before: str, after: str) -> list[str]:
+    def _then_late(self, name: str, body: SunkRow, before: str, after: str) -> list[str]:
         """Return the loops over all threads, and behind them, for each stop, those over the threads that are there.
 
         What is the same in all rows is not asked of each.
@@ -130,10 +130,10 @@ class ThreadLoops:
             ]
         return [*lines, f"  br label %{after}", f"{after}:"]
 
-    def _late(self, name: str, body: Afterwards, number: int) -> list[str]:
+    def _late(self, name: str, body: SunkRow, number: int) -> list[str]:
         """Return what runs a row's thread at a stop, which is in the row."""
         place = f"%{name}.stop.{number}"
-        alone = self._alone(f"{name}.alone", place, body.late)
+        alone = self._alone(f"{name}.alone", place, body.sunk)
         return [f"  br label %{name}.alone", *alone, f"  br label %{name}.row.end"]
 
     def narrowed(self, name: str, body: RowBody, ends: list[str], before: str, after: str) -> list[str]:
@@ -261,7 +261,9 @@ class ThreadLoops:
         after = f"{name}.row.end" if label == f"{name}.{self.inner}" else f"{label}.over"
         return self._one(label, body, ends, before, after, vectorize=vectorize)
 
-    def _plainly(self, label: str, body: Plainly, ends: tuple[str, str], after: str, *, vectorize: bool) -> list[str]:
+    def _plainly(
+        self, label: str, body: VersionedRow, ends: tuple[str, str], after: str, *, vectorize: bool
+    ) -> list[str]:
         """Return the loop over a row's threads, or one of two."""
         return [
             f"{label}:",
@@ -274,11 +276,11 @@ class ThreadLoops:
     def _one(
         self, label: str, body: RowBody, ends: tuple[str, str], before: str, after: str, *, vectorize: bool
     ) -> list[str]:
-        if isinstance(body, Parted):
+        if isinstance(body, SplitRow):
             return self._parts(label, body, ends, before, after)
-        if isinstance(body, Afterwards):
+        if isinstance(body, SunkRow):
             return self._afterwards(label, body, ends, after)
-        if isinstance(body, Plainly):
+        if isinstance(body, VersionedRow):
             return self._plainly(label, body, ends, after, vectorize=vectorize)
         first, end = ends
         lines = [
@@ -304,7 +306,7 @@ class ThreadLoops:
             "  %t.wide = zext nneg i32 %t to i64",
         ]
 
-    def _parts(self, label: str, body: Parted, ends: tuple[str, str], before: str, after: str) -> list[str]:
+    def _parts(self, label: str, body: SplitRow, ends: tuple[str, str], before: str, after: str) -> list[str]:
         """Return the loop over the parts of a row: the threads up to the next that is run by itself, and that one."""
         if not body.ends and {FIRST, LAST}.issuperset(body.stops):
             return self._between(label, body, ends, before, after)
@@ -333,7 +335,7 @@ class ThreadLoops:
         ]
         return _prefixed(lines, label)
 
-    def _between(self, label: str, body: Parted, ends: tuple[str, str], before: str, after: str) -> list[str]:
+    def _between(self, label: str, body: SplitRow, ends: tuple[str, str], before: str, after: str) -> list[str]:
         """Return the loop over a row's threads; the first and the last are run by themselves if they are stops."""
         end, begin = ends[1], f"{label}.usual.begin"
         others = ("%others", end)
@@ -345,7 +347,7 @@ class ThreadLoops:
             lines += [f"  br label %{label}.usual", *usual]
         return _prefixed(lines, label)
 
-    def _lead(self, label: str, body: Parted, ends: tuple[str, str], begin: str, after: str) -> list[str]:
+    def _lead(self, label: str, body: SplitRow, ends: tuple[str, str], begin: str, after: str) -> list[str]:
         """Return what runs a row's first thread if it is a stop, and finds %others, which come after it."""
         first, end = ends
         if FIRST not in body.stops:
@@ -361,7 +363,7 @@ class ThreadLoops:
             f"  %others = phi i32 [ {first}, %{label} ], [ 1, %{alone} ]",
         ]
 
-    def _trail(self, label: str, body: Parted, ends: tuple[str, str], begin: str, after: str) -> list[str]:
+    def _trail(self, label: str, body: SplitRow, ends: tuple[str, str], begin: str, after: str) -> list[str]:
         """Return the loop over the threads from the first of ends on, and what runs a row's last, if it is reached."""
         first, end = ends
         usual, over, alone = f"{label}.usual", f"{label}.usual.over", f"{label}.last"
@@ -383,7 +385,7 @@ class ThreadLoops:
         lines = [f"{label}:", f"  %tid.{self.inner} = add i32 {place}, 0", *self._together(), *self._thread(), *body]
         return _prefixed(lines, label)
 
-    def _at_stop(self, label: str, body: Parted, end: str, after: str) -> list[str]:
+    def _at_stop(self, label: str, body: SplitRow, end: str, after: str) -> list[str]:
         """Return the code that runs the thread at %stop by itself, if the part ends there."""
         return [
             "  %at.stop = icmp eq i32 %part.end, %stop",
@@ -399,7 +401,7 @@ class ThreadLoops:
             f"  br label %{after}",
         ]
 
-    def _afterwards(self, label: str, body: Afterwards, ends: tuple[str, str], after: str) -> list[str]:
+    def _afterwards(self, label: str, body: SunkRow, ends: tuple[str, str], after: str) -> list[str]:
         """Return the loop over a row's threads, and behind it what runs those of them that are at stops, each once."""
         # In the order of the row's threads, unless the row is very short.
         stops = sorted(body.stops, key=lambda stop: (stop.from_end, stop.place))
@@ -411,7 +413,7 @@ class ThreadLoops:
             over = over if number + 1 < len(stops) else after
             lines += [
                 f"  br i1 %stop.{number}.any, label %{alone}, label %{over}",
-                *self._alone(alone, f"%stop.{number}", body.late),
+                *self._alone(alone, f"%stop.{number}", body.sunk),
                 f"  br label %{over}",
                 *([f"{over}:"] if over != after else []),
             ]

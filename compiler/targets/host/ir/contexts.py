@@ -25,7 +25,7 @@ class Slot:
     """Where a value is kept: in the slab at offset times the number of threads, or in the bank at offset.
 
     A uniform value comes to a region as a parameter (number is its place among them) and goes into the bank. counts:
-    whether it is a counter (analysis/induction_variables.py).
+    whether it is an induction variable (analysis/induction_variables.py).
     """
 
     name: str

@@ -40,7 +40,7 @@ _ESCAPES = regex(r"(?:_[0-9a-f]{2})+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spot:
+class SourceLocation:
     """A piece of a function's bytecode, from start to before end (0: to its end); function: its name in LLVM IR.
 
     item: whether an item of an array is read there, not by a call.
@@ -52,8 +52,8 @@ class Spot:
     item: bool = False
 
 
-def with_spots(text: str, *, always: bool = False) -> str:
-    """Return a module of the front end's, each instruction that may read what others write with its spot.
+def with_locations(text: str, *, always: bool = False) -> str:
+    """Return a module of the front end's, each instruction that may read what others write with its location.
 
     always: also where nothing says that threads wait for each other.
     """
@@ -80,34 +80,38 @@ def _marked(found: re.Match[str], nodes: list[str]) -> str:
     return whole.replace(body, _READ.sub(mark, body)) if body else whole
 
 
-def spot_of(line: str, rest: str) -> Spot | None:
-    """Return the spot of an instruction, if it has one; rest: the text that has its module's metadata."""
+def location_of(line: str, rest: str) -> SourceLocation | None:
+    """Return the location of an instruction, if it has one; rest: the text that has its module's metadata."""
     if (mark := _MARK.search(line)) is None:
         return None
     found = re.search(_NODE.format(mark[1]), rest, re.MULTILINE)
-    return Spot(function=found[1], start=int(found[2]), end=int(found[3]), item=found[4] == "1") if found else None
+    return (
+        SourceLocation(function=found[1], start=int(found[2]), end=int(found[3]), item=found[4] == "1")
+        if found
+        else None
+    )
 
 
-def without_spot(line: str) -> str:
-    """Return an instruction without its spot."""
+def without_location(line: str) -> str:
+    """Return an instruction without its location."""
     return _MARK.sub("", line)
 
 
-def place_of(spot: Spot | None, lowered: Lowered) -> str:
-    """Return the place of what waits in a spot, as `CodePlace` writes it, or what is known of it."""
-    if spot is None:
+def place_of(location: SourceLocation | None, lowered: Lowered) -> str:
+    """Return the place of what waits in a location, as `CodePlace` writes it, or what is known of it."""
+    if location is None:
         return ""
-    path = path_of(spot.function)
-    code = lowered.code if spot.function == lowered.entry else _found(path)
+    path = path_of(location.function)
+    code = lowered.code if location.function == lowered.entry else _found(path)
     if code is None:
         return f"in {'.'.join(path)}"
-    return str(CodePlace.of(code, _offset(code, spot)))
+    return str(CodePlace.of(code, _offset(code, location)))
 
 
-def _offset(code: CodeType, spot: Spot) -> int:
-    """Return where the last call in a spot is, as atomic operations are calls, or the last item that is read."""
-    here = [one for one in dis.get_instructions(code) if spot.start <= one.offset < (spot.end or sys.maxsize)]
-    calls = [one.offset for one in here if (_reads_item(one) if spot.item else one.opname.startswith("CALL"))]
+def _offset(code: CodeType, location: SourceLocation) -> int:
+    """Return where the last call in a location is, as atomic operations are calls, or the last item that is read."""
+    here = [one for one in dis.get_instructions(code) if location.start <= one.offset < (location.end or sys.maxsize)]
+    calls = [one.offset for one in here if (_reads_item(one) if location.item else one.opname.startswith("CALL"))]
     return calls[-1] if calls else here[-1].offset if here else 0
 
 

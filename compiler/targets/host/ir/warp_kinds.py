@@ -7,7 +7,7 @@ from __future__ import annotations
 
 # Threads of a block.
 BARRIER, COUNT, AND, OR = range(4)
-# Those of the grid; and a thread by itself, at the end of a turn of a loop in which it waits for others.
+# Those of the grid; and a thread by itself, at the end of an iteration of a loop in which it waits for others.
 GRID, TURN = 4, 5
 # Lanes of a warp: those that are there anyway - which a kernel asks for, or only counts on - and then those of a mask.
 ACTIVE, STEP, WARP = 6, 7, 8

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.targets.host.ir import intrinsics
-from gridjit.compiler.targets.host.ir.source_locations import with_spots
+from gridjit.compiler.targets.host.ir.source_locations import with_locations
 from gridjit.compiler.targets.host.library.ptx.inline_asm import replace_asm
 from gridjit.digests import sha256
 from gridjit.regexes import regex
@@ -87,12 +87,12 @@ def retarget(
     exactly: bool = False,
     lines: bool = False,
     checked: bool = False,
-    spots: bool = False,
+    locations: bool = False,
 ) -> Retargeted:
     """Return one module's text for the host; raises UnsupportedError for memory spaces that the host lacks.
 
     exactly: contract all that may be contracted. lines: keep places in the source. checked: tell where local arrays
-    begin. spots: tell where each load is from, not only those next to what threads wait with.
+    begin. locations: tell where each load is from, not only those next to what threads wait with.
     """
     dropped = _DROPPED_BUT_LINES if lines else _DROPPED
     text = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(dropped))
@@ -105,7 +105,7 @@ def retarget(
         f"@{intrinsics.THEIRS}", f"@{intrinsics.OURS}"
     )
     text, asm = replace_asm(hoisted(text))
-    text = with_spots(text, always=spots)
+    text = with_locations(text, always=locations)
     shared: tuple[SharedArray, ...] = ()
     if " addrspace(3) " in text:
         shared = tuple(_shared_array(found) for found in _SHARED.finditer(text))

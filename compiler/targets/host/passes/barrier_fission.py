@@ -47,15 +47,16 @@ class Regions:
     bank: its bytes. uniforms: the values in it, in the order of the regions' parameters. renewed: for each region, the
     uniforms that it may leave changed.
     parallel: whether LLVM may take the threads' memory accesses for independent.
-    settled: for each region, whether all threads of a block end it at one place.
+    convergent: for each region, whether all threads of a block end it at one place.
     first_of_grid, first_turn: the number of the first cut at which the grid waits, and of the first that ends a turn of
-    a loop that waits; the number of regions if there is none. progress: where in the bank threads note that they
+    a spin loop; the number of regions if there is none. progress: where in the bank threads note that they
     changed something in a turn.
     collectives: what threads do together before each region; None for the first. cells: where the slab keeps what they
-    give and get. loose: for each region, whether threads that wait for it may be in different turns of a loop.
-    plain: for each region, the function that tells whether a row of threads is plain; "" if none can. ends: the
-    function that finds where the parts of a row end; "" if rows are not run in parts. late: the function that does what
-    rare threads do by themselves, after their row; "" if they do it in its midst.
+    give and get. loose: for each region, whether threads that wait for it may be in different iterations of a loop.
+    versions: for each region, the function that tells whether a row of threads can run its version for contiguous
+    access; "" if it has none. splits: the function that finds where the parts of a row end; "" if rows are not run in
+    parts. sunk: the function that does what peeled threads do by themselves, after their row; "" if they do it in its
+    midst.
     """
 
     texts: tuple[str, ...]
@@ -65,7 +66,7 @@ class Regions:
     renewed: tuple[tuple[Slot, ...], ...]
     bank: int
     parallel: bool
-    settled: tuple[bool, ...]
+    convergent: tuple[bool, ...]
     first_of_grid: int
     first_turn: int
     progress: int
@@ -73,9 +74,9 @@ class Regions:
     cells: Mapping[str, int]
     loose: tuple[bool, ...]
     align: int
-    plain: tuple[str, ...]
-    ends: tuple[str, ...]
-    late: tuple[str, ...]
+    versions: tuple[str, ...]
+    splits: tuple[str, ...]
+    sunk: tuple[str, ...]
 
 
 def cut_at_barriers(
@@ -83,15 +84,15 @@ def cut_at_barriers(
     types: Mapping[str, ValueType],
     arrays: Mapping[str, ValueType],
     staying: Callable[[Collection[Block]], tuple[Block, ...]] = tuple,
-    asked: Versioned | None = None,
-    crossed: IndexSetSplit | None = None,
-    rare: Peeled | None = None,
+    versioning: Versioned | None = None,
+    splitting: IndexSetSplit | None = None,
+    peeling: Peeled | None = None,
 ) -> Regions:
     """Return body cut into regions; types are those of its values, arrays those of its local arrays.
 
-    asked: what body tests unless a row of threads is plain. crossed: what it tests for parts of rows. rare: what it
-    tests for rare threads alone. staying: returns blocks without the ways on which threads end, and their grid with
-    them, if any are known.
+    versioning: what body tests unless a row of threads is plain. splitting: what it tests for parts of rows. peeling:
+    what it tests for peeled threads alone. staying: returns blocks without the ways on which threads end, and their
+    grid with them, if any are known.
     """
     parts = split(body)
     many = len(parts.starts) > 1
@@ -103,7 +104,7 @@ def cut_at_barriers(
     crossing = sorted(set().union(*(live[start] for start in (*parts.starts[1:], *used.starts))) - given)
     again = rematerialized(body, crossing, given | set(arrays))
     kept = [name for name in crossing if name not in again and name not in arrays]
-    # Threads are in different turns of loops that wait, so they share no value.
+    # Threads are in different iterations of spin loops, so they share no value.
     stays = replace(body, blocks=_staying(staying(body.blocks), parts))
     same = uniform_values(stays) if many and parts.first_turn == len(parts.starts) else frozenset()
     lasting = lasting_values(body, same)
@@ -117,7 +118,7 @@ def cut_at_barriers(
     in_turn, bank = lay_out({} if many or _fit_stack(arrays) else arrays)
     whole = _cut(body, parts, used, again, places, in_turn)
     writers = [RegionWriter(whole=whole, number=number) for number in range(len(whole.starts))]
-    texts = [_parted(crossed, writer, used) for writer in writers]
+    texts = [_split_region(splitting, writer, used) for writer in writers]
     parallel = (many or not arrays) and parts.first_turn == len(parts.starts)
     return Regions(
         texts=tuple(one.region for one in texts),
@@ -127,7 +128,7 @@ def cut_at_barriers(
         renewed=_renewed(writers, whole)[: len(parts.starts)],
         bank=places.bank + bank + (_PROGRESS if whole.takes_turns else 0),
         parallel=parallel,
-        settled=_settled(parts, [lasting if alone else same for alone in loose])
+        convergent=_convergent(parts, [lasting if alone else same for alone in loose])
         if many and parts.first_of_grid == len(parts.starts)
         else (False,) * len(parts.starts),
         first_of_grid=parts.first_of_grid,
@@ -137,40 +138,40 @@ def cut_at_barriers(
         cells={name: places.arrays[name].offset for name in own},
         loose=loose,
         align=max([1, *(array.align for array in arrays.values())]),
-        plain=tuple(_rows(asked, writer, used) for writer in writers[: len(parts.starts)]),
-        ends=tuple(one.ends for one in texts[: len(parts.starts)]),
-        late=tuple(
-            _late(rare, writer, text.region, used) if rare and parallel else ""
+        versions=tuple(_version(versioning, writer, used) for writer in writers[: len(parts.starts)]),
+        splits=tuple(one.ends for one in texts[: len(parts.starts)]),
+        sunk=tuple(
+            _sunk(peeling, writer, text.region, used) if peeling and parallel else ""
             for writer, text in zip(writers[: len(parts.starts)], texts, strict=False)
         ),
     )
 
 
-def _parted(crossed: IndexSetSplit | None, writer: RegionWriter, used: OutlinedBlocks) -> SplitRegion:
+def _split_region(splitting: IndexSetSplit | None, writer: RegionWriter, used: OutlinedBlocks) -> SplitRegion:
     """Return a region's text, with the function that finds the parts of its rows."""
     text = writer.text()
-    if crossed is None:
+    if splitting is None:
         return SplitRegion(region=text)
-    return split_region(crossed, writer.number, text, writer.values(), writer.whole.every, alone=not used.starts)
+    return split_region(splitting, writer.number, text, writer.values(), writer.whole.every, alone=not used.starts)
 
 
-def _rows(asked: Versioned | None, writer: RegionWriter, used: OutlinedBlocks) -> str:
+def _version(versioning: Versioned | None, writer: RegionWriter, used: OutlinedBlocks) -> str:
     """Return the function that tells whether a row of threads is plain; "" if none can, or another region goes on."""
-    if asked is None or used.starts:
+    if versioning is None or used.starts:
         return ""
-    return version_text(asked, writer.number, writer.values(), writer.whole.every)
+    return version_text(versioning, writer.number, writer.values(), writer.whole.every)
 
 
-def _late(rare: Peeled, writer: RegionWriter, text: str, used: OutlinedBlocks) -> str:
-    """Return the function that does what a region's rare threads do by themselves; "" if code goes on elsewhere."""
-    stops = rare.of(text)
-    return sunk_text(writer, rare.axis, stops) if stops and not used.starts else ""
+def _sunk(peeling: Peeled, writer: RegionWriter, text: str, used: OutlinedBlocks) -> str:
+    """Return the function that does what a region's peeled threads do by themselves; "" if code goes on elsewhere."""
+    stops = peeling.of(text)
+    return sunk_text(writer, peeling.axis, stops) if stops and not used.starts else ""
 
 
 def _staying(blocks: tuple[Block, ...], parts: SplitBlocks) -> tuple[Block, ...]:
     """Return blocks without the ways on which threads only end, if the others then go on together.
 
-    They do unless warps, or blocks that wait for each other, continue by themselves.
+    They do unless warps, or co-resident blocks, continue by themselves.
     """
     together = all(one is None or one.kind < warp_kinds.GRID for one in parts.collectives)
     return without_exit_edges(blocks) if together else blocks
@@ -181,7 +182,7 @@ def _fit_stack(arrays: Mapping[str, ValueType]) -> bool:
     return sum(array.stride for array in arrays.values()) <= _MOST_ON_STACK
 
 
-def _settled(parts: SplitBlocks, same: Sequence[frozenset[str]]) -> tuple[bool, ...]:
+def _convergent(parts: SplitBlocks, same: Sequence[frozenset[str]]) -> tuple[bool, ...]:
     """Return whether all threads end each region at one place; same: the values that they share when they begin it."""
     meet = postdominators(parts.blocks)
     return tuple(has_convergent_exit(parts.blocks, *begun, meet) for begun in zip(parts.starts, same, strict=True))

@@ -1,6 +1,6 @@
 """Dead values: a kernel without the values that nothing uses any more once its loops have been rewritten.
 
-A loop over a range computes the number of its turns beforehand, by a division. If all threads take their turns
+A loop over a range computes the number of its iterations beforehand, by a division. If all threads take iterations
 together, nothing uses that number. LLVM would find out too, but only after conditions and divisions of a row have been
 rewritten for its sake.
 """

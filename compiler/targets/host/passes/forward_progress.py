@@ -1,6 +1,6 @@
 """Forward progress: whether an instruction of a thread changed something that other threads can see, as LLVM IR.
 
-A turn of a loop that waits, in which nothing changed, was spent in vain. If all threads of a grid spend theirs so, and
+A turn of a spin loop, in which nothing changed, was spent in vain. If all threads of a grid spend theirs so, and
 nobody else writes to their memory, none of them will ever get on.
 """
 

@@ -1,10 +1,10 @@
 """Grid-stride loops: a kernel that is one, as the kernel of one iteration (turn) of that loop.
 
 `i = cuda.grid(1)`, `while i < n:`, `i += cuda.gridsize(1)` makes a thread jump through memory. Neighbouring threads are
-at neighbouring places in each turn, so turns are run one after the other, each by all threads. That is right if a
-thread carries nothing from turn to turn but the place i, and does nothing before and after the loop. Threads are not
-ordered, and each still takes its own turns in order. While others continue, a place must not wrap around and come
-before the end again. The kernel of one turn returns whether the thread took it.
+at neighbouring places in each iteration, so iterations are run one after the other, each by all threads. That is right
+if a thread carries nothing from iteration to iteration but the place i, and does nothing before and after the loop.
+Threads are not ordered, and each still takes its own iterations in order. While others continue, a place must not wrap
+around and come before the end again. The kernel of one iteration returns whether the thread took it.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _sources(label: str, blocks: Mapping[str, Block]) -> set[str]:
 
 
 def _rewritten(body: Body, loop: _Loop, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> Body | None:
-    """Return the kernel of one turn, if what it steps by and its end are the same in all turns."""
+    """Return the kernel of one turn, if what it steps by and its end are the same in all iterations."""
     entry = body.blocks[0]
     inside = _reached(loop.entered, loop.last, blocks) | {loop.head}
     out = next(label for label in blocks if _ends(blocks[label]))

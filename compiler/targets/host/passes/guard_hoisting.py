@@ -29,12 +29,12 @@ class Guarded:
     """A body whose guard counts as passed when `%gj.all` is set, and the guard alone as text ("" if it has none).
 
     bounded: whether that text is a function that finds where in a row of threads the guard holds. quiet: whether
-    threads that do not pass it only end. idle: a function that tells of blocks that they do nothing ("" if none).
+    threads that do not pass it only end. culling: a function that tells of blocks that they do nothing ("" if none).
     """
 
     body: Body
     text: str
-    idle: str = ""
+    culling: str = ""
     bounded: bool = False
     quiet: bool = False
 
@@ -49,7 +49,7 @@ def hoisted_guard(body: Body, inner: str) -> Guarded:
             found = wider
         elif found.bounded:
             break
-    return replace(found, idle=empty_blocks_text(body))
+    return replace(found, culling=empty_blocks_text(body))
 
 
 def _first_condition(body: Body, inner: str) -> Guarded:

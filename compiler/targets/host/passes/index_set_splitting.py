@@ -81,7 +81,7 @@ def index_set_split(body: Body, axis: str) -> IndexSetSplit:
 def _asked(blocks: Sequence[Block], lines: Mapping[str, str]) -> dict[str, list[str]]:
     """Return the comparisons that branches depend on, with the labels of these branches' blocks.
 
-    Comparisons of the guard do not count, nor do those that only rare threads make.
+    Comparisons of the guard do not count, nor do those that only peeled threads make.
     """
     found: dict[str, list[str]] = {}
     for block in blocks:

@@ -49,7 +49,7 @@ class _Access(NamedTuple):
 
 # The accesses of a block, in order, each with the instruction that it comes before. A cut is whether all lanes come.
 _Events = list[tuple[int, _Access | bool]]
-# Instructions that give a new value in each turn of a loop.
+# Instructions that give a new value in each iteration of a loop.
 _VARYING = frozenset(("phi", "load", "call", "atomicrmw", "cmpxchg", "freeze"))
 
 
@@ -211,7 +211,7 @@ def _take(events: Sequence[_Access | bool], found: set[_Access], *, forward: boo
 
 
 def _changing(blocks: Mapping[str, Block], inside: Collection[str]) -> frozenset[str]:
-    """Return the values that may differ from turn to turn of the loops that are made of some blocks."""
+    """Return the values that may differ from iteration to iteration of the loops that are made of some blocks."""
     lines = {name: line for label in inside for line in blocks[label].lines if (name := defined(line))}
     found = {name for name, line in lines.items() if opcode(line) in _VARYING}
     while more := {name for name, line in lines.items() if used(line) & found} - found:

@@ -127,7 +127,7 @@ def _waits(lines: Iterable[str]) -> bool:
 def _counted_last(blocks: _Blocks, head: str, latch: str) -> _Blocks:
     """Return blocks with what counts a loop's turns at the end of each, so that the counters alone cross its barriers.
 
-    Else both a counter and its next value would: each barrier would hand on twice as many values.
+    Else both an induction variable and its next value would: each barrier would hand on twice as many values.
     """
     for phi in blocks[head].phis:
         after = next(value for value, label in arms(phi) if label == latch)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host.analysis.barriers import count_barriers, waits_for_others
-from gridjit.compiler.targets.host.analysis.collapsible import Flat, flat_axes
+from gridjit.compiler.targets.host.analysis.collapsible import CollapsibleAxis, collapsible_axes
 from gridjit.compiler.targets.host.analysis.exit_edges import without_failing_edges
 from gridjit.compiler.targets.host.analysis.strided_loops import Stays
 from gridjit.compiler.targets.host.analysis.strides import inner_axis
@@ -25,7 +25,7 @@ class ThreadOrder(NamedTuple):
     """
 
     inner: str
-    flat: tuple[Flat, ...]
+    collapsed: tuple[CollapsibleAxis, ...]
     strided: bool = False
     added: StridedInterchange | None = None
     free: bool = True
@@ -57,13 +57,13 @@ def _guarded(body: Body) -> tuple[Guarded, ThreadOrder]:
     if count_barriers(body) or fails(body):
         return _together(body)
     if (turn := one_iteration(body)) is not None:
-        order = ThreadOrder(inner_axis(turn), tuple(flat_axes(turn).values()), strided=True)
+        order = ThreadOrder(inner_axis(turn), tuple(collapsible_axes(turn).values()), strided=True)
         guarded = hoisted_guard(turn, order.inner)
         if guarded.bounded:
             return guarded, order
     if (found := _together(body))[1].added:
         return found
-    order = ThreadOrder(inner_axis(body), tuple(flat_axes(body).values()))
+    order = ThreadOrder(inner_axis(body), tuple(collapsible_axes(body).values()))
     return hoisted_guard(body, order.inner), order
 
 

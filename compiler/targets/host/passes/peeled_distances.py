@@ -25,14 +25,14 @@ _LENGTH = "length"
 
 
 class Distances:
-    """Where a kernel's accesses are in shared memory. lines: its instructions. stops: rare threads' places in a row."""
+    """Where a kernel's accesses are in shared memory. lines: its instructions. stops: places of peeled threads."""
 
     def __init__(self, lines: Mapping[str, str], axis: str, stops: Sequence[Stop]) -> None:
         self.row = Row(lines, axis, ())
         self.stops = stops
 
     def are_apart(self, rare: Access, other: Access) -> bool:
-        """Return whether no thread's access `other` touches what the row's rare threads access with `rare`."""
+        """Return whether no thread's access `other` touches what the row's peeled threads access with `rare`."""
         mine, its = self._bytes(rare.at), self._bytes(other.at)
         if mine is None or its is None or not rare.scalar or not other.scalar:
             return False

@@ -18,9 +18,9 @@ from gridjit.compiler.targets.host.ir.opcodes import may_wait
 from gridjit.compiler.targets.host.passes.shared_atomics import EXCHANGE
 from gridjit.regexes import regex
 
-# Whether the addresses of the gathered arrays are those of copies that nobody else has.
+# Whether the addresses of the privatized arrays are those of copies that nobody else has.
 ALONE = Parameter(type="i1", name="%gj.alone")
-# What the operations on gathered arrays carry until they are written out.
+# What the operations on privatized arrays carry until they are written out.
 MARK = ", !gridjit.gathered !{}"
 _SIZES = {"i32": 4, "i64": 8}
 # Operations of one kind may be done in any order.
@@ -64,7 +64,7 @@ class PrivatizedArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Privatization:
-    """A body whose operations on gathered arrays are marked, and these arrays; none if there are none.
+    """A body whose operations on privatized arrays are marked, and these arrays; none if there are none.
 
     others: the parameters that are the addresses of arrays which the kernel uses otherwise, with their dimensions.
     """
@@ -75,7 +75,7 @@ class Privatization:
 
 
 def privatized(body: Body, arrays: Mapping[int, int], shared: Mapping[str, int]) -> Privatization:
-    """Return body with its operations on gathered arrays marked, and one more parameter, if it has any.
+    """Return body with its operations on privatized arrays marked, and one more parameter, if it has any.
 
     arrays: the parameters that are arrays' addresses, with the arrays' dimensions. shared: where shared arrays start.
     """

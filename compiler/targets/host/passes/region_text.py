@@ -32,7 +32,7 @@ class CutKernel:
     starts, live: of each region, and behind them of each function that regions share (sharing.py); cuts: how many
     regions there are.
     arrays: the local arrays of which each thread has its own in the slab; in_turn: those in the bank, for one thread
-    after the other. first_turn: the number of the first cut that ends a turn of a loop that waits. progress: where in
+    after the other. first_turn: the number of the first cut that ends an iteration of a spin loop. progress: where in
     the bank a thread notes, where it ends a region, that it changed something on its way there. mentioned, made: the
     names in each block, and those of them that get a value there: many regions may go through one block.
     """
@@ -53,7 +53,7 @@ class CutKernel:
 
     @property
     def takes_turns(self) -> bool:
-        """Whether there is a loop that waits."""
+        """Whether there is a spin loop."""
         return self.first_turn < self.cuts
 
     @property

@@ -1,9 +1,9 @@
 """Sinking: what peeled threads do by themselves (`if tx == 0`), done after their row rather than in the midst of it.
 
 A loop over a row that leaves out the first and the last thread does not fill whole vectors: of 32 threads it runs 30.
-So the loop runs all threads as if none were rare. Another function, made of the same blocks, then does for each rare
+So the loop runs all threads as if none were peeled. Another function, made of the same blocks, then does for each rare
 thread what was left out, and computes again what that needs. This is allowed where no thread can tell the difference:
-a rare thread rejoins the others, hands them no value, and only loads and stores memory that no thread uses from there
+a peeled thread rejoins the others, hands them no value, and only loads and stores memory that no thread uses from there
 to the next barrier. Values are computed again only from memory to which the region does not store.
 """
 
@@ -47,7 +47,7 @@ _ENDS_BLOCKS = frozenset(("br", "switch", "ret"))
 
 
 def sunk_name(number: int) -> str:
-    """Return the name of the function that does what a region's rare threads do by themselves."""
+    """Return the name of the function that does what a region's peeled threads do by themselves."""
     return f"gridjit.late.{number}"
 
 
@@ -59,7 +59,7 @@ def sunk(
     changing: Collection[str],
     distances: Distances,
 ) -> dict[str, Block] | None:
-    """Return a region reduced to what its rare threads do by themselves; start: the block that it begins with.
+    """Return a region reduced to what its peeled threads do by themselves; start: the block that it begins with.
 
     None if these may not be executed after the row, or there are none. again: the values that the region computes
     again. kept: those that regions hand on. changing: those that the region was left by an earlier one, and hands on
@@ -79,7 +79,7 @@ def _ended(block: Block) -> Block:
 
 
 class _Postponed:
-    """A region and what is known of it. alone: the blocks that only rare threads come to."""
+    """A region and what is known of it. alone: the blocks that only peeled threads come to."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class _Postponed:
         return _joined(opcode(line), [self._holds(part) for part in joint.groups() if part])
 
     def rejoins(self, kept: Collection[str]) -> bool:
-        """Return whether rare threads then go on as the others do, with the same values."""
+        """Return whether peeled threads then go on as the others do, with the same values."""
         meet = postdominators(self.blocks)
         branches = [label for label in self.usual if _reads(self.blocks[label].lines[-1]) & self.rare]
         told = set(self.rare)
@@ -149,7 +149,7 @@ class _Postponed:
                 yield defined(phi) or ""
 
     def _tells_nothing(self, line: str, told: Collection[str]) -> bool:
-        """Return whether an instruction lets nothing outside see values that differ for rare threads."""
+        """Return whether an instruction lets nothing outside see values that differ for peeled threads."""
         if not _reads(line).intersection(told):
             return True
         if branch := BRANCH.match(line):
@@ -157,7 +157,7 @@ class _Postponed:
         return opcode(line) in EARLY | {"phi"}
 
     def is_unseen(self) -> bool:
-        """Return whether rare threads only load and store memory that no thread uses after they rejoin the others."""
+        """Return whether peeled threads only load and store memory that no thread uses after they rejoin the others."""
         for label in self.alone:
             block = self.blocks[label]
             if not all(map(self._is_plain, block.lines)):
@@ -169,7 +169,7 @@ class _Postponed:
         return True
 
     def _is_met(self, mine: Access, other: Access) -> bool:
-        """Return whether another access of a thread may conflict with a rare thread's."""
+        """Return whether another access of a thread may conflict with a peeled thread's."""
         return self._meet(mine, other) and not self.distances.are_apart(mine, other)
 
     def _is_plain(self, line: str) -> bool:
@@ -193,7 +193,7 @@ class _Postponed:
         return frozenset(map(_kind, roots)) if roots and all(map(_kind, roots)) else None
 
     def needed(self) -> set[str] | None:
-        """Return the values that the blocks of rare threads need; None if some cannot be computed again."""
+        """Return the values that the blocks of peeled threads need; None if some cannot be computed again."""
         stores = [
             one
             for block in self.blocks.values()
@@ -224,7 +224,7 @@ class _Postponed:
         return _computes(line)
 
     def written(self, needed: Collection[str]) -> dict[str, Block]:
-        """Return the blocks of rare threads, and of the others what leads to these, with the values that they need."""
+        """Return the blocks of peeled threads, and the ways to them through other blocks, with the values they need."""
         made: dict[str, Block] = {}
         for label, block in self.blocks.items():
             if label in self.alone:

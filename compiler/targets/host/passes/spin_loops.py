@@ -29,7 +29,7 @@ from gridjit.compiler.targets.host.ir.body import (
 )
 from gridjit.compiler.targets.host.ir.intrinsics import LINEAR_THREAD, OURS, SHARED_ARRAY, SREG, TURN
 from gridjit.compiler.targets.host.ir.opcodes import is_operation
-from gridjit.compiler.targets.host.ir.source_locations import Spot, spot_of, without_spot
+from gridjit.compiler.targets.host.ir.source_locations import SourceLocation, location_of, without_location
 from gridjit.regexes import regex
 
 _WORDS = ("atomic", "volatile", "cmpxchg")
@@ -48,28 +48,28 @@ _MEMORY = frozenset(("load", "atomicrmw", "cmpxchg"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpinCuts:
-    """A body with a cut at the end of each turn of each loop in which a thread waits; the spots of what waits there."""
+    """A body with a cut at the end of each turn of each spin loop, and the locations of the reads that wait there."""
 
     body: Body
-    spots: tuple[Spot | None, ...]
+    locations: tuple[SourceLocation | None, ...]
 
 
 def with_spin_cuts(body: Body) -> SpinCuts:
     """Return body with its turns cut."""
     if not _may_wait(body):
-        return SpinCuts(body=body, spots=())
+        return SpinCuts(body=body, locations=())
     marked = body.by_label
     blocks = {label: _unmarked(block) for label, block in marked.items()}
     found = [(loop, reads) for loop in loops(blocks) if (reads := _Reading(blocks, loop).waits_for())]
     edges = [(latch, loop.head, reads) for loop, reads in found for latch in loop.latches]
     for number, (latch, head, _) in enumerate(edges):
         blocks = _with_turn(blocks, latch, head, f"%gj.turn.{number}")
-    spots = tuple(_spot(marked, reads, body.rest) for _, _, reads in edges)
-    return SpinCuts(body=replace(body, blocks=tuple(blocks.values())), spots=spots)
+    locations = tuple(_location(marked, reads, body.rest) for _, _, reads in edges)
+    return SpinCuts(body=replace(body, blocks=tuple(blocks.values())), locations=locations)
 
 
 def _may_wait(body: Body) -> bool:
-    """Return whether body may have a loop that waits: it has what threads wait with, or a loop that does nothing."""
+    """Return whether body may have a spin loop: it has what threads wait with, or a loop that does nothing."""
     if any(_MAY_WAIT.search(line) for line in body.lines):
         return True
     blocks = body.by_label
@@ -77,13 +77,13 @@ def _may_wait(body: Body) -> bool:
 
 
 def _unmarked(block: Block) -> Block:
-    return replace(block, lines=tuple(map(without_spot, block.lines)))
+    return replace(block, lines=tuple(map(without_location, block.lines)))
 
 
-def _spot(blocks: Mapping[str, Block], reads: Collection[str], rest: str) -> Spot | None:
-    """Return the spot of the first of some instructions that has one."""
+def _location(blocks: Mapping[str, Block], reads: Collection[str], rest: str) -> SourceLocation | None:
+    """Return the location of the first of some instructions that has one."""
     lines = (line for line in lines_of(blocks.values()) if defined(line) in reads)
-    return next((spot for line in lines if (spot := spot_of(line, rest)) is not None), None)
+    return next((location for line in lines if (location := location_of(line, rest)) is not None), None)
 
 
 def _with_turn(blocks: Mapping[str, Block], latch: str, head: str, label: str) -> dict[str, Block]:
@@ -161,7 +161,7 @@ class _Reading:
         return True
 
     def _looks_again(self, line: str) -> bool:
-        """Return whether an instruction loads from one place in all turns."""
+        """Return whether an instruction loads from one place in all iterations."""
         return opcode(line) == "load" and self._behind(used(without_labels(line))).isdisjoint(self._varying())
 
     def _varying(self) -> set[str]:

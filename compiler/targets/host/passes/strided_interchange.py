@@ -1,8 +1,8 @@
 """Interchange of strided loops: all threads take the iterations of a loop together that steps by a block or grid.
 
 A barrier is put at the end of each turn. The cut there makes the turn a region of its own, which all threads run side
-by side: neighbours are at neighbouring places, and what a thread carries from turn to turn - a sum - is kept in the
-slab. A barrier that the program did not ask for only adds order. Every thread of a block comes to it: the first
+by side: neighbours are at neighbouring places, and what a thread carries from iteration to iteration - a sum - is kept
+in the slab. A barrier that the program did not ask for only adds order. Every thread of a block comes to it: the first
 thread starts first and so takes the most turns, and all others wait with it.
 
 If threads come to the loop straight from a barrier, that one and those of its turns become one at the loop's head. Else

@@ -14,7 +14,7 @@ from gridjit.compiler.targets.host.ir.intrinsics import ITEM, OUTSIDE
 from gridjit.compiler.targets.host.nvvm.retarget import LOCAL
 from gridjit.compiler.targets.host.sanitizer.access_places import AccessPlace, read_places
 from gridjit.compiler.targets.host.sanitizer.instrument import instrument
-from gridjit.compiler.targets.host.sanitizer.private_items import Own, items, without_items
+from gridjit.compiler.targets.host.sanitizer.private_items import PrivateItems, items, without_items
 from gridjit.compiler.targets.host.sanitizer.routines.access import access_ir
 from gridjit.compiler.targets.host.sanitizer.routines.fast import COUNT, fast_ir
 from gridjit.compiler.targets.host.sanitizer.routines.order import order_ir
@@ -50,7 +50,7 @@ class Checked(NamedTuple):
     places: Mapping[int, AccessPlace] = MappingProxyType({})
     writes: frozenset[int] | None = frozenset()
     own: Mapping[str, ValueType] = MappingProxyType({})
-    arrays: Mapping[int, Own] = MappingProxyType({})
+    arrays: Mapping[int, PrivateItems] = MappingProxyType({})
 
 
 def checked(body: Body, checks: Collection[str], shared: SharedLayout) -> Checked:
@@ -73,6 +73,7 @@ def checks_ir(checks: Collection[str], text: str) -> str:
 def is_worth_again(text: str) -> bool:
     """Return whether LLVM should optimize a kernel twice: one with loops that read only written shared memory.
 
-    Only after the first time is such a loop small enough for LLVM to make a version of it without a test in each turn.
+    Only after the first time is such a loop small enough for LLVM to make a version of it without a test in each
+    iteration.
     """
     return f"@{COUNT}(" in text

@@ -14,7 +14,7 @@ from gridjit.compiler.targets.host.ir.intrinsics import COORDINATES, OURS, SREG
 from gridjit.regexes import regex
 
 # How often each product counts, by its factors in order; the constant by none.
-Form = dict[tuple[str, ...], int]
+IndexForm = dict[tuple[str, ...], int]
 
 # A value that a loop raises by as much each time as there are places where it may begin: it stays the thread's own.
 # By what it begins with, and what is added: the grid's threads along an axis, a block's threads, the grid's blocks.
@@ -33,9 +33,9 @@ class Forms:
 
     def __init__(self, definitions: Mapping[str, str]) -> None:
         self._definitions = definitions
-        self._known: dict[str, Form] = {}
+        self._known: dict[str, IndexForm] = {}
 
-    def of(self, value: str) -> Form:
+    def of(self, value: str) -> IndexForm:
         """Return the form of an integer of 64 bits."""
         if not value.startswith("%"):
             return constant(int(value)) if value.lstrip("-").isdigit() else {(f"?{value}",): 1}
@@ -44,8 +44,8 @@ class Forms:
             self._known[value] = self._made(value)
         return self._known[value]
 
-    def _made(self, value: str) -> Form:
-        unknown: Form = {(f"?{value}",): 1}
+    def _made(self, value: str) -> IndexForm:
+        unknown: IndexForm = {(f"?{value}",): 1}
         line = self._definitions.get(value)
         if line is None:
             return {(value,): 1}  # a parameter of the kernel
@@ -58,7 +58,7 @@ class Forms:
             return unknown if made is None else made
         return (self._turning(value, line) if _PHI.match(line) else None) or unknown
 
-    def _narrow(self, value: str, how: str) -> Form | None:
+    def _narrow(self, value: str, how: str) -> IndexForm | None:
         """Return the form of 32 bits that are widened, if no sum or product in them wraps around."""
         if not value.startswith("%"):
             return constant(int(value)) if value.isdigit() else None
@@ -73,7 +73,7 @@ class Forms:
         a, b = self._narrow(found[4], how), self._narrow(found[5], how)
         return None if a is None or b is None else _combined(found[1], found[2], a, b)
 
-    def _from_the_start(self, value: str, wrapped: str) -> Form | None:
+    def _from_the_start(self, value: str, wrapped: str) -> IndexForm | None:
         """Return the form of an index that counts from the end if it is negative, but never is."""
         chosen = _CHOICE.match(self._definitions.get(wrapped, ""))
         asked = _NEGATIVE.match(self._definitions.get(chosen[1], "")) if chosen else None
@@ -82,7 +82,7 @@ class Forms:
         form = self.of(value)
         return form if all(count >= 0 and all(map(_is_natural, part)) for part, count in form.items()) else None
 
-    def _turning(self, value: str, line: str) -> Form | None:
+    def _turning(self, value: str, line: str) -> IndexForm | None:
         """Return the form of a value that a loop raises, if it stays a thread's own."""
         starts, steps = [], []
         for arm, _ in arms(line):
@@ -101,12 +101,12 @@ class Forms:
         return None
 
 
-def constant(value: int) -> Form:
+def constant(value: int) -> IndexForm:
     """Return the form of a number."""
     return {(): value} if value else {}
 
 
-def is_shared(form: Form) -> bool:
+def is_shared(form: IndexForm) -> bool:
     """Return whether a form has nothing in it but what all threads share."""
     return all(is_shared_part(factor) for part in form for factor in part)
 
@@ -116,19 +116,19 @@ def is_shared_part(factor: str) -> bool:
     return factor.startswith(("ntid.", "nctaid.")) or ("%arg." in factor and not factor.startswith("?"))
 
 
-def place(axis: str) -> Form:
+def place(axis: str) -> IndexForm:
     """Return the form of a thread's place in the grid along an axis."""
     return {(f"ctaid.{axis}", f"ntid.{axis}"): 1, (f"tid.{axis}",): 1}
 
 
-def _turns(axis: str) -> list[tuple[str, Form, Form]]:
+def _turns(axis: str) -> list[tuple[str, IndexForm, IndexForm]]:
     """Return the kinds of turns along an axis, what they begin with, and what is added."""
-    thread: Form = {(f"tid.{axis}",): 1}
-    threads: Form = {(f"ntid.{axis}",): 1}
-    block: Form = {(f"ctaid.{axis}",): 1}
-    blocks: Form = {(f"nctaid.{axis}",): 1}
+    thread: IndexForm = {(f"tid.{axis}",): 1}
+    threads: IndexForm = {(f"ntid.{axis}",): 1}
+    block: IndexForm = {(f"ctaid.{axis}",): 1}
+    blocks: IndexForm = {(f"nctaid.{axis}",): 1}
     starts = (place(axis), thread, block)
-    every: Form = {(f"nctaid.{axis}", f"ntid.{axis}"): 1}
+    every: IndexForm = {(f"nctaid.{axis}", f"ntid.{axis}"): 1}
     steps = (every, threads, blocks)
     return [(f"turn.{kind}", start, step) for kind, start, step in zip(TURNS, starts, steps, strict=True)]
 
@@ -137,7 +137,7 @@ def _is_natural(factor: str) -> bool:
     return factor in COORDINATES or factor.startswith("turn.")
 
 
-def _combined(operation: str, flags: str, a: Form, b: Form) -> Form | None:
+def _combined(operation: str, flags: str, a: IndexForm, b: IndexForm) -> IndexForm | None:
     if operation == "or" and "disjoint" not in flags:
         return None
     if operation == "shl":
@@ -153,8 +153,8 @@ def _is_number(form: Collection[tuple[str, ...]]) -> bool:
     return set(form) <= {()}
 
 
-def _product(a: Form, b: Form) -> Form:
-    made: Form = {}
+def _product(a: IndexForm, b: IndexForm) -> IndexForm:
+    made: IndexForm = {}
     for one, count in a.items():
         for other, times in b.items():
             part = tuple(sorted((*one, *other)))

@@ -26,7 +26,7 @@ from gridjit.compiler.targets.host.nvvm.retarget import LOCAL as LOCAL_ARRAY
 from gridjit.compiler.targets.host.sanitizer.access_places import Places, without_location
 from gridjit.compiler.targets.host.sanitizer.barrier_intervals import Position, quiet_reads
 from gridjit.compiler.targets.host.sanitizer.epochs import BlockClocks, clock_after, clocks, is_clock, step
-from gridjit.compiler.targets.host.sanitizer.private_items import Item, Own, own_arrays
+from gridjit.compiler.targets.host.sanitizer.private_items import Item, PrivateItems, private_arrays
 from gridjit.compiler.targets.host.sanitizer.read_modify_write import Updates, updates
 from gridjit.compiler.targets.host.sanitizer.routines import order as order_ir
 from gridjit.compiler.targets.host.sanitizer.routines.access import access_name
@@ -287,7 +287,7 @@ class Instrumented(NamedTuple):
     body: Body
     writes: frozenset[int] | None
     clocks: frozenset[str]
-    own: dict[int, Own]
+    own: dict[int, PrivateItems]
 
 
 def instrument(
@@ -303,7 +303,7 @@ def instrument(
     roots = Roots(definitions=definitions_of(lines), offsets=layout.offsets, arrays=arrays)
     found = [access for line in lines for access in accesses(line)]
     quiet = quiet_reads(bare, roots)
-    mine = own_arrays(found, roots, there)
+    mine = private_arrays(found, roots, there)
     writer = Instrumenter(
         places=places,
         roots=roots,

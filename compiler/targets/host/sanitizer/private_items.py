@@ -15,7 +15,7 @@ from gridjit.compiler.targets.host.ir.accesses import Access
 from gridjit.compiler.targets.host.ir.body import NAME, Block, Body
 from gridjit.compiler.targets.host.ir.intrinsics import ITEM
 from gridjit.compiler.targets.host.sanitizer.access_places import without_location
-from gridjit.compiler.targets.host.sanitizer.index_forms import Form, Forms, is_shared_part
+from gridjit.compiler.targets.host.sanitizer.index_forms import Forms, IndexForm, is_shared_part
 from gridjit.regexes import regex
 
 _ITEM = regex(rf'call void @"?{re.escape(ITEM)}(?P<axes>\d+)"?\((?P<passed>.*)\)$')
@@ -47,7 +47,7 @@ class OwnIndex:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Own:
+class PrivateItems:
     """What has to be so for each thread to have its own items of an array.
 
     tells: the coordinates ("tid.x") that tell threads from each other. most: the most threads of a block along an axis.
@@ -98,7 +98,7 @@ def _read(axes: int, values: list[str]) -> tuple[str, Item | None]:
     return at, Item(number=number, indices=tuple(indices)) if whole else None
 
 
-def own_arrays(found: Collection[Access], roots: Roots, there: Mapping[str, Item]) -> dict[int, Own]:
+def private_arrays(found: Collection[Access], roots: Roots, there: Mapping[str, Item]) -> dict[int, PrivateItems]:
     """Return the parameters whose arrays are each thread's own, if the launch is such. there: the kernel's items."""
     forms = Forms(roots.definitions)
     touched: dict[int, list[Item | None]] = {}
@@ -116,14 +116,14 @@ def own_arrays(found: Collection[Access], roots: Roots, there: Mapping[str, Item
     return {number: replace(own, beside=every - {number}) for number, own in owned.items() if own is not None}
 
 
-def _own(its: Collection[Item | None], forms: Forms) -> Own | None:
+def _own(its: Collection[Item | None], forms: Forms) -> PrivateItems | None:
     known = [item.indices for item in its if item is not None]
     if len(known) < len(its):
         return None
     keys = [key for axis in zip(*known, strict=True) if (key := _common(axis, forms)) is not None]
     limits = [key.most for key in keys if key.most[1]]
     most = {axis: min(threads for other, threads in limits if other == axis) for axis, _ in limits}
-    return Own(tells=frozenset[str]().union(*(key.tells for key in keys)), most=most) if keys else None
+    return PrivateItems(tells=frozenset[str]().union(*(key.tells for key in keys)), most=most) if keys else None
 
 
 def _common(indices: Iterable[str], forms: Forms) -> OwnIndex | None:
@@ -132,7 +132,7 @@ def _common(indices: Iterable[str], forms: Forms) -> OwnIndex | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _own_index(form: Form) -> OwnIndex | None:
+def _own_index(form: IndexForm) -> OwnIndex | None:
     rest = {part: count for part, count in form.items() if all(map(is_shared_part, part))}
     telling = {part: count for part, count in form.items() if part not in rest}
     shared = frozenset(rest.items())

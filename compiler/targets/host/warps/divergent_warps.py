@@ -36,7 +36,7 @@ OF_GRID, OF_TURNS = -103, -104
 _WARP, _PLACES = 1, 2
 
 
-def apart(plan: LoopPlan) -> str:
+def divergent_warps(plan: LoopPlan) -> str:
     """Return the function `i32 apart(context)`."""
     reduces = any(
         one is not None and one.kind in (warp_kinds.COUNT, warp_kinds.AND, warp_kinds.OR) for one in plan.collectives
