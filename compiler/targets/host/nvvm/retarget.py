@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.targets.host.ir import intrinsics
+from gridjit.compiler.targets.host.ir.debug_locations import without_debug_location
 from gridjit.compiler.targets.host.ir.source_locations import with_locations
 from gridjit.compiler.targets.host.library.ptx.inline_asm import replace_asm
 from gridjit.digests import sha256
@@ -23,7 +24,6 @@ from gridjit.regexes import regex
 _DROPPED_BUT_LINES = ("target triple", "target datalayout", "source_filename", "!nvvm")
 _DROPPED = (*_DROPPED_BUT_LINES, "!llvm.dbg", "!llvm.module.flags")
 _DEBUG_CALL = regex(r'^ *call void @"?llvm\.dbg\.[^\n]*\n?', re.MULTILINE)
-_DEBUG = regex(r",? !dbg !\d+")
 _DEBUG_DECLARE = regex(r'^declare void @"?llvm\.dbg\.[^\n]*\n', re.MULTILINE)
 _SHARED = regex(
     r'^@"?(?P<name>[^"\s]+)"? = (?P<external>external )?addrspace\(3\) global (?P<type>\[.*\]) ?(?:undef)?'
@@ -100,7 +100,7 @@ def retarget(
     # A search that begins at each line takes as long as parsing the text, so it is only made for what is there.
     if "!dbg" in text or "llvm.dbg." in text:
         text = _DEBUG_CALL.sub("", text)
-        text = _DEBUG_DECLARE.sub("", text if lines else _DEBUG.sub("", text))
+        text = _DEBUG_DECLARE.sub("", text if lines else without_debug_location(text))
     text = text.replace(f'@"{intrinsics.THEIRS}', f'@"{intrinsics.OURS}').replace(
         f"@{intrinsics.THEIRS}", f"@{intrinsics.OURS}"
     )

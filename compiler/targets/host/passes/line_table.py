@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass, field, replace
 
 from gridjit.compiler.targets.host.ir.body import Block, Body, opcode
+from gridjit.compiler.targets.host.ir.debug_locations import DEBUG_LOCATION, without_debug_location
 from gridjit.regexes import regex
 
-_LOCATION = regex(r",? !dbg (!\d+)")
 _DEFINE = regex(r"^define (?P<head>[^\n]*@(?P<name>[\w.$\"-]+)\([^\n]*) \{\n(?P<body>.*?)^\}", re.MULTILINE | re.DOTALL)
 _CALL = regex(r"^(  [^\n]*\bcall [^\n]*@gridjit\.[^\n]*)$", re.MULTILINE)
 _NODE = regex(r"^(!\d+) = (?:distinct )?!DILocation\((.*)\)$", re.MULTILINE)
@@ -30,7 +30,7 @@ def bare(body: Body) -> Body:
 
 
 def _bare(line: str) -> str:
-    return _LOCATION.sub("", line) if opcode(line) in _BARE else line
+    return without_debug_location(line) if opcode(line) in _BARE else line
 
 
 def with_lines(text: str, name: str, line: int) -> str:
@@ -66,7 +66,7 @@ class _Descriptions:
         )
         here = self._add(f"distinct !DILocation(line: {self.line}, scope: {program})")
         copies: dict[str, str] = {}
-        body = _LOCATION.sub(lambda one: f", !dbg {self._inlined(one[1], here, copies)}", found["body"])
+        body = DEBUG_LOCATION.sub(lambda one: f", !dbg {self._inlined(one[1], here, copies)}", found["body"])
         body = _CALL.sub(lambda one: one[1] if " !dbg " in one[1] else f"{one[1]}, !dbg {here}", body)
         return f"define {found['head']} !dbg {program} {{\n{body}}}"
 

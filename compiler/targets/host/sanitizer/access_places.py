@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from gridjit.compiler.targets.host.ir.debug_locations import DEBUG_LOCATION
 from gridjit.compiler.targets.host.sanitizer.routines.record import MOST_SITES, UPDATES
 from gridjit.regexes import regex
 
@@ -13,7 +14,6 @@ ARRAY_MARK = "gridjit.array"
 
 _NODE = regex(r"^(!\d+) = (?:distinct )?!(DI\w+)\((.*)\)$", re.MULTILINE)
 _FIELD = regex(r'(\w+): ("(?:[^"\\]|\\.)*"|[^,\s]+)')
-_LOCATION = regex(r",? !dbg (!\d+)")
 # Instructions that come from implementations in numba itself are at the line of the user's that calls them.
 _NUMBAS = regex(r"[/\\]numba(?:_cuda)?[/\\]")
 
@@ -59,7 +59,7 @@ class Places:
         return dict(reversed([*((number, place) for place, number in self.numbers.items()), *pairs]))
 
     def _of(self, line: str) -> AccessPlace:
-        found = _LOCATION.search(line)
+        found = DEBUG_LOCATION.search(line)
         return self._place(found[1]) if found else UNKNOWN
 
     def _place(self, location: str) -> AccessPlace:
@@ -99,11 +99,6 @@ def read_places(metadata: str) -> Places:
     """Return the places that a module's metadata describes."""
     nodes = {found[1]: (found[2], dict(_FIELD.findall(found[3]))) for found in _NODE.finditer(metadata)}
     return Places(nodes=nodes)
-
-
-def without_location(line: str) -> str:
-    """Return an instruction without its debug location."""
-    return _LOCATION.sub("", line)
 
 
 def _text(quoted: str) -> str:

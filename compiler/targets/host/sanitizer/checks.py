@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gridjit.compiler.targets.host.analysis.memory_layout import SharedLayout
 from gridjit.compiler.targets.host.ir.body import Body
 from gridjit.compiler.targets.host.ir.contexts import ValueType
+from gridjit.compiler.targets.host.ir.debug_locations import without_debug_location
 from gridjit.compiler.targets.host.ir.intrinsics import ITEM, OUTSIDE
 from gridjit.compiler.targets.host.nvvm.retarget import LOCAL
 from gridjit.compiler.targets.host.sanitizer.access_places import AccessPlace, read_places
@@ -30,7 +31,6 @@ ALL = ("bounds", "uninitialized", "races")
 _OWN = {name: ValueType(text="i64", size=8, align=8) for name in ("%gj.who", "%gj.block", "%gj.number")}
 _CLOCK = ValueType(text="i32", size=4, align=4)
 _NAMED = regex(r"^!llvm\.(?:dbg|module)[^\n]*\n", re.MULTILINE)
-_ATTACHED = regex(r",? !dbg !\d+")
 _LIBRARY = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
 # Recursive functions are not inlined and do not know their thread: their accesses are not checked.
 _TOLD = regex(
@@ -58,7 +58,7 @@ def checked(body: Body, checks: Collection[str], shared: SharedLayout) -> Checke
     places = read_places(body.rest)
     there = items(body) if "bounds" in checks else {}
     made, writes, clocks, arrays = instrument(without_items(body), places, checks, shared, there)
-    rest = _TOLD.sub("", _ATTACHED.sub("", _NAMED.sub("", made.rest)))
+    rest = _TOLD.sub("", without_debug_location(_NAMED.sub("", made.rest)))
     lines = (line for line in rest.splitlines() if not line.startswith(_LIBRARY[:30]))
     made = Body(parameters=made.parameters, blocks=made.blocks, rest="\n".join(lines) + "\n")
     return Checked(made, places.by_number(), writes, _OWN | dict.fromkeys(clocks, _CLOCK), arrays)

@@ -20,10 +20,11 @@ from gridjit.compiler.targets.host.analysis.pointers import (
 )
 from gridjit.compiler.targets.host.ir.accesses import Access, accesses, synchronizes
 from gridjit.compiler.targets.host.ir.body import NAME, Block, Body, defined, definitions_of, opcode
+from gridjit.compiler.targets.host.ir.debug_locations import without_debug_location
 from gridjit.compiler.targets.host.ir.intrinsics import GRID_BARRIER, NAP, OUTSIDE, SHARED_ARRAY
 from gridjit.compiler.targets.host.ir.warp_operations import read_call
 from gridjit.compiler.targets.host.nvvm.retarget import LOCAL as LOCAL_ARRAY
-from gridjit.compiler.targets.host.sanitizer.access_places import Places, without_location
+from gridjit.compiler.targets.host.sanitizer.access_places import Places
 from gridjit.compiler.targets.host.sanitizer.barrier_intervals import Position, quiet_reads
 from gridjit.compiler.targets.host.sanitizer.epochs import BlockClocks, clock_after, clocks, is_clock, step
 from gridjit.compiler.targets.host.sanitizer.private_items import Item, PrivateItems, private_arrays
@@ -81,7 +82,7 @@ class Instrumenter:
         return Block(label=block.label, lines=tuple(lines))
 
     def _line(self, line: str, here: Position) -> list[str]:
-        plain = without_location(line)
+        plain = without_debug_location(line)
         if found := _OUTSIDE.search(plain):
             return [f"call void @gridjit.check.outside(i64 {found['index']}, i64 {found['size']}, "
                     f"i64 %gj.block, i64 %gj.number)"]  # fmt: skip
@@ -337,7 +338,7 @@ def _looked_at(body: Body, quiet: Collection[Position]) -> list[Access]:
 
 
 def _bare(block: Block) -> Block:
-    return Block(label=block.label, lines=tuple(without_location(line) for line in block.lines))
+    return Block(label=block.label, lines=tuple(without_debug_location(line) for line in block.lines))
 
 
 def _written(found: Collection[Access], roots: Roots) -> frozenset[int] | None:

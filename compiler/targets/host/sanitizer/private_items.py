@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from gridjit.compiler.targets.host.analysis.pointers import UNKNOWN, Argument, Roots
 from gridjit.compiler.targets.host.ir.accesses import Access
 from gridjit.compiler.targets.host.ir.body import NAME, Block, Body
+from gridjit.compiler.targets.host.ir.debug_locations import without_debug_location
 from gridjit.compiler.targets.host.ir.intrinsics import ITEM
-from gridjit.compiler.targets.host.sanitizer.access_places import without_location
 from gridjit.compiler.targets.host.sanitizer.index_forms import Forms, IndexForm, is_shared_part
 from gridjit.regexes import regex
 
@@ -79,7 +79,7 @@ def items(body: Body) -> dict[str, Item]:
     found: dict[str, Item] = {}
     for block in body.blocks:
         for line in block.lines:
-            if ITEM in line and (call := _ITEM.search(without_location(line))) is not None:
+            if ITEM in line and (call := _ITEM.search(without_debug_location(line))) is not None:
                 at, item = _read(int(call["axes"]), _VALUE.findall(call["passed"]))
                 if item is not None:
                     found[at] = item
