@@ -45,7 +45,7 @@ def assembly(lowered: Lowered, target: Target, options: Options) -> str:
 def _optimized(
     lowered: Lowered, target: Target, options: Options, linked: LinkedCode
 ) -> tuple[llvm.Module, LoopPlan, Marks]:
-    """Return the module that the object file is made of, its plan, and what its numbers stand for."""
+    """Return the module that the object file is made of, its plan, and the meaning of its numbers."""
     kernel = read_kernel(lowered, target, options, linked)
     with phase("host: regions"):
         text, plan, marks = module_text(kernel, lowered, target, options)

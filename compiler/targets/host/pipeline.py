@@ -49,7 +49,7 @@ _DECLARATION = "\ndeclare "
 
 
 class Marks(NamedTuple):
-    """What numbers in the code stand for: the places that its checks name, and those of the cuts that end turns.
+    """The meaning of numbers in the code: the places that its checks name, and the places of cuts that end turns.
 
     writes: the parameters to whose memory checked code writes; None if it may write any memory. own: those whose items
     may each be one thread's own.
@@ -209,13 +209,13 @@ def _symbol(name: str) -> str:
 
 
 def _module(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Regions, options: Options) -> str:
-    """Return the text of the module: what the kernel still needs, its regions, the loops that run them, and checks."""
+    """Return the module's text: functions that the kernel calls, its regions, the loops that run them, and checks."""
     text = _assemble(body, functions, plan, regions)
     return _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
 
 
 def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Regions) -> str:
-    """Return the text of the final module: what the kernel still needs, its regions, and the loops that run them."""
+    """Return the text of the module: functions that the kernel calls, its regions, and the loops that run them."""
     rest = "\n".join(line for line in body.rest.splitlines() if not line.startswith("declare void @gridjit."))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
     made = map(written_out, tagged) if plan.privatized else tagged
@@ -223,7 +223,7 @@ def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Reg
 
 
 def _declared_once(text: str) -> str:
-    """Return a module's text with one declaration of each function: each of its parts declares what it calls."""
+    """Return a module's text with one declaration of each function: each part declares the functions that it calls."""
     first, *others = f"\n{text}".split(_DECLARATION)
     seen, parts = set[str](), [first]
     for other in others:

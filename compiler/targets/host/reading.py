@@ -89,7 +89,7 @@ def has_lines(options: Options) -> bool:
 
 
 def name_of(lowered: Lowered) -> str:
-    """Return what errors call the kernel."""
+    """Return the kernel's name in errors."""
     return lowered.kernel or lowered.entry
 
 
@@ -115,7 +115,7 @@ def _one_module(
     options: Options,
     loops: frozenset[str],
 ) -> tuple[llvm.Module, list[str]]:
-    """Return the kernel's modules, linked ones, what they call, and the entry's wrapper as one module.
+    """Return the kernel's modules, linked ones, the functions that they call, and the entry's wrapper as one module.
 
     With it come the types of the kernel's parameters. loops: the functions that call themselves.
     """

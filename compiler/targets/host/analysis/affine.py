@@ -23,13 +23,13 @@ _SIMPLE = frozenset(("add", "sub", "mul", "and", "or", "xor", "icmp", "select", 
 
 
 def plus(one: Mapping[Part, int], other: Mapping[Part, int], times: int = 1) -> dict[Part, int]:
-    """Return one sum plus `times` the other, without what cancels out."""
+    """Return one sum plus `times` the other, without parts that cancel out."""
     total = {part: one.get(part, 0) + times * other.get(part, 0) for part in {**one, **other}}
     return {part: count for part, count in total.items() if count}
 
 
 def affine(name: str, lines: Mapping[str, str]) -> Affine:
-    """Return a value as a sum; as itself, if that is all that is known. Widened parts have names like "zext %i"."""
+    """Return a value as an expression; as itself, if nothing is known. Widened parts have names like "zext %i"."""
     if not name.startswith("%"):
         return plus({}, {ONE: int(name)})
     line = lines.get(name, "")
@@ -87,7 +87,7 @@ def _widened(kind: str, name: str, lines: Mapping[str, str]) -> Affine:
 
 
 def _wide(line: str) -> Instruction | None:
-    """Return what an instruction says that widens 32 bits to 64; None for any other."""
+    """Return an instruction's parts, if it widens 32 bits to 64; else None."""
     found = instruction(line)
     if found is None or found.operation not in ("zext", "sext") or (found.type, found.to) != ("i32", "i64"):
         return None
@@ -95,7 +95,7 @@ def _wide(line: str) -> Instruction | None:
 
 
 def _summed(line: str) -> Instruction | None:
-    """Return what an instruction says that adds, subtracts or flips bits; None for any other."""
+    """Return an instruction's parts, if it adds, subtracts or flips bits; else None."""
     found = instruction(line)
     if found is None or not found.is_binary or not found.type.startswith("i"):
         return None
@@ -105,7 +105,7 @@ def _summed(line: str) -> Instruction | None:
 
 
 class Row:
-    """What is known of a kernel's values along a row of threads, on the axis x or y.
+    """A kernel's values along a row of threads, on the axis x or y: uniform ones, and affine expressions.
 
     lines: the instructions by the names of their results. given: values that are the same along a row though nothing
     else is known of them.

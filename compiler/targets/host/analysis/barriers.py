@@ -113,7 +113,7 @@ def _count(block: Block) -> int:
 
 
 def _extracts(body: Body) -> Mapping[str, Sequence[str]]:
-    """Return the instructions that take apart what each barrier returns. They move to it: pairs do not cross others."""
+    """Return the instructions that take each barrier's result apart. They move to it: pairs do not cross others."""
     lines = list(body.lines)
     found: dict[str, list[str]] = {call.result: [] for line in lines if (call := read_call(line))}
     for line in lines:

@@ -24,7 +24,7 @@ class CollapsibleAxis:
 
 
 def collapsible_axes(body: Body) -> dict[str, CollapsibleAxis]:
-    """Return those of the axes x and y of body, a kernel without barriers, that are flat."""
+    """Return the collapsible axes, of x and y, of body, a kernel without barriers."""
     lines = list(body.lines)
     if any(not _OF_A_BLOCK.isdisjoint(used(line)) for line in lines):
         return {}

@@ -111,14 +111,14 @@ def _of_select(found: Instruction, place: int) -> tuple[str, ...]:
 
 
 def _binary(line: str) -> Instruction | None:
-    """Return what an instruction says that is arithmetic on two integers; None for any other."""
+    """Return an instruction's parts, if it is arithmetic on two integers; else None."""
     found = instruction(line)
     of_integers = found is not None and found.operation in _OPERATIONS and found.type.startswith("i")
     return found if found and of_integers and found.is_binary else None
 
 
 def _cast(line: str) -> Instruction | None:
-    """Return what an instruction says that widens or narrows an integer; None for any other."""
+    """Return an instruction's parts, if it widens or narrows an integer; else None."""
     found = instruction(line)
     if found is None or found.operation not in _CASTS or len(found.operands) != 1:
         return None
@@ -165,7 +165,7 @@ def _make(
 
 
 def _slice(names: Iterable[str], lines: Mapping[str, str]) -> list[str]:
-    """Return the values of these names and all that they are made of, each after what it is made of."""
+    """Return the values of these names and all that they are made of, each after its operands."""
     order: dict[str, None] = {}
 
     def visit(name: str) -> None:
@@ -271,7 +271,7 @@ def _checked_cast(found: Instruction) -> tuple[list[str], list[str]]:
 
 
 def is_step(line: str, varying: Collection[str]) -> bool:
-    """Return whether an instruction makes a monotone value of a monotone one and of what is the same along the row."""
+    """Return whether an instruction makes a monotone value of a monotone one and values that do not vary."""
     if _CONVERSION.match(line):
         return True
     if found := _QUOTIENT.match(line):
@@ -314,5 +314,5 @@ def _unless_negative(plain: str, found: re.Match[str]) -> tuple[list[str], list[
 
 
 def beside(name: str, word: str) -> str:
-    """Return a name for what is computed beside a value."""
+    """Return a name for a value that is computed beside another."""
     return f'%"gj.{word}.{name[1:].strip(chr(34))}"'

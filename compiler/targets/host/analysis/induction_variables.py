@@ -16,7 +16,7 @@ _MOST = 1 << 15
 
 
 def induction_variables(body: Body) -> frozenset[str]:
-    """Return the names of body's counters, and of what they rise to in each iteration."""
+    """Return the names of body's induction variables, and of their next values."""
     lines = definitions_of(body.lines)
     return frozenset(found for line in lines.values() if " = phi i64 " in line for found in _counter(line, lines))
 

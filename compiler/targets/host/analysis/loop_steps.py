@@ -19,7 +19,7 @@ _SWAPPED = {"sgt": "slt", "sge": "sle", "ugt": "ult", "uge": "ule"}
 
 
 def other(following: str, place: str, lines: Mapping[str, str], kind: str = "i64") -> str:
-    """Return what is added to a place to get the following one, or "" if it is made in another way."""
+    """Return the value added to a place to get the following one, or "" if it is made in another way."""
     found = instruction(lines.get(following, ""))
     if found is None or found.operation != "add" or found.type != kind or not (found.wraps and found.is_binary):
         return ""

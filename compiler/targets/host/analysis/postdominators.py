@@ -63,6 +63,6 @@ def _common(one: str, other: str, nearest: Mapping[str, str], order: Mapping[str
 
 
 def between(blocks: Mapping[str, Block], branch: str, meeting: str | None) -> set[str]:
-    """Return the blocks that threads can be in once they have parted at branch, including the one where all meet."""
+    """Return the blocks that threads can be in once they have parted at branch, including the block where all meet."""
     ways = blocks[branch].successors
     return set(reached(ways, lambda label: () if label == meeting else blocks[label].successors))

@@ -73,7 +73,7 @@ class Addresses:
         self.parts: dict[str, Address] = {}  # the addresses that parts begin at, by the names of the parts
 
     def of(self, pointer: str) -> Address | None:
-        """Return what is known of a pointer; None if it is not one into shared memory."""
+        """Return the address of a pointer; None if it is not a pointer into shared memory."""
         line = self.lines.get(pointer, "")
         found = element(line)
         if found is None:

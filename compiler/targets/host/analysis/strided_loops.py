@@ -72,7 +72,7 @@ class StridedLoop:
 
     @property
     def kept(self) -> dict[str, tuple[str, str]]:
-        """What a thread carries besides its place."""
+        """The values that a thread carries besides its place."""
         return {
             name: values for name, values in self.carried.items() if name != self.place and name not in self.skipped
         }
@@ -122,7 +122,7 @@ def _calls(block: Block) -> bool:
 
 
 def strided_loop(body: Body, before: str, stays: Stays = tuple) -> StridedLoop | None:
-    """Return the loop that begins after a block, if it can be interleaved. stays: what leaves failures out."""
+    """Return the loop that begins after a block, if it can be interchanged. stays: leaves out failing edges."""
     real = body.by_label
     blocks = {block.label: block for block in stays(body.blocks)}
     if before not in blocks:  # it was the head of another loop
@@ -210,7 +210,7 @@ def _tested(
     last: str,
     carried: Mapping[str, tuple[str, str]],
 ) -> _Found | None:
-    """Return what is known of a loop that is asked at the beginning of each turn."""
+    """Return the parts of a loop whose condition is at the beginning of each iteration."""
     ask = BRANCH.match(head.lines[-1])
     if ask is None or GOTO.match(blocks[last].lines[-1]) is None:
         return None
@@ -240,7 +240,7 @@ def _rotated(
     last: str,
     carried: Mapping[str, tuple[str, str]],
 ) -> _Found | None:
-    """Return what is known of a loop that is asked whether it is entered, and at the end of each turn."""
+    """Return the parts of a rotated loop, whose condition is before it and at the end of each iteration."""
     enter, again = BRANCH.match(blocks[before].lines[-1]), BRANCH.match(blocks[last].lines[-1])
     if enter is None or again is None or (again[2], again[3]) != (head.label, enter[3]):
         return None
@@ -301,7 +301,7 @@ def _is_used(names: Collection[str], loop: StridedLoop, blocks: Mapping[str, Blo
 
 
 def made_of(names: list[str], lines: Mapping[str, str]) -> list[str]:
-    """Return names and all that they are made of, each after what it is made of."""
+    """Return names and all that they are made of, each after its operands."""
     order: dict[str, None] = {}
     stack = [(name, False) for name in names]
     while stack:

@@ -62,7 +62,7 @@ def divergent_branches(body: Body, same: Collection[str]) -> list[str]:
 
 
 def lasting_values(body: Body, same: Collection[str]) -> frozenset[str]:
-    """Return those of the uniform values, same, that never change: no loop gives them a new value."""
+    """Return the uniform values, among same, that never change: no loop gives them a new value."""
     lines = {name: line for line in body.lines if (name := defined(line)) and name in same}
     changing = {name for name, line in lines.items() if opcode(line) == "phi"}
     while more := {name for name, line in lines.items() if _reads(line) & changing} - changing:

@@ -1,4 +1,4 @@
-"""Value types: what LLVM type each value of a kernel has, as its instructions say it.
+"""Value types: the LLVM type of each value of a kernel, as its instructions say it.
 
 To ask llvmlite for the type of a value takes several calls into LLVM, which cost more than all else that is asked of
 the value. So a type is read where its instruction names it, and LLVM is asked where one does not.

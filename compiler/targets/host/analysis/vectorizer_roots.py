@@ -120,7 +120,7 @@ def _in_doubt(
 
 
 def _from_one_place(line: LoopValue, mine: Collection[str], same: Collection[str]) -> bool:
-    """Return whether a root is not a load from many places, which has nothing in common but what was stored there."""
+    """Return whether a root is not a load from many places, which have nothing in common but the stored value."""
     return line.operation != "load" or line.at in same or line.at not in mine
 
 

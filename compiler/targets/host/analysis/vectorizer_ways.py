@@ -96,7 +96,7 @@ def _ring(graph: Mapping[str, list[str]]) -> frozenset[str]:
 
 
 def _close(ring: Collection[str], graph: dict[str, list[str]], turns: dict[str, int]) -> None:
-    """Put one value in the place of those of a ring."""
+    """Put one value in the place of a ring's values."""
     one = min(ring)
     graph[one] = [user for name in ring for user in graph[name] if user not in ring]
     turns[one] = _TURNS

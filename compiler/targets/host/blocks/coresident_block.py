@@ -24,7 +24,7 @@ _FLAGS = {"moved": 0, "turning": -1, "passes": 0, "released": 0, "asked": 0}
 
 
 def resident_block(plan: LoopPlan) -> str:
-    """Return the block function; it takes what to do as one argument more."""
+    """Return the block function; it takes the thing to do as one argument more."""
     return "\n".join(
         [
             f"define internal i32 @gridjit.block({CONTEXT}, i32 %how) {plan.attributes} {{",
@@ -90,7 +90,7 @@ def _scan(plan: LoopPlan) -> list[str]:
 
 
 def _choose(plan: LoopPlan) -> list[str]:
-    """Return the code that decides what comes next."""
+    """Return the code that chooses the next step."""
     return [
         "scanned:",
         "  %any.raised = icmp ne i32 %raised.new, 0",
@@ -194,7 +194,7 @@ def _take_turns(plan: LoopPlan) -> list[str]:
 
 
 def _meet(plan: LoopPlan) -> list[str]:
-    """Return the code that does what all threads of the block wait for at one place."""
+    """Return the code that does the operation that all threads of the block wait for at one place."""
     met = meets(plan)
     calls = [f"  %met.{number} = {meet_of(plan, number)}" for number in met]
     answers = ", ".join(f"[ %met.{number}, %meet.{number} ]" for number in met)

@@ -1,4 +1,4 @@
-"""Runs of co-resident blocks: functions that run a region for all threads of a block, or for those that wait for it."""
+"""Runs of co-resident blocks: functions that run a region for all threads of a block, or for its waiting threads."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def run_name(number: int, kind: str) -> str:
 
 
 def resident_runs(plan: LoopPlan) -> list[tuple[int, str]]:
-    """Return the ways in which regions are run: for all threads, or for some: those that wait at its barrier."""
+    """Return the ways in which regions are run: for all threads, or for the threads that wait at a region's barrier."""
     whole = ((number, "all") for number in range(plan.first_turn))
     return [*whole, *((number, "some") for number in range(plan.first_of_grid, plan.regions))]
 
 
 def resident_run(plan: LoopPlan, loops: ThreadLoops, number: int, kind: str) -> str:
-    """Return the function that runs a region for all threads, or for those that wait at its barrier."""
+    """Return the function that runs a region for all threads, or for the threads that wait at its barrier."""
     every = [call(plan, number, "false"), *note()]
     some = kind == "some"
     threads = _if_waiting(plan, number) if some else every

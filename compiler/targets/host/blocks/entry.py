@@ -70,7 +70,7 @@ def _watched(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
 
 
 def _waits(plan: LoopPlan) -> list[str]:
-    """Return the functions for what threads do together."""
+    """Return the functions for operations of warps and blocks."""
     meetings = (meeting(plan, number) for number in _unlike(plan, meets(plan)))
     waits = [tables(plan), lane_runs(plan), divergent_warps(plan), *meetings]
     lanes = [exchange(plan), warp_step(plan), *(whole(plan, number) for number in _unlike(plan, warp_waits(plan)))]

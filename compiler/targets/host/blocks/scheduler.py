@@ -131,7 +131,7 @@ def _judge(plan: LoopPlan) -> list[str]:
 
 
 def _meet(plan: LoopPlan) -> list[str]:
-    """Return the code that does what threads wait for, and chooses the next region: the one that begins there."""
+    """Return the code that does the operation that threads wait for, and chooses the region that begins there."""
     met = meets(plan)
     answers = ", ".join(f"[ %met.{number}, %meet.{number} ]" for number in met)
     judged = [

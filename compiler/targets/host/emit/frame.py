@@ -1,4 +1,4 @@
-"""Frame: what every function around the regions can use: the launch, the parameters, the block and its memory."""
+"""Frame: values for all functions around the regions: the launch, the parameters, the block and its memory."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def note_stack(plan: LoopPlan) -> list[str]:
 
 
 def block_loads(plan: LoopPlan) -> list[str]:
-    """Return the loads at the start of a function that runs threads: launch, parameters, and what all threads share."""
+    """Return the loads at the start of a function that runs threads: launch, parameters, and uniform values."""
     nothing = [NOTHING] if plan.divided else []
     return [*launch_loads(), *parameter_loads(plan.parameters), *_bank_loads(plan), *nothing]
 

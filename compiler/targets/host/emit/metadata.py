@@ -1,4 +1,4 @@
-"""Metadata: what LLVM is told of the loops around regions, and of their loads and stores."""
+"""Metadata: facts for LLVM about the loops around regions, and about their loads and stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan: what the loops around a kernel's regions depend on, and the codes with which they end."""
+"""Plan: the properties that the loops around a kernel's regions depend on, and the codes with which they end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ABSENT = -13
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopPlan:
-    """What the loops around a kernel's regions depend on.
+    """The properties that the loops around a kernel's regions depend on.
 
     regions: how many there are.
     guarded: whether the kernel has a guard. bounded: whether there is a function that finds where in a row the guard
@@ -116,7 +116,7 @@ class LoopPlan:
 
     @property
     def outside(self) -> str:
-        """What functions that loop over threads are called for one by one: ROWS, PLANES, or "" for whole blocks.
+        """The unit for which functions that loop over threads are called: ROWS, PLANES, or "" for whole blocks.
 
         Along an axis that no thread asks for, blocks nearly always have one thread. A loop over it would take LLVM as
         long as any other, in each of the functions.
@@ -132,7 +132,7 @@ class LoopPlan:
 
     @property
     def watched(self) -> bool:
-        """Whether what each thread returned must be looked at."""
+        """Whether the result of each thread must be looked at."""
         return self.regions > 1 or self.fails
 
     @property

@@ -37,7 +37,7 @@ def privatized_operations(arrays: Collection[PrivatizedArray]) -> str:
 
 
 def begin_name(array: PrivatizedArray) -> str:
-    """Return the name of the function that fills a copy with what operations leave as it is: (ptr copy, i64 items)."""
+    """Return the name of the function that fills a copy with the operation's identity: (ptr copy, i64 items)."""
     return _name("begin", array.kind, array.type)
 
 

@@ -46,7 +46,7 @@ def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
 
 
 def region_run(plan: LoopPlan, loops: ThreadLoops, number: int) -> str:
-    """Return the function that runs a region for all threads, or for those of a row or a plane."""
+    """Return the function that runs a region for all threads, or for the threads of a row or a plane."""
     loops = _of_region(plan, loops, number)
     given = CONTEXT + (f"{OUTSIDE[plan.outside]}, i1 %is.last" if plan.outside else "")
     return "\n".join(
@@ -82,7 +82,7 @@ def _threads(plan: LoopPlan, loops: ThreadLoops, number: int) -> list[str]:
 
 
 def _run(plan: LoopPlan, loops: ThreadLoops, number: int, every: str, noted: list[str]) -> RowBody:
-    """Return what is run for each thread of a row; what peeled threads do by themselves may come after it."""
+    """Return the code of each thread of a row; the code of peeled threads may come after it."""
 
     def each(asks: str = "true", rare: str = "true", at: str = "") -> list[str]:
         return [call(plan, number, every, asks=asks, rare=rare, at=at), *noted]
@@ -99,7 +99,7 @@ _Call = Callable[..., list[str]]
 
 
 def _either(plan: LoopPlan, loops: ThreadLoops, number: int, each: _Call, stops: tuple[Stop, ...]) -> Usual:
-    """Return what is run for each thread of a row: a region's call, or one of two that asks of no index."""
+    """Return the code of each thread of a row: a region's call, or one of two calls, one of which tests no index."""
     if not any(plan.versioned[number : number + 1]):
         return _parted(plan, loops, number, each, stops)
     return VersionedRow(
@@ -112,7 +112,7 @@ def _either(plan: LoopPlan, loops: ThreadLoops, number: int, each: _Call, stops:
 def _parted(
     plan: LoopPlan, loops: ThreadLoops, number: int, each: _Call, stops: tuple[Stop, ...]
 ) -> list[str] | SplitRow:
-    """Return what is run for each thread of a row: in parts, by themselves for those that do what others do not."""
+    """Return the code of each thread of a row: in parts, with peeled threads by themselves."""
     crosses = any(plan.split[number : number + 1])
     if not stops and not crosses:
         return each()
@@ -130,7 +130,7 @@ def _ask_row(plan: LoopPlan, loops: ThreadLoops, function: str, first: str, end:
 
 
 def _ask_rows(plan: LoopPlan, loops: ThreadLoops, function: str, first: str, end: str) -> str:
-    """Return the call of a function that tells what is the same in all rows, so any will do."""
+    """Return the call of a function about a row, whose answer is the same for all rows."""
     anywhere = {"tid_x": "0", "tid_y": "0", "tid_z": "0", "thread": "0"}
     return _ask(plan, function, first, end, anywhere | {f"tid_{loops.inner}": first})
 

@@ -1,4 +1,4 @@
-"""Rows: what is run for a row of threads: one body for each thread, or several for parts, for rows, for single threads.
+"""Rows: the code of a row of threads: one body for each thread, or several for parts, for rows, for single threads.
 
 The bodies are lines of LLVM IR. The code that runs them is written by work_item_loops.py. Code finds the next thread of
 a row that is run by itself, or all of that kind in a part of the row, whose beginning it has in %part.
@@ -19,7 +19,7 @@ Ask = Callable[[str, str], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitRow:
-    """What is run for a row in parts: one body for threads that are run by themselves, another for all others.
+    """The code of a row in parts: one body for peeled threads, another for all others.
 
     stops: the places of those threads along the row. ends: a call that returns where the part ends that begins at its
     first argument, in a row that ends at its second; None if parts end only at stops. The usual body finds the first
@@ -35,7 +35,7 @@ class SplitRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionedRow:
-    """What is run for a row of threads: one body if a call says that the row is plain, else another.
+    """The code of a row of threads: one body if a call says that its accesses are contiguous, else another.
 
     call: given the row's first thread and the one behind its last.
     """
@@ -47,7 +47,7 @@ class VersionedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SunkRow:
-    """What is run for all threads of a row as if none were at a stop, and what those at stops do after it."""
+    """The code of all threads of a row as if none were at a stop, and the code of threads at stops behind it."""
 
     stops: tuple[Stop, ...]
     usual: Usual
@@ -65,7 +65,7 @@ def straight_parts(body: RowBody) -> Ask | None:
 
 
 def of_part(body: RowBody) -> RowBody:
-    """Return what is run for the threads of one part, of a body that is run in parts."""
+    """Return the code of the threads of one part, of a body that is run in parts."""
     if isinstance(body, VersionedRow) and isinstance(body.body, SplitRow):
         return replace(body, body=body.body.usual)
     return body.usual if isinstance(body, SplitRow) else body

@@ -131,7 +131,7 @@ class ThreadLoops:
         return [*lines, f"  br label %{after}", f"{after}:"]
 
     def _late(self, name: str, body: SunkRow, number: int) -> list[str]:
-        """Return what runs a row's thread at a stop, which is in the row."""
+        """Return the code that runs the thread at a stop, which is in the row."""
         place = f"%{name}.stop.{number}"
         alone = self._alone(f"{name}.alone", place, body.sunk)
         return [f"  br label %{name}.alone", *alone, f"  br label %{name}.row.end"]
@@ -348,7 +348,7 @@ class ThreadLoops:
         return _prefixed(lines, label)
 
     def _lead(self, label: str, body: SplitRow, ends: tuple[str, str], begin: str, after: str) -> list[str]:
-        """Return what runs a row's first thread if it is a stop, and finds %others, which come after it."""
+        """Return the code that runs a row's first thread if it is a stop, and finds %others, which come after it."""
         first, end = ends
         if FIRST not in body.stops:
             return [f"  br label %{begin}", f"{begin}:", f"  %others = add i32 {first}, 0"]
@@ -364,7 +364,7 @@ class ThreadLoops:
         ]
 
     def _trail(self, label: str, body: SplitRow, ends: tuple[str, str], begin: str, after: str) -> list[str]:
-        """Return the loop over the threads from the first of ends on, and what runs a row's last, if it is reached."""
+        """Return the loop over the threads from the first of ends on, and code that runs a row's last one."""
         first, end = ends
         usual, over, alone = f"{label}.usual", f"{label}.usual.over", f"{label}.last"
         return [
@@ -381,7 +381,7 @@ class ThreadLoops:
         ]
 
     def _alone(self, label: str, place: str, body: list[str]) -> list[str]:
-        """Return what runs the thread at a place of a row."""
+        """Return the code that runs the thread at a place of a row."""
         lines = [f"{label}:", f"  %tid.{self.inner} = add i32 {place}, 0", *self._together(), *self._thread(), *body]
         return _prefixed(lines, label)
 
@@ -402,7 +402,7 @@ class ThreadLoops:
         ]
 
     def _afterwards(self, label: str, body: SunkRow, ends: tuple[str, str], after: str) -> list[str]:
-        """Return the loop over a row's threads, and behind it what runs those of them that are at stops, each once."""
+        """Return the loop over a row's threads, and behind it code that runs each of the threads at stops once."""
         # In the order of the row's threads, unless the row is very short.
         stops = sorted(body.stops, key=lambda stop: (stop.from_end, stop.place))
         found = stops_within(stops, self.inner, ends)

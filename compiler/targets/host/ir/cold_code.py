@@ -26,7 +26,7 @@ _ALIEN = regex(r'@"|\) #\d')
 
 
 class SplitModule(NamedTuple):
-    """A module's text in two: what is run often, and what is run seldom ("" if nothing is).
+    """A module's text in two: hot code, and cold code ("" if there is none).
 
     shared: the functions that one part has and the other calls.
     """
@@ -65,7 +65,7 @@ def split_cold_code(text: str) -> SplitModule:
 
 
 class _Beside(NamedTuple):
-    """What stands beside the functions of a text, each line by the name that it gives.
+    """The lines beside the functions of a text, each by the name that it gives.
 
     leaves: the nodes of metadata that refer to no other.
     """

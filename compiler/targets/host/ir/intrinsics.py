@@ -225,7 +225,7 @@ def declaration(name: str) -> str | None:
 
 
 def definitions(names: set[str]) -> str:
-    """Return LLVM IR text that defines those of names which have a body on the host."""
+    """Return LLVM IR text that defines the intrinsics among names that have a body on the host."""
     return "".join(sorted({_DEFINITIONS[name] for name in names if name in _DEFINITIONS}))
 
 

@@ -1,4 +1,4 @@
-"""Opcodes: LLVM's instructions, grouped by what may be done with them."""
+"""Opcodes: LLVM's instructions, grouped by the changes that they allow."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WAITING = regex(r"(?:.* = )?(?:fence |(?:load|store) (?:atomic |volatile ))", n
 
 
 def may_wait(line: str) -> bool:
-    """Return whether an instruction is one by which a thread may wait for what another does."""
+    """Return whether a thread may wait for another one by an instruction."""
     return _WAITING.match(line) is not None
 
 

@@ -53,7 +53,7 @@ class SourceLocation:
 
 
 def with_locations(text: str, *, always: bool = False) -> str:
-    """Return a module of the front end's, each instruction that may read what others write with its location.
+    """Return a module of the front end's, each instruction that may poll memory with its location.
 
     always: also where nothing says that threads wait for each other.
     """
@@ -98,7 +98,7 @@ def without_location(line: str) -> str:
 
 
 def place_of(location: SourceLocation | None, lowered: Lowered) -> str:
-    """Return the place of what waits in a location, as `CodePlace` writes it, or what is known of it."""
+    """Return the place in Python's code of a location, as `CodePlace` writes it, as far as it is known."""
     if location is None:
         return ""
     path = path_of(location.function)

@@ -1,4 +1,4 @@
-"""Warp operations by the numbers that code and errors know them by, and those of blocks and grids.
+"""Kinds of operations of warps, blocks and grids, by the numbers that code and errors know them by.
 
 Threads do an operation together if it has the same kind, wherever in the kernel they are (PTX: the same qualifiers).
 """

@@ -22,7 +22,7 @@ def is_provided(name: str) -> bool:
 
 
 def definitions(names: set[str], target: Target) -> tuple[str, ...]:
-    """Return modules of LLVM IR text that define those of names which have a body here."""
+    """Return modules of LLVM IR text that define the functions among names that have a body here."""
     found = []
     if printing.NAME in names:
         found.append(printing.definition(llvm.triple(target)))

@@ -1,4 +1,4 @@
-"""Integer maths: the `__nv_` functions of integers, and those that treat a float's bits as an integer."""
+"""Integer maths: the `__nv_` functions of integers, and of a float's bits as an integer."""
 
 from __future__ import annotations
 

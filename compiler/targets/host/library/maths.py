@@ -47,7 +47,7 @@ def is_maths(name: str) -> bool:
 
 
 def definitions(names: set[str], target: Target, *, exactly: bool = False) -> str:
-    """Return LLVM IR text that defines those of names which are `__nv_` functions.
+    """Return LLVM IR text that defines the `__nv_` functions among names.
 
     exactly: so that nothing that is folded into their callers changes what they return.
     """

@@ -1,4 +1,4 @@
-"""symbols: what the host's code finds in the process that loads it, by name."""
+"""symbols: the names that the host's code finds in the process that loads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""code: what files linked into a kernel are on the host: LLVM IR to inline, objects to merge, and what they define.
+"""code: files linked into a kernel on the host, as LLVM IR to inline, objects to merge, and the names they define.
 
 A file for a GPU is refused by its name. `compiler/key/linked_files` looks for one for the host beside it. A C file is
 made into an object by the system's compiler, if there is one.
@@ -114,7 +114,7 @@ class CompiledC:
 
 
 def compiled_c(file: LinkedFile) -> CompiledC:
-    """Return what a C file is compiled to; raises LinkError with the compiler's words, or where there is none."""
+    """Return the object of a C file; raises LinkError with the compiler's words, or where there is no compiler."""
     compiler = next(filter(None, map(shutil.which, _COMPILERS)), None)
     if compiler is None:
         raise LinkError(

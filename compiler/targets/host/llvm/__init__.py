@@ -1,1 +1,1 @@
-"""LLVM for this processor: what the processor offers, how code is optimized and emitted, how objects are loaded."""
+"""LLVM for this processor: its features, modules that are parsed, optimized and emitted, objects that are loaded."""

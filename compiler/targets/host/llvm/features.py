@@ -1,4 +1,4 @@
-"""features: what a target's processor offers to the code that is made for it."""
+"""features: the features of a target's processor, asked by name."""
 
 from __future__ import annotations
 

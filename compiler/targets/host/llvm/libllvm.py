@@ -103,7 +103,7 @@ def cpu_name() -> str:
 
 
 def cpu_features() -> str:
-    """Return what the processor has and lacks, as LLVM writes it ("+avx2,-amx-tile")."""
+    """Return the processor's features, as LLVM writes them ("+avx2,-amx-tile")."""
     text = _Text()
     with section():
         known = _library().LLVMPY_GetHostCPUFeatures(byref(text.pointer))
@@ -212,7 +212,7 @@ _current: list[_Linker] = []
 
 
 def _linker() -> _Linker:
-    """Return what links the next object."""
+    """Return the linker of the next object."""
     if not _current or _current[0].rest <= 0:
         _current[:] = [_Linker()]
     _current[0].rest -= 1

@@ -220,7 +220,7 @@ def header(target: Target) -> str:
 
 
 def triple(target: Target) -> str:
-    """Return what LLVM calls the machine: processor, vendor, system."""
+    """Return LLVM's name of the machine: processor, vendor, system."""
     return str(_machine(target).triple)
 
 
@@ -251,7 +251,7 @@ class _Text(OutputString):  # type: ignore[misc]
 
 
 class _Prepared(NamedTuple):
-    """What is made once for a target: LLVM's description of the machine, and the lines that open its modules."""
+    """The objects of a target: LLVM's description of the machine, and the lines that open its modules."""
 
     machine: Any
     header: str

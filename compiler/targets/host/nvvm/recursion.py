@@ -1,4 +1,4 @@
-"""Recursion: functions that call themselves are not inlined. What they ask about their thread is passed to them.
+"""Recursion: functions that call themselves are not inlined. Their thread's coordinates are passed to them.
 
 They cannot wait for other threads: these are cuts of the kernel's one function, which their calls are not part of.
 """
@@ -48,7 +48,7 @@ _ASKS = regex(
 
 
 def recursive(texts: Iterable[str]) -> frozenset[str]:
-    """Return the functions that can reach themselves, of those which modules of LLVM IR text define."""
+    """Return the functions of modules of LLVM IR text that can reach themselves."""
     calls = _calls(texts)
     try:
         TopologicalSorter(calls).prepare()
@@ -116,7 +116,7 @@ def with_places(text: str, kernel: str) -> str:
 
 
 def _asked(function: str) -> dict[str, str]:
-    """Return what a function asks about its thread, with the type of the answer."""
+    """Return the questions of a function about its thread, with the types of the answers."""
     return {found["name"]: found["kind"] for found in _ASKS.finditer(function) if _is_place(found["plain"])}
 
 

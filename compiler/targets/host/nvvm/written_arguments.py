@@ -27,7 +27,7 @@ _FUNCTION = regex(r"^define .*?^}$", re.MULTILINE | re.DOTALL)
 
 
 def maybe_written(lowered: Lowered, names: Sequence[str]) -> frozenset[str]:
-    """Return those of a kernel's arguments, by their names, through which it may write memory; pair.0 is in a tuple.
+    """Return the arguments of a kernel, by their names, through which it may write memory; pair.0 is in a tuple.
 
     A pointer that is stored, or passed to unknown code, may be written through. Raises CompileError if LLVM does not
     accept the code.

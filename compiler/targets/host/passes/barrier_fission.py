@@ -88,7 +88,7 @@ def cut_at_barriers(
     splitting: IndexSetSplit | None = None,
     peeling: Peeled | None = None,
 ) -> Regions:
-    """Return body cut into regions; types are those of its values, arrays those of its local arrays.
+    """Return body cut into regions. types: of its values. arrays: of its local arrays.
 
     versioning: what body tests unless a row of threads is plain. splitting: what it tests for parts of rows. peeling:
     what it tests for peeled threads alone. staying: returns blocks without the ways on which threads end, and their
@@ -163,7 +163,7 @@ def _version(versioning: Versioned | None, writer: RegionWriter, used: OutlinedB
 
 
 def _sunk(peeling: Peeled, writer: RegionWriter, text: str, used: OutlinedBlocks) -> str:
-    """Return the function that does what a region's peeled threads do by themselves; "" if code goes on elsewhere."""
+    """Return the function of a region's peeled threads; "" if code goes on elsewhere."""
     stops = peeling.of(text)
     return sunk_text(writer, peeling.axis, stops) if stops and not used.starts else ""
 
@@ -201,7 +201,7 @@ class _Places:
 def _places(
     kept: Mapping[str, ValueType], arrays: Mapping[str, ValueType], same: frozenset[str], counting: frozenset[str]
 ) -> _Places:
-    """Return the slots of kept values and arrays: in the bank what all threads share (same), in the slab the rest."""
+    """Return the slots of kept values and arrays: in the bank for uniform values (same), in the slab for the rest."""
     apart = {name: kind for name, kind in kept.items() if name not in same}
     slots, slab = lay_out({**apart, **arrays})
     outlined, bank = lay_out({name: kind for name, kind in kept.items() if name in same})
@@ -247,7 +247,7 @@ def _cut(
 def _known(
     body: Body, given: Collection[str], types: Mapping[str, ValueType], arrays: Mapping[str, ValueType]
 ) -> Callable[[Collection[str]], bool]:
-    """Return what tells whether regions can get all of some values: kept, or computed again."""
+    """Return a function that tells whether regions can get all of some values: kept, or rematerialized."""
 
     def known(names: Collection[str]) -> bool:
         rest = set(names).difference(given, types, arrays)

@@ -27,7 +27,7 @@ _THREAD = "%gj.thread"
 
 
 def empty_blocks_text(body: Body) -> str:
-    """Return the function and what it calls; "" if nothing is known of the blocks of body that do nothing."""
+    """Return the function and its callees; "" if nothing is known of the blocks of body that do nothing."""
     *_, last = (body, *openings(body))
     parts = _conditions(last)
     every = (*PLACE, *body.parameters)

@@ -195,7 +195,7 @@ def _sources(label: str, blocks: Mapping[str, Block]) -> set[str]:
 
 
 def _rewritten(body: Body, loop: _Loop, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> Body | None:
-    """Return the kernel of one turn, if what it steps by and its end are the same in all iterations."""
+    """Return the kernel of one iteration, if the loop's step and its end are the same in all iterations."""
     entry = body.blocks[0]
     inside = _reached(loop.entered, loop.last, blocks) | {loop.head}
     out = next(label for label in blocks if _ends(blocks[label]))

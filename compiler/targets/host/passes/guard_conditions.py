@@ -147,7 +147,7 @@ def _is_same_end(blocks: Mapping[str, Block], entry: str, off: str, on: str, oth
 
 
 def _as_true(condition: str, name: str, holds: bool) -> tuple[str, tuple[str, ...]]:
-    """Return the value that is true where condition is `holds`, and what makes it."""
+    """Return the value that is true where condition is `holds`, and the instructions that make it."""
     return (condition, ()) if holds else (name, (f"{name} = xor i1 {condition}, true",))
 
 

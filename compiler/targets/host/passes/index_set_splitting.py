@@ -136,7 +136,7 @@ class _Comparison:
         return any(name.startswith("%gj.ctaid.") for name in reached(parts, lambda name: used(lines.get(name, ""))))
 
     def text(self, line: str, number: int) -> tuple[str, ...]:
-        """Return what takes the instruction's place."""
+        """Return the instructions that take the instruction's place."""
         made = [f"{_at(number)} = zext i32 {AT} to i64"]
         a, b = (_sum(value, number, side, made) for side, value in enumerate((self.first, self.second)))
         return *made, f"{defined(line)} = icmp {self.predicate} i64 {a}, {b}"
@@ -255,7 +255,7 @@ def split_region(
 
 
 def _ends(writer: RowWriter, pairs: Sequence[Pair]) -> list[str] | None:
-    """Write what finds where each pair changes after the part's first place, or %gj.end; None if nothing tells."""
+    """Write the code that finds where each pair changes after the part's first place, or %gj.end; None if unknown."""
     starts = []
     for pair in pairs:
         values = [writer.total(dict(value), "0") for value in pair]
@@ -266,7 +266,7 @@ def _ends(writer: RowWriter, pairs: Sequence[Pair]) -> list[str] | None:
 
 
 def _end(writer: RowWriter, pair: Pair, first: str, second: str) -> str:
-    """Write what finds where `first + a * place < second + b * place` changes; first, second: values at place 0."""
+    """Write the code that finds where `first + a * place < second + b * place` changes; first, second: at place 0."""
     slopes = [dict(value).get(PLACE, 0) for value in pair]
     for start, slope in zip((first, second), slopes, strict=True):
         if slope:

@@ -22,7 +22,7 @@ _LEAF = "gridjit.compare"
 
 
 def bounds_text(conditions: Sequence[Comparison], parameters: Sequence[Parameter], axis: str) -> str:
-    """Return the function that finds where all conditions hold along axis ("x"), and what it calls."""
+    """Return the function that finds where all conditions hold along axis ("x"), and its callees."""
     every = (*PLACE, *parameters)
     leaves = [leaf(f"{_LEAF}.{number}", one, every) for number, one in enumerate(conditions)]
     return "".join([*leaves, _bounds(conditions, every, axis)])

@@ -46,7 +46,7 @@ def with_lines(text: str, name: str, line: int) -> str:
 
 @dataclass(slots=True)
 class _Descriptions:
-    """Writes what describes functions, and the copies of places that are inlined into each."""
+    """Writes descriptions of functions, and the copies of places that are inlined into each."""
 
     unit: str
     file: str

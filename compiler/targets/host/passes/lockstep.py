@@ -77,7 +77,7 @@ def _with_cuts(block: Block, spots: Collection[_Spot]) -> Block:
 
 
 class _Search:
-    """The search in one kernel, whose coordinates and shared arrays are those of ir/coordinates.py."""
+    """The search in one kernel, which has the coordinates and shared arrays of ir/coordinates.py."""
 
     def __init__(self, body: Body) -> None:
         self.body = body

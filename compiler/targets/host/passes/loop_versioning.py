@@ -99,7 +99,7 @@ def _from_end(line: str) -> str:
 
 
 def _of_two(line: str, operation: str) -> Instruction | None:
-    """Return what an instruction says that adds or multiplies two values of 64 bits; None for any other."""
+    """Return an instruction's parts, if it adds or multiplies two values of 64 bits; else None."""
     found = instruction(line)
     if found is None or found.operation != operation or found.type != "i64" or not (found.wraps and found.is_binary):
         return None
@@ -127,7 +127,7 @@ def _sizes(body: Body, row: Row, indices: Collection[str]) -> dict[str, int]:
 
 
 def _parts(name: str, lines: Mapping[str, str]) -> list[str]:
-    """Return what a sum is made of."""
+    """Return the parts of a sum."""
     found = _of_two(lines.get(name, ""), "add")
     return [part for one in found.operands for part in _parts(one, lines)] if found else [name]
 
@@ -141,7 +141,7 @@ def _stride(name: str, row: Row, indices: Collection[str], parameters: Collectio
 
 
 def _place(name: str, row: Row, indices: Collection[str]) -> Affine | None:
-    """Return an index as a linear value, without what is added to it where it is negative."""
+    """Return an index as an affine expression, without the size that is added to it where it is negative."""
     if (value := row.value(name)) is not None:
         return value
     for part, other in _both(_of_two(row.lines.get(name, ""), "add")):
@@ -165,7 +165,7 @@ class _Rewriting:
         self.strides: dict[str, tuple[str, int]] = {}
 
     def line(self, line: str) -> tuple[str, ...]:
-        """Return what takes an instruction's place."""
+        """Return the instruction that takes an instruction's place."""
         name = defined(line)
         if name is not None and name in self.indices:
             raw = f'%"gj.below.{name[1:].strip(chr(34))}"'

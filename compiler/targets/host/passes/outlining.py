@@ -85,7 +85,7 @@ def _chosen(blocks: Mapping[str, Block], starts: Sequence[str], reach: Mapping[s
 
 
 def _parted(blocks: Mapping[str, Block], chosen: Collection[str], first: int) -> dict[str, Block]:
-    """Return blocks with those that are chosen cut behind their phis; first: the number of the first cut."""
+    """Return blocks, the chosen ones cut behind their phis; first: the number of the first cut."""
     last = {label: _rest(label) if label in chosen else label for label in blocks}
     numbers = {label: first + number for number, label in enumerate(chosen)}
     parted: dict[str, Block] = {}
@@ -101,5 +101,5 @@ def _parted(blocks: Mapping[str, Block], chosen: Collection[str], first: int) ->
 
 
 def _rest(label: str) -> str:
-    """Return the label of what comes behind a block's phis."""
+    """Return the label of the block behind a block's phis."""
     return f'%"gj.shared.{label[1:].strip(chr(34))}"'

@@ -1,4 +1,4 @@
-"""Distances: how far a peeled thread's places in shared memory are from those of all threads of its row.
+"""Distances: how far a peeled thread's places in shared memory are from the places of all threads of its row.
 
 An address in shared memory is a multiple of the thread's place along the row plus an offset that is the same for the
 whole row. If the difference of two addresses depends on the row's length alone, it is compared at both ends of the
@@ -32,7 +32,7 @@ class Distances:
         self.stops = stops
 
     def are_apart(self, rare: Access, other: Access) -> bool:
-        """Return whether no thread's access `other` touches what the row's peeled threads access with `rare`."""
+        """Return whether no thread's access `other` touches memory that the row's peeled threads access by `rare`."""
         mine, its = self._bytes(rare.at), self._bytes(other.at)
         if mine is None or its is None or not rare.scalar or not other.scalar:
             return False
@@ -57,7 +57,7 @@ class Distances:
         return made
 
     def _at(self, value: Affine, stop: Stop) -> Affine:
-        """Return what a value is for the thread at a stop."""
+        """Return a value as the thread at a stop has it."""
         rest = {part: count for part, count in value.items() if part != PLACE}
         place = {ONE: stop.place, **({_LENGTH: 1} if stop.from_end else {})}
         return plus(rest, place, value.get(PLACE, 0))

@@ -115,7 +115,7 @@ def beyond_size(part: str, row: Row) -> int | None:
 
 
 def _written(line: str, found: Mapping[str, Stop], stops: Sequence[Stop]) -> tuple[str, ...]:
-    """Return what takes an instruction's place."""
+    """Return the instructions that take an instruction's place."""
     name = defined(line)
     if name is None or name not in found:
         return (line,)

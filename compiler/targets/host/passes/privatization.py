@@ -117,7 +117,7 @@ def _candidates(lines: Sequence[str], arrays: Mapping[int, int]) -> list[_Candid
 
 
 def _operation(line: str) -> re.Match[str] | None:
-    """Return what an operation that may be gathered says, whatever array it is on."""
+    """Return the parts of an operation that may be privatized, whatever array it is on."""
     found = EXCHANGE.match(line) if opcode(line) == "atomicrmw" else None
     if found is None or found["volatile"] or found["operation"] not in _KINDS:
         return None

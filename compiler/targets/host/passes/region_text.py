@@ -27,7 +27,7 @@ def region_name(number: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutKernel:
-    """The kernel's blocks after cutting, and what is known of the values that cross a barrier.
+    """The kernel's blocks after cutting, and properties of the values that cross a barrier.
 
     starts, live: of each region, and behind them of each function that regions share (sharing.py); cuts: how many
     regions there are.
@@ -114,7 +114,7 @@ class RegionWriter:
         return {number for number in ends if number is not None}
 
     def values(self) -> RegionValues:
-        """Return what is known in the region before any of its threads is run."""
+        """Return the values that are known in the region before any of its threads is run."""
         shared = {slot.name: Parameter(type=slot.stored, name=_parameter(slot)) for slot in self.whole.uniforms}
         blocks = {label: self.whole.blocks[label] for label in self._reachable()}
         live = self.whole.live[self.number]
@@ -174,7 +174,7 @@ class RegionWriter:
         return [*lines, f"  store {slot.stored} {value}, ptr {_cell(slot.name)}"]
 
     def _load_box(self, slot: Slot) -> tuple[list[str], str]:
-        """Return the code that loads a kept value as its cell has it, and the name of what it loads."""
+        """Return the code that loads a kept value as its cell has it, and the name of the loaded value."""
         value, kind = self._name("out"), slot.type.text
         lines = [f"  {value} = load {kind}, ptr {_box(slot.name)}"]
         if kind == slot.stored:
@@ -237,7 +237,7 @@ class RegionWriter:
         return [*lines, f"  {rename(line, names)}"]
 
     def _note_progress(self, line: str) -> list[str]:
-        """Return the code that notes whether an instruction that was just written changed what others can see."""
+        """Return the code that notes whether an instruction that was just written made progress."""
         if not self.whole.takes_turns:
             return []
         code, answer = progress(line.strip(), self._name("changed"), self.whole.arrays)
@@ -266,7 +266,7 @@ class RegionWriter:
         return [*self._tell_progress(), *ended]
 
     def _leave(self, number: int, written: set[str]) -> list[str]:
-        """Return the code that keeps what is needed where the thread goes on."""
+        """Return the code that keeps the values that are needed where the thread goes on."""
         alive = sorted(self.whole.live[number] & written)
         stores = [text for name in alive for text in self._store_cell(self.whole.slots[name])]
         return [*stores, *self._tell_progress()]

@@ -1,4 +1,4 @@
-"""Row values: what is known of a region's values before a row of its threads is run, and the code that computes it."""
+"""Row values: the values that a region knows before a row of its threads is run, and the code that computes them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _INTEGERS = frozenset(("i16", "i32", "i64"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionValues:
-    """A region's blocks, what it computes again, and what earlier regions left it; of that, what all threads share.
+    """A region's blocks, its rematerialized values, and values of earlier regions; of these, the shared ones.
 
     shared: parameters with their types, by the name of the value.
     """
@@ -65,7 +65,7 @@ class RowWriter:
         return True
 
     def total(self, value: Affine, place: str) -> str | None:
-        """Write what computes a value at a place of the row; return its name, or None if that is not possible."""
+        """Write the code of a value at a place of the row; return its name, or None if that is not possible."""
         total = str(value.get(ONE, 0))
         for part, times in value.items():
             if part == ONE:
@@ -105,7 +105,7 @@ class RowWriter:
         return self.new(f"{how} i32 {name} to i64") if how else name
 
     def _compute(self, name: str) -> bool:
-        """Write what computes a value as it is when the region begins; return whether that is known."""
+        """Write the code of a value as it is when the region begins; return whether that is known."""
         if name in self._unknown:
             return False
         if name in self.changes or not name.startswith("%"):
@@ -128,7 +128,7 @@ class RowWriter:
         return name not in self._unknown
 
     def _from_one_way(self, name: str, phi: str) -> bool:
-        """Write a phi as a copy of what it is when the region begins."""
+        """Write a phi as a copy of its value when the region begins."""
         ways = [value for value, label in arms(phi) if label in self.region.blocks]
         return len(ways) == 1 and name not in self.region.live and self._copy(name, ways[0], phi.split()[3])
 
@@ -145,7 +145,7 @@ class RowWriter:
 
 
 def _made_for_the_next(region: RegionValues) -> Iterator[str]:
-    """Yield the values that a region makes where it ends, and does not read: those of a loop's next turn."""
+    """Yield the values that a region makes where it ends, and does not read: values of a loop's next iteration."""
     for block in region.blocks.values():
         *lines, last = block.lines
         if arrival(last) is not None and all(opcode(line) == "phi" for line in lines):

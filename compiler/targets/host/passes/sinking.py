@@ -1,4 +1,4 @@
-"""Sinking: what peeled threads do by themselves (`if tx == 0`), done after their row rather than in the midst of it.
+"""Sinking: the code of peeled threads (`if tx == 0`), run after their row rather than in the midst of it.
 
 A loop over a row that leaves out the first and the last thread does not fill whole vectors: of 32 threads it runs 30.
 So the loop runs all threads as if none were peeled. Another function, made of the same blocks, then does for each rare
@@ -47,7 +47,7 @@ _ENDS_BLOCKS = frozenset(("br", "switch", "ret"))
 
 
 def sunk_name(number: int) -> str:
-    """Return the name of the function that does what a region's peeled threads do by themselves."""
+    """Return the name of the function of a region's peeled threads."""
     return f"gridjit.late.{number}"
 
 
@@ -59,7 +59,7 @@ def sunk(
     changing: Collection[str],
     distances: Distances,
 ) -> dict[str, Block] | None:
-    """Return a region reduced to what its peeled threads do by themselves; start: the block that it begins with.
+    """Return a region reduced to the code of its peeled threads; start: the block that it begins with.
 
     None if these may not be executed after the row, or there are none. again: the values that the region computes
     again. kept: those that regions hand on. changing: those that the region was left by an earlier one, and hands on
@@ -79,7 +79,7 @@ def _ended(block: Block) -> Block:
 
 
 class _Postponed:
-    """A region and what is known of it. alone: the blocks that only peeled threads come to."""
+    """A region and its properties. alone: the blocks that only peeled threads come to."""
 
     def __init__(
         self,
@@ -266,7 +266,7 @@ def _accesses(line: str) -> list[Access]:
 
 
 def _is_noticed(line: str) -> bool:
-    """Return whether an instruction may do more than compute, or load or store what other threads may wait for."""
+    """Return whether an instruction may do more than compute, or access memory that other threads may poll."""
     if opcode(line) in ("load", "store"):
         return not accesses(line) or " volatile " in line or " atomic " in line
     return not _computes(line) and opcode(line) not in _ENDS_BLOCKS

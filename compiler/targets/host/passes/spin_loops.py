@@ -1,4 +1,4 @@
-"""Spin loops: the loops in which a thread waits for what other threads write; each of their turns ends with a cut.
+"""Spin loops: the loops in which a thread polls memory written by other threads; each turn ends with a cut.
 
 A loop waits if it can be left because of what it read from memory that others write: by an atomic operation that need
 not change anything, by a volatile load, by a load from one place beside a fence or a nap, or, in a block that meets at
@@ -69,7 +69,7 @@ def with_spin_cuts(body: Body) -> SpinCuts:
 
 
 def _may_wait(body: Body) -> bool:
-    """Return whether body may have a spin loop: it has what threads wait with, or a loop that does nothing."""
+    """Return whether body may have a spin loop: it has polling instructions, or a loop that does nothing."""
     if any(_MAY_WAIT.search(line) for line in body.lines):
         return True
     blocks = body.by_label
@@ -117,7 +117,7 @@ def _is_known(line: str) -> bool:
 
 
 class _Reading:
-    """What a loop reads, and whether that decides when it ends."""
+    """The reads of a loop, and whether they decide when it ends."""
 
     def __init__(self, blocks: Mapping[str, Block], loop: Loop) -> None:
         self.blocks = blocks
@@ -126,7 +126,7 @@ class _Reading:
         self.made = definitions_of(self.lines)
 
     def waits_for(self) -> set[str]:
-        """Return the reads because of which the loop can end, of what others write; empty if there is none."""
+        """Return the polling instructions because of which the loop can end; empty if there is none."""
         observed = {name for name, line in self.made.items() if self._observes(line)}
         deciding = self._behind(self._exits())
         if any(opcode(line) == "fence" for line in self.lines) or self._only_looks(deciding):
@@ -151,7 +151,7 @@ class _Reading:
         return bool(loads) and carried.isdisjoint(deciding) and all(map(self._looks_again, loads))
 
     def _observes(self, line: str) -> bool:
-        """Return whether an instruction reads what others write, and leaves it to them to change it."""
+        """Return whether an instruction polls memory written by other threads."""
         if not _READS_ATOMICALLY.search(line):
             return False
         if counts := _COUNTS.search(line):

@@ -159,7 +159,7 @@ def looks(text: str) -> bool:
 
 
 def with_library(text: str) -> str:
-    """Return a module's text with what looks at the stack, if it is called."""
+    """Return a module's text with the function that looks at the stack, if it is called."""
     return text.replace(_DECLARATION, LIBRARY) if looks(text) else text
 
 

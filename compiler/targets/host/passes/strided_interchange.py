@@ -50,7 +50,7 @@ class StridedInterchange:
     turns: frozenset[str] = frozenset()
 
     def types(self, known: Mapping[str, ValueType]) -> dict[str, ValueType]:
-        """Return known types and those of the added values."""
+        """Return known types and the types of the added values."""
         counter = ValueType(text="i64", size=8, align=8)
         added = {copy: known[name] for copy, name in self.copies.items() if name in known}
         return {**known, **added, **dict.fromkeys(self.counters, counter)}
@@ -129,7 +129,7 @@ def _rewritten(done: StridedInterchange, loop: StridedLoop, number: int, *, join
 
 
 class _Names:
-    """The names of what is added for a loop."""
+    """The names of the values that are added for a loop."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -162,7 +162,7 @@ def _after(phi: str, loop: StridedLoop, names: _Names) -> str:
 
 
 def _behind(block: Block, loop: StridedLoop, names: _Names) -> Block:
-    """Return a block outside a loop with what the loop carried as it is when it is left."""
+    """Return a block outside a loop with the loop's carried values as they are when it is left."""
     lost = {name: names.of("left", name) for name in loop.kept}
     return Block(label=block.label, lines=tuple(rename(line, lost) for line in block.lines)) if lost else block
 
@@ -220,7 +220,7 @@ def _at_head(loop: StridedLoop, names: _Names, kinds: Mapping[str, str], first: 
 
 
 def _phis(loop: StridedLoop, names: _Names, kinds: Mapping[str, str], back: str) -> tuple[str, ...]:
-    """Return what the loop's new head begins with. back: the block from which the next turn comes."""
+    """Return the phis of the loop's new head. back: the block from which the next iteration comes."""
     return (
         f"{names.turn} = phi i64 [ 0, {loop.before} ], [ {names.of('next')}, {back} ]",
         *(

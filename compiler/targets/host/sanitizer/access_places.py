@@ -28,7 +28,7 @@ class AccessPlace:
     array: str
 
     def as_json(self) -> list[str | int]:
-        """Return what json can write."""
+        """Return the place as a value that json can write."""
         return [self.file, self.line, self.function, self.array]
 
 

@@ -39,7 +39,7 @@ _TOLD = regex(
 
 
 class Checked(NamedTuple):
-    """A body with its checks. places: those that they name, by their numbers.
+    """A body with its checks. places: the places that the checks name, by their numbers.
 
     writes: the parameters, by number, to whose memory the body writes; None if it may write any memory. own: the types
     of the values that the checks add and that may be needed beyond a barrier. arrays: the parameters, by number, whose

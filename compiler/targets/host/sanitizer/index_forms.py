@@ -107,7 +107,7 @@ def constant(value: int) -> IndexForm:
 
 
 def is_shared(form: IndexForm) -> bool:
-    """Return whether a form has nothing in it but what all threads share."""
+    """Return whether a form is made only of values that all threads share."""
     return all(is_shared_part(factor) for part in form for factor in part)
 
 

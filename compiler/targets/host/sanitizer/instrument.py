@@ -152,7 +152,7 @@ class Instrumenter:
         return [f"{word} = call ptr @gj.word.{'paged' if space == 'paged' else 'global'}(ptr {at})"]
 
     def _space(self, at: str) -> tuple[str, int, int]:
-        """Return what memory an address is in; of shared memory, where its array begins and its cells' size."""
+        """Return the memory that an address is in; of shared memory, where its array begins and its cells' size."""
         roots = self.roots.of(at)
         if len(roots) == 1 and (only := next(iter(roots))) in (CONSTANT, LOCAL, PRIVATE):
             return str(only), 0, 0
@@ -173,7 +173,7 @@ class Instrumenter:
         return "look" if quiet else access.kind
 
     def _is_fast(self, access: Access, kind: str) -> bool:
-        """Return whether an access is one of those that are looked at in the kernel's own code."""
+        """Return whether an access is checked in the kernel's own code."""
         space, _, shift = self._space(access.at)
         if access.scalar != access.grain or not access.scalar or (kind in ("write", "update") and not access.bits):
             return False
@@ -220,7 +220,7 @@ class Instrumenter:
         ], f"i32 {clock}, i32 {past}, i64 {known}"
 
     def _line_of(self, write: Position) -> str:
-        """Return the instruction that reads what another one writes."""
+        """Return the instruction that reads the value written by another."""
         label, number = self.updates.writes[write]
         return self.lines[label][number]
 
@@ -245,7 +245,7 @@ class Instrumenter:
         return root.number if isinstance(root, Argument) else -1
 
     def _new(self, access: Access) -> tuple[list[str], str]:
-        """Return the code that makes an integer of what a write writes, and the argument that passes it."""
+        """Return the code that makes an integer of the value that is written, and the argument that passes it."""
         if access.kind != "write":
             return [], ""
         self.fresh += 1
@@ -253,7 +253,7 @@ class Instrumenter:
         return [f"{new} = bitcast {access.value} to {access.bits}"], f"{access.bits} {new}, "
 
     def _comparison(self, access: Access, space: str) -> tuple[list[str], str]:
-        """Return the code that compares what a store writes with what is there, and its result."""
+        """Return the code that compares the stored value with the value in memory, and its result."""
         if not access.bits or space == LOCAL:
             return [], "false"
         self.fresh += 1

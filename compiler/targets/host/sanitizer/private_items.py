@@ -48,7 +48,7 @@ class OwnIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateItems:
-    """What has to be so for each thread to have its own items of an array.
+    """The conditions under which each thread has its own items of an array.
 
     tells: the coordinates ("tid.x") that tell threads from each other. most: the most threads of a block along an axis.
     beside: the other parameters through which the kernel accesses memory, which must not be the array's.
@@ -59,7 +59,7 @@ class PrivateItems:
     beside: frozenset[int] = frozenset()
 
     def as_json(self) -> list[object]:
-        """Return what json can write."""
+        """Return the conditions as a value that json can write."""
         return [sorted(self.tells), self.most, sorted(self.beside)]
 
 
@@ -127,7 +127,7 @@ def _own(its: Collection[Item | None], forms: Forms) -> PrivateItems | None:
 
 
 def _common(indices: Iterable[str], forms: Forms) -> OwnIndex | None:
-    """Return what all indices along an axis are, if it is one and the same."""
+    """Return the index of all accesses along an axis, if they have one and the same."""
     found = {_own_index(forms.of(index)) for index in set(indices)}
     return found.pop() if len(found) == 1 else None
 

@@ -95,7 +95,7 @@ def _orders(line: str) -> bool:
 
 
 def _address(value: str, definitions: Mapping[str, str], depth: int = _DEEPEST) -> str:
-    """Return what a value is computed from, which is the same for equal ones."""
+    """Return the expression that a value is computed by, which is equal for equal values."""
     line = definitions.get(value, "")
     if not depth or opcode(line or "x") not in CHEAP:
         return value

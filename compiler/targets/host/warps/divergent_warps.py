@@ -120,7 +120,7 @@ def _block(plan: LoopPlan) -> list[str]:
 
 
 def _of_others() -> list[str]:
-    """Return the code that leaves threads that wait for what others write to their turns."""
+    """Return the code that leaves spinning threads to their turns."""
     return [
         "  %some.turn = load i32, ptr %turns",
         "  %turning = icmp ne i32 %some.turn, 0",
@@ -185,7 +185,7 @@ def _judge(plan: LoopPlan) -> list[str]:
 
 
 def _reduced() -> list[str]:
-    """Return the code that counts what threads say, and tells them."""
+    """Return the code that counts the votes of threads, and tells them the result."""
     counted = [
         *_living("q"),
         *item("%q.value", "%cell.value", "%q.wide"),
@@ -209,7 +209,7 @@ def _reduced() -> list[str]:
 
 
 def answer(kind: str, yes: str, asked: str) -> list[str]:
-    """Return the code that makes what a barrier returns, as %answer, of how many threads said yes, of how many."""
+    """Return the code that makes a barrier's result, as %answer, of how many threads said yes, of how many."""
     return [
         f"  %is.all = icmp eq i32 {yes}, {asked}",
         f"  %is.any = icmp ne i32 {yes}, 0",
@@ -257,7 +257,7 @@ def _pass() -> list[str]:
 
 
 def _agreed(plan: LoopPlan) -> list[str]:
-    """Return the code that looks whether all threads wait at one place, and takes over what all share."""
+    """Return the code that looks whether all threads wait at one place, and takes over uniform values."""
     renewed = [
         f"  %bank.out = getelementptr inbounds i8, ptr %bank, i64 {plan.bank_bytes}",
         f"  call void @llvm.memcpy.p0.p0.i64(ptr %bank, ptr %bank.out, i64 {plan.bank_bytes}, i1 false)",

@@ -20,7 +20,7 @@ _OWN_MASK, _OWN_LANE, _OWN_CLAMP = 1, 2, 4
 
 
 def tables(plan: LoopPlan) -> str:
-    """Return what is known of the operation at which a thread with each state waits: its kind, and its constants."""
+    """Return tables of the operation at which a thread with each state waits: its kind, and its constants."""
     known = [one or Collective(kind=_NONE) for one in plan.collectives]
     columns = {
         "kind": [one.kind for one in known],
@@ -59,7 +59,7 @@ def cell_addresses(plan: LoopPlan, names: Sequence[str]) -> list[str]:
 
 
 def kind_of(result: str, state: str) -> list[str]:
-    """Return the code that finds the kind of what a thread waits for."""
+    """Return the code that finds the kind of the operation that a thread waits for."""
     return _entry(result, "kind", state)
 
 
@@ -185,7 +185,7 @@ def _vote() -> list[str]:
 
 
 def verdict(kind: str, votes: str, bits: str) -> list[str]:
-    """Return the code that makes what a vote returns, as %verdict, of the lanes that said yes and those that voted."""
+    """Return the code that makes a vote's result, as %verdict, of the lanes that said yes and the lanes that voted."""
     return [
         f"  %v.is.all = icmp eq i32 {votes}, {bits}",
         f"  %v.is.none = icmp eq i32 {votes}, 0",

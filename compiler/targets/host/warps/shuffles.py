@@ -9,7 +9,7 @@ _VECTOR = "<32 x i32>"
 
 
 def shuffle_warps(kind: int, lane: str, before: str, after: str) -> list[str]:
-    """Return a loop that shuffles the warps of the threads from %first to %end - 1; lane: what all give, below 32."""
+    """Return a loop that shuffles the warps of the threads from %first to %end - 1; lane: of all, below 32."""
     move = {warp_kinds.SHUFFLE: _from_one, warp_kinds.UP: _up, warp_kinds.DOWN: _down, warp_kinds.XOR: _crosswise}[kind]
     body = [
         "  %x.wide = zext nneg i32 %x.lo to i64",

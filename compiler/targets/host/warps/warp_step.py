@@ -183,7 +183,7 @@ def _look() -> list[str]:
 
 
 def _groups(plan: LoopPlan) -> list[str]:
-    """Return the code that goes through the lanes that wait for others, and does what can be done."""
+    """Return the code that goes through waiting lanes, and does the operations whose lanes have all come."""
     return [
         "groups:",
         "  %todo = phi i32 [ %syncing, %looked ], [ %todo.next, %waits ], [ %todo.next, %done ]",

@@ -32,7 +32,7 @@ def _nothing(one: Collective) -> bool:
 
 
 def meet_of(plan: LoopPlan, number: int) -> str:
-    """Return the call that does what is to be done before a region."""
+    """Return the call that does the operation before a region."""
     return f"call i32 @{_name(plan.alike(number))}({CONTEXT_VALUES}, i32 {number})"
 
 

@@ -17,7 +17,7 @@ _VECTOR = "<32 x i32>"
 
 
 def whole_of(plan: LoopPlan, number: int, first: str, end: str) -> str:
-    """Return the call that does what is done before a region for the warps of the threads from first to end - 1."""
+    """Return the call that does the operation before a region for the warps of the threads from first to end - 1."""
     return f"call void @gridjit.whole.{plan.alike(number)}({CONTEXT_VALUES}, i32 {first}, i32 {end})"
 
 
@@ -34,7 +34,7 @@ def warp_waits(plan: LoopPlan) -> list[int]:
 
 
 def whole(plan: LoopPlan, number: int) -> str:
-    """Return the function of a region; what its threads give is in their cells."""
+    """Return the function of a region's operation; its operands are in the threads' cells."""
     one = plan.collectives[number]
     assert one is not None  # the first region is not asked for
     lines = [*cell_addresses(plan, [RESULT, VALUE, LANE]), *variable("differing", "0"), "  br label %work", "work:"]

@@ -1,4 +1,4 @@
-"""arithmetic: what the functions of one, two and three halves or bfloat16s return."""
+"""arithmetic: the results of the functions of one, two and three halves or bfloat16s."""
 
 from __future__ import annotations
 

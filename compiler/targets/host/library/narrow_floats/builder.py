@@ -42,7 +42,7 @@ class IRBuilder:
         self.lines.append(f"  {instruction}")
 
     def load(self, kind: str, pointer: str) -> str:
-        """Return what is at a pointer."""
+        """Return the value at a pointer."""
         return self.put(f"load {kind}, ptr {pointer}, align 1")
 
     def store(self, kind: str, value: str, pointer: str) -> None:
@@ -54,7 +54,7 @@ class IRBuilder:
         return self.put(f"getelementptr i8, ptr {pointer}, i64 {offset}")
 
     def call(self, kind: str, function: str, *arguments: str) -> str:
-        """Return what a function of doubles returns."""
+        """Return the result of a function of doubles."""
         return self.put(f"call {kind} @{function}({', '.join(f'double {one}' for one in arguments)})")
 
     def choose(self, condition: str, kind: str, yes: str, no: str) -> str:
@@ -76,7 +76,7 @@ def narrowed(code: IRBuilder, kind: Format, value: str, mode: str = "rn") -> str
 
 
 def added(code: IRBuilder, kind: Format, pointer: str, bits: str) -> str:
-    """Atomically add a number to one in memory; return what was there."""
+    """Atomically add a number to a number in memory; return the old one."""
     return code.put(f"call i16 @gridjit.add.narrow(ptr {pointer}, i16 {bits}, i32 {kind.digits}, i32 {kind.bias})")
 
 

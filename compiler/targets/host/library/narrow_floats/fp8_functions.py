@@ -1,4 +1,4 @@
-"""The functions of 8-bit floats that numba-cuda calls, written from what their C++ names say.
+"""The functions of 8-bit floats that numba-cuda calls, written from their C++ names.
 
 A function takes a pointer to what it returns, or makes, and pointers to its arguments.
 """

@@ -1,4 +1,4 @@
-"""Mangled names: what a C++ function's name tells by Itanium's rules, as in numba-cuda's bindings."""
+"""Mangled names: C++ functions' names and types, read by Itanium's rules, as in numba-cuda's bindings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CppFunction:
 
 
 def read_name(symbol: str) -> CppFunction | None:
-    """Return what a symbol names, or None for a symbol of another form."""
+    """Return the function that a symbol names, or None for a symbol of another form."""
     if "_Z" not in symbol:
         return None
     if found := _FUNCTION.fullmatch(symbol):

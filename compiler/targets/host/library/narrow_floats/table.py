@@ -47,7 +47,7 @@ DECLARED = f"{declaration(_NAME)}\n"
 
 
 def definitions(symbols: Iterable[str]) -> str:
-    """Return LLVM IR text that defines those of symbols that are known here, and declares what they call."""
+    """Return LLVM IR text that defines the known ones of symbols, and declares the functions that they call."""
     texts = [text for symbol in sorted(symbols) if (text := definition(symbol)) is not None]
     if not texts:
         return ""

@@ -1,4 +1,4 @@
-"""Inline PTX that numba-cuda writes, and reads of registers, recognized by their text; and what replaces them here."""
+"""Inline PTX that numba-cuda writes, and reads of registers, recognized by their text and replaced."""
 
 from __future__ import annotations
 

@@ -295,7 +295,7 @@ def _own_unwritten(kind: str, space: str) -> list[str]:
 
 
 def _races(kind: str, space: str) -> list[str]:
-    """Return the code that compares an access with those that its cell remembers."""
+    """Return the code that compares an access with the accesses that its cell remembers."""
     lines = _against("w", "%w", WRITE, kind, space, unless="%same" if kind == "write" else "false")
     if kind == "write":
         lines += _against_update(space)

@@ -77,7 +77,7 @@ def all_fine(names: Collection[str], then: str, label: str) -> list[str]:
 
 
 def _compared(size: int) -> list[str]:
-    """Return the code that compares what a write writes with what is there."""
+    """Return the code that compares the written value with the value in memory."""
     return [
         f"  %old = load i{8 * size}, ptr %p, align 1",
         f"  %same = icmp eq i{8 * size} %old, %new",

@@ -85,5 +85,5 @@ done:
 
 
 def reports_ir() -> str:
-    """Return the functions that note what is found."""
+    """Return the functions that note a report."""
     return _REPORTS

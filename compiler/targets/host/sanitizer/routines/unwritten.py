@@ -103,5 +103,5 @@ done:
 
 
 def unwritten_ir() -> str:
-    """Return the functions that look for unwritten memory, and note what is written."""
+    """Return the functions that look for unwritten memory, and note writes."""
     return _RANGES + _LOCAL
