@@ -199,7 +199,7 @@ def _metadata(job: CompileJob, view: ConfigView, lowered: Lowered, code: ObjectC
 
 def _checks(job: CompileJob, code: ObjectCode) -> dict[str, Any]:
     """Return what a launch of checked code needs: places, which parameters are arrays, and which it writes to."""
-    from gridjit.compiler.targets.host.checks.arguments import arrays_in
+    from gridjit.compiler.targets.host.analysis.pointers import arrays_in
 
     return {
         "places": {str(number): place.as_json() for number, place in code.places.items()},

@@ -24,18 +24,24 @@ from typing import Any
 import llvmlite.binding
 
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host import generate, llvm
-from gridjit.compiler.targets.host.flow import uniform_chains, uniform_lines, uniform_roots, uniform_ways
+from gridjit.compiler.targets.host import optimizing
+from gridjit.compiler.targets.host.analysis import (
+    vectorizer_chains,
+    vectorizer_lines,
+    vectorizer_roots,
+    vectorizer_ways,
+)
+from gridjit.compiler.targets.host.ir import cold_code
 from gridjit.compiler.targets.host.library import libmvec
-from gridjit.compiler.targets.host.library.halves import half_calls
-from gridjit.compiler.targets.host.loops import seldom
+from gridjit.compiler.targets.host.library.narrow_floats import half_calls
+from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.runtime.native import object_code
 
 # The variable that names a run's folder of objects to its processes; where it is not set, LLVM makes all of them.
 FOLDER = "TESTS_KNOWN_OBJECTS"
 _WEEK_S = 7 * 24 * 3600.0
 
-_final, _optimize, _emit, _assembly = generate._final, llvm.optimize, llvm.emit, llvm.assembly
+_final, _optimize, _emit, _assembly = optimizing._final, llvm.optimize, llvm.emit, llvm.assembly
 _compile_text = object_code.compile_text
 
 
@@ -65,7 +71,7 @@ def forget_unused(folder: Path) -> None:
 def use_known_objects() -> None:
     """Have this process take objects from the run's folder, if there is one, and add those that it makes."""
     _makers()  # once for all that are forked from this one
-    generate._final, llvm.emit, llvm.assembly = final, emit, assembly
+    optimizing._final, llvm.emit, llvm.assembly = final, emit, assembly
     object_code.compile_text = compile_text
 
 
@@ -94,16 +100,16 @@ def _path(*made_of: object) -> Path | None:
 def _makers() -> tuple[object, ...]:
     """Return what says which LLVM makes the objects, and what code tells it how."""
     makers = (
-        generate,
         half_calls,
         libmvec,
         llvm,
         object_code,
-        seldom,
-        uniform_chains,
-        uniform_lines,
-        uniform_roots,
-        uniform_ways,
+        optimizing,
+        cold_code,
+        vectorizer_chains,
+        vectorizer_lines,
+        vectorizer_roots,
+        vectorizer_ways,
     )
     files = [Path(str(module.__file__)).read_bytes() for module in makers]
     version = llvmlite.binding.llvm_version_info

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host import processor
+from gridjit.compiler.targets.host.llvm import libllvm
 
 # The variables that name the processor for which a run's code is made, in place of this computer's, and its features.
 PROCESSOR, _FEATURES = "TESTS_PROCESSOR", "TESTS_PROCESSOR_FEATURES"
@@ -34,7 +34,7 @@ def use_named_processor() -> None:
     if not (name := os.environ.get(PROCESSOR)):
         return
     features = os.environ[_FEATURES] = ",".join(FEATURES[name])
-    vars(processor).update(cpu_name=lambda: name, cpu_features=lambda: features)
+    vars(libllvm).update(cpu_name=lambda: name, cpu_features=lambda: features)
     started = str(Path(__file__).parent / "as_elsewhere")
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if started not in paths:

@@ -79,7 +79,7 @@ def prepare() -> None:
     from gridjit.compiler.key.put_in_numba import put_in_numba
     from gridjit.compiler.options import Options
     from gridjit.compiler.targets.host.generate import generate
-    from gridjit.compiler.targets.host.processor import host_target
+    from gridjit.compiler.targets.host.llvm.libllvm import host_target
     from gridjit.compiler.view.config import ConfigView
     from gridjit.runtime.session import end_session
 

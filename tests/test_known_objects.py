@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.targets.host import generate, llvm
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host import optimizing
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.runtime.native import object_code
 from tests import known_objects
 from tests.programs import run_python
@@ -33,7 +34,7 @@ def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
 
 def object_of(text: str, level: int = 3) -> bytes:
-    return llvm.emit(generate._final(text, host_target(), level, abreast=True), host_target())
+    return llvm.emit(optimizing._final(text, host_target(), level, abreast=True), host_target())
 
 
 def test_an_equal_text_is_given_to_llvm_once_and_is_what_it_makes_of_it(made: list[str]) -> None:
@@ -64,8 +65,8 @@ def test_another_target_or_way_to_optimize_is_another_object(made: list[str]) ->
     other = host_target().__class__(kind="host", arch=host_target().arch)
     object_of(TEXT.format(1))
     object_of(TEXT.format(1), level=1)
-    llvm.emit(generate._final(TEXT.format(1), other, 3, abreast=True), other)
-    llvm.emit(generate._final(TEXT.format(1), other, 3, abreast=False), other)
+    llvm.emit(optimizing._final(TEXT.format(1), other, 3, abreast=True), other)
+    llvm.emit(optimizing._final(TEXT.format(1), other, 3, abreast=False), other)
     assert len(made) == 4
 
 
@@ -132,15 +133,16 @@ def test_what_was_not_used_for_a_week_is_forgotten(made: list[str], tmp_path: Pa
 
 def test_assembly_can_be_read_of_a_known_object() -> None:
     object_of(TEXT.format(1))
-    assert "entry:" in llvm.assembly(generate._final(TEXT.format(1), host_target(), 3, abreast=True), host_target())
+    assert "entry:" in llvm.assembly(optimizing._final(TEXT.format(1), host_target(), 3, abreast=True), host_target())
 
 
 PROGRAM = f"""
 import sys
-from gridjit.compiler.targets.host import generate, llvm
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host import optimizing
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 text = {TEXT.format(1)!r}
-module = generate._final(text, host_target(), 3, abreast=True)
+module = optimizing._final(text, host_target(), 3, abreast=True)
 print(llvm.emit(module, host_target()) == b"known", "tests" in sys.modules)
 """
 

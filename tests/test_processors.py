@@ -11,7 +11,7 @@ from tests.processors import FEATURES, PROCESSOR
 from tests.programs import python_path, run_new_python
 
 ROOT = Path(__file__).parents[1]
-TELLS = "from gridjit.compiler.targets.host.processor import host_target\nprint(host_target().arch, end=' ')\n"
+TELLS = "from gridjit.compiler.targets.host.llvm.libllvm import host_target\nprint(host_target().arch, end=' ')\n"
 # As tests/conftest.py does it, and then a test that starts an interpreter.
 STARTS = f"""
 import subprocess, sys

@@ -12,7 +12,7 @@ from gridjit.compiler.job import CompileJob
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.target import LinkedFile
 from gridjit.compiler.targets.contraction import contracted
-from gridjit.compiler.targets.host.written import maybe_written
+from gridjit.compiler.targets.host.nvvm.written_arguments import maybe_written
 from gridjit.compiler.targets.ptx.link import linked_ptx
 from gridjit.compiler.targets.ptx.nvvm import accelerated, compile_ltoir
 from gridjit.compiler.view.config import ConfigView

@@ -75,7 +75,7 @@ def _files(folder: str) -> list[str]:
 def compile_text(text: str) -> bytes:
     """Return the object file that LLVM makes of IR text, for any CPU of this machine's kind."""
     # A process that finds its code in the cache needs no LLVM.
-    from gridjit.compiler.targets.host import llvm
+    from gridjit.compiler.targets.host.llvm import modules as llvm
 
     target = Target(kind="host", arch="x86-64" if platform.machine() == "x86_64" else "", features="")
     module = llvm.parse(llvm.header(target) + text)

@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-_NAME = "gridjit.compiler.targets.host.processor"
+_NAME = "gridjit.compiler.targets.host.llvm.libllvm"
 
 
 class _Finder:

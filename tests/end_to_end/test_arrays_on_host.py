@@ -13,9 +13,9 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.library import reshaping
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.runtime.devices.host.load import load
 
 numba_cuda()

@@ -205,7 +205,7 @@ def test_turns_that_threads_take_together_are_not_ordered_for_that():
 def test_a_launch_finds_nothing_of_the_last_in_its_tables():
     import ctypes
 
-    from gridjit.compiler.targets.host.checks import record
+    from gridjit.compiler.targets.host.sanitizer.routines import record
     from gridjit.runtime.devices.host import checking
 
     arguments = (ctypes.c_uint64 * 2)()

@@ -11,7 +11,7 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.compiler.elf import SYMBOLS, read_sections
-from gridjit.compiler.targets.host import processor
+from gridjit.compiler.targets.host.llvm import libllvm
 from tests.processors import FEATURES
 
 
@@ -22,8 +22,8 @@ def made_for(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, re
         return
     if platform.machine() != "x86_64":
         pytest.skip("this computer's processor is of another kind")
-    monkeypatch.setattr(processor, "cpu_name", lambda: request.param)
-    monkeypatch.setattr(processor, "cpu_features", lambda: ",".join(FEATURES[request.param]))
+    monkeypatch.setattr(libllvm, "cpu_name", lambda: request.param)
+    monkeypatch.setattr(libllvm, "cpu_features", lambda: ",".join(FEATURES[request.param]))
     restart()
 
 

@@ -149,7 +149,7 @@ def test_a_forked_child_prints_its_own_lines_only():
 
 
 def test_what_code_needs_of_the_process_has_one_set_of_names():
-    from gridjit.compiler.targets.host.symbols import RESOURCES
+    from gridjit.compiler.targets.host.library.symbols import RESOURCES
     from gridjit.runtime.devices.host.device import NEEDS
 
     assert RESOURCES.keys() == NEEDS

@@ -12,8 +12,8 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.runtime.devices.host.load import load
 
 pytestmark = pytest.mark.usefixtures("llvm_makes_all_objects")

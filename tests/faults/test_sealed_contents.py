@@ -30,7 +30,7 @@ from gridjit.compiler.hooks.hook import Hook
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ScalarType, Signature
 from gridjit.compiler.target import ExceptionEntry, Target
-from gridjit.compiler.targets.host.libllvm import load_object
+from gridjit.compiler.targets.host.llvm.libllvm import load_object
 from gridjit.runtime.devices.host.device import HostDevice
 from gridjit.runtime.specialize.needs import Need
 

@@ -35,8 +35,8 @@ WALLS = {
     "llvmlite": (
         "gridjit.compiler.frontend.foreign_types",
         "gridjit.compiler.frontend.vocabulary",
-        "gridjit.compiler.targets.host.libllvm",
-        "gridjit.compiler.targets.host.llvm",
+        "gridjit.compiler.targets.host.llvm.libllvm",
+        "gridjit.compiler.targets.host.llvm.modules",
         "gridjit.compiler.targets.ptx.libdevice",
         "gridjit.compiler.targets.ptx.machine",
         "gridjit.compiler.targets.ptx.nvptx",

@@ -14,7 +14,7 @@ import gridjit
 from gridjit import cuda
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.signature import ArgType, ScalarType
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register
 from gridjit.runtime.devices.base import Capture, Device, LoadedKernel, Runnable
 from gridjit.runtime.memory.space import Space

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.targets.host.checks import record
+from gridjit.compiler.targets.host.sanitizer.routines import record
 from gridjit.runtime.memory.unwritten import Unwritten
 from gridjit.values import dataclass
 

@@ -13,7 +13,7 @@ from typing import Any
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import RaceError, UninitializedError
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
-from gridjit.compiler.targets.host.checks import record
+from gridjit.compiler.targets.host.sanitizer.routines import record
 from gridjit.forking import lock
 from gridjit.runtime import findings
 from gridjit.runtime.devices.exceptions import kernel_exception

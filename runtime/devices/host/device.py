@@ -17,8 +17,7 @@ from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host.libllvm import NO_SYMBOLS
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import NO_SYMBOLS, host_target
 from gridjit.forking import cached_property
 from gridjit.runtime import attention
 from gridjit.runtime.devices.host.launch import SPINS, Status, judge, launch
@@ -45,8 +44,8 @@ _BLOCK = 256
 _PLAIN_SHARED_BYTES = 48 << 10
 # Values that a launch may pass on any device.
 _PLAIN_PARAMETERS = 1000
-# What an artifact's resources call its needs of this process: the names of compiler/targets/host/symbols, which most
-# launches do without.
+# What an artifact's resources call its needs of this process: the names of compiler/targets/host/library/symbols,
+# which most launches do without.
 NEEDS = frozenset(("prints", "allocates"))
 # The launch of a kernel that machine code is worth loading for: it takes some milliseconds, and a second if it must be
 # made first.

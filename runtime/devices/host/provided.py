@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from gridjit.compiler.targets.host.symbols import COUNTERS, RESOURCES, STREAM
+from gridjit.compiler.targets.host.library.symbols import COUNTERS, RESOURCES, STREAM
 from gridjit.runtime.devices.host.allocations import counters
 from gridjit.runtime.devices.host.printed import stream_cell
 

@@ -3,7 +3,7 @@
     i32 launch_grid(KernelRecord *kernel, const void *shape, const void *params, i32 held, void *status)
 
 shape: a launch's dimensions and dynamic shared memory. params and status are what a kernel's entry takes
-(compiler/targets/host/loops/entry.py says what). held: whether the GIL is held meanwhile; else it is released. It
+(compiler/targets/host/blocks/entry.py says what). held: whether the GIL is held meanwhile; else it is released. It
 returns 0, the code of the first block that failed, or INTERRUPTED if a Python signal handler raised, whose error is set
 then. The grid is run by the caller alone until what is left, at the cost of a block as it is known, is worth the help
 of others. Blocks that wait for each other are run by the caller, all in one call.

@@ -11,7 +11,7 @@ from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.frontend.types import parse_signature
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Lowered, Target
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.view.config import ConfigView
 
 

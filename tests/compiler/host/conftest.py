@@ -11,7 +11,7 @@ from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
 from gridjit.compiler.target import Lowered
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.view.config import ConfigView
 
 

@@ -7,10 +7,10 @@ import ctypes
 
 import numpy as np
 
-from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.library import maths
-from gridjit.compiler.targets.host.library.halves import table
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.library.narrow_floats import table
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.runtime.devices.host.load import load
 
 _POINTERS = (ctypes.c_void_p,) * 4

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 
 
 def returning(times: int, variables: int) -> str:

@@ -10,9 +10,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.library import maths
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.runtime.devices.host.load import load
 
 MODES = ["rz", "ru", "rd"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.targets.host.retarget import retarget
+from gridjit.compiler.targets.host.nvvm.retarget import retarget
 
 TEXT = "define void @f(double %a) {\n  %b = fdiv double %a, %a\n  %c = fadd double %a, %b\n  ret void\n}\n"
 

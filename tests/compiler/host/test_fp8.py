@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.targets.host.library.halves import table
+from gridjit.compiler.targets.host.library.narrow_floats import table
 from tests.compiler.host.shims import function, named
 
 numba_cuda()

@@ -15,10 +15,11 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.exactness import inexact
-from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.library import maths
-from gridjit.compiler.targets.host.processor import host_target, llvm_features
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.features import llvm_features
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 
 cuda = numba_cuda()
 PLAIN = Options()
@@ -129,7 +130,8 @@ def test_tiered_code_is_vector_code_too_and_fused_before_it_is_optimized(lowered
 
 def test_the_target_is_the_same_in_another_process_which_imports_no_numba():
     program = (
-        "import sys\nfrom gridjit.compiler.targets.host.processor import host_target\nprint(host_target().fields)\n"
+        "import sys\nfrom gridjit.compiler.targets.host.llvm.libllvm import host_target\n"
+        "print(host_target().fields)\n"
         "from gridjit.compiler.targets.host.generate import generate\nassert 'numba' not in sys.modules\n"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
@@ -143,7 +145,7 @@ def test_the_bytes_do_not_depend_on_the_process(lowered, tmp_path):
 import hashlib
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Lowered
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.targets.host.generate import generate
 text = open({str(tmp_path / "kernel.ll")!r}).read()
 one = Lowered(modules=(text,), entry={base.entry!r}, exceptions={{}}, kernel="k")
@@ -174,7 +176,7 @@ def test_a_huge_kernel_is_optimized_less(lowered, monkeypatch):
     monkeypatch.setattr(llvm, "optimize", optimize)
     work = lowered(saxpy, "int64", "float32", "float32[1]", "float32[1]")
     generate(work, host_target(), Options())
-    monkeypatch.setattr("gridjit.compiler.targets.host.generate._HUGE", 10)
+    monkeypatch.setattr("gridjit.compiler.targets.host.optimizing._HUGE", 10)
     generate(work, host_target(), Options())
     generate(work, host_target(), Options(opt=False))
     assert levels == [3, 1, 1]
@@ -204,6 +206,6 @@ def test_only_a_short_kernel_is_searched_for_operations_side_by_side(lowered, mo
     monkeypatch.setattr(llvm, "optimize", optimize)
     work = lowered(saxpy, "int64", "float32", "float32[1]", "float32[1]")
     generate(work, host_target(), Options())
-    monkeypatch.setattr("gridjit.compiler.targets.host.generate._LONG", 10)
+    monkeypatch.setattr("gridjit.compiler.targets.host.optimizing._LONG", 10)
     generate(work, host_target(), Options())
     assert searched == [True, False]

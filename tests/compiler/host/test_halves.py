@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from gridjit.compiler.targets.host.library.halves import table
+from gridjit.compiler.targets.host.library.narrow_floats import table
 from tests.compiler.host.shims import function, named
 
 DIGITS = {"6__half": (10, 15), "13__nv_bfloat16": (7, 127)}

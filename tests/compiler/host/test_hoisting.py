@@ -3,7 +3,7 @@
 # mypy: ignore-errors
 from __future__ import annotations
 
-from gridjit.compiler.targets.host.hoisting import hoisted
+from gridjit.compiler.targets.host.nvvm.retarget import hoisted
 
 LATE = """define i32 @f(i64 %n) {
 entry:

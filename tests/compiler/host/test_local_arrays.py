@@ -11,9 +11,9 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.flow.uniform_chains import may_never_end, never_ends
-from gridjit.compiler.targets.host.retarget import retarget
+from gridjit.compiler.targets.host.analysis.vectorizer_chains import may_never_end, never_ends
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.nvvm.retarget import retarget
 from tests.programs import run_python
 
 RECORD = np.dtype([("a", np.int32), ("b", np.float64)], align=True)

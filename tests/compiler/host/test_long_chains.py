@@ -10,9 +10,9 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.targets.host import generate, sharing
-from gridjit.compiler.targets.host.regions import write
-from gridjit.compiler.targets.host.regions.body import defined, used
+from gridjit.compiler.targets.host import optimizing
+from gridjit.compiler.targets.host.ir.body import defined, used
+from gridjit.compiler.targets.host.passes import outlining, region_text
 
 _LINE = "    v += cuda.shfl_xor_sync(0xFFFFFFFF, v, {lane})\n"
 
@@ -83,9 +83,9 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Any:
         texts.append(text)
         raise Stopped
 
-    monkeypatch.setattr(write, "used", counted(used))
-    monkeypatch.setattr(write, "defined", counted(defined))
-    monkeypatch.setattr(generate, "_final", final)
+    monkeypatch.setattr(region_text, "used", counted(used))
+    monkeypatch.setattr(region_text, "defined", counted(defined))
+    monkeypatch.setattr(optimizing, "_final", final)
 
     def measure(links: int, **how: Any) -> tuple[str, int]:
         looked.clear()
@@ -143,13 +143,13 @@ def test_regions_that_share_their_code_compute_what_they_do_alone(
     monkeypatch: pytest.MonkeyPatch, condition: str, done: str, turns: int
 ) -> None:
     texts: list[str] = []
-    final = generate._final
-    monkeypatch.setattr(generate, "_final", lambda text, *a, **k: texts.append(text) or final(text, *a, **k))
+    final = optimizing._final
+    monkeypatch.setattr(optimizing, "_final", lambda text, *a, **k: texts.append(text) or final(text, *a, **k))
     results = []
     for most in (10**9, 0):
-        monkeypatch.setattr(sharing, "_MOST_LINES", most)
-        monkeypatch.setattr(sharing, "_MOST_TIMES", min(most, 1))
-        monkeypatch.setattr(sharing, "_WAY", 10)
+        monkeypatch.setattr(outlining, "_MOST_LINES", most)
+        monkeypatch.setattr(outlining, "_MOST_TIMES", min(most, 1))
+        monkeypatch.setattr(outlining, "_WAY", 10)
         kernel = conditional(4, condition, _DONE[done], turns, mark=most)
         for n in (0, 2, 4):
             x = np.arange(128, dtype=np.int32)

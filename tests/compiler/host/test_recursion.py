@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.recursion import recursive
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.nvvm.recursion import recursive
 
 MODULE = r"""
 @text = constant [2 x i8] c"a\00"

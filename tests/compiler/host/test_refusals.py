@@ -12,7 +12,7 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import LinkedFile
 from gridjit.compiler.targets.host.generate import generate
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 
 cuda = numba_cuda()
 

@@ -8,8 +8,8 @@ import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
-from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
+from gridjit.compiler.targets.host.llvm import modules as llvm
 
 cuda = numba_cuda()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.processor import host_target
-from gridjit.compiler.targets.host.regions.body import read_body
-from gridjit.compiler.targets.host.regions.types import value_types
+from gridjit.compiler.targets.host.analysis.value_types import value_types
+from gridjit.compiler.targets.host.ir.body import read_body
+from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 
 _PLAIN = """
   %sum = add nuw nsw i64 %n, 3

@@ -15,7 +15,7 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
 from gridjit.compiler.target import Lowered, ObjectCode, Target
 from gridjit.compiler.targets.host.generate import assembly, generate
-from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.view.config import ConfigView
 from gridjit.runtime.devices.host.launch import Status, launch
 from gridjit.runtime.devices.host.load import HostFunction, load

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.targets.host.loops.plan import SPINS, STRANDED
+from gridjit.compiler.targets.host.emit.plan import SPINS, STRANDED
 from gridjit.runtime.devices.host import launch as launch_module
 
 cuda = numba_cuda()

@@ -1,1 +1,1 @@
-"""What device code calls, implemented for the host: intrinsics, inline PTX and the `__nv_` functions."""
+"""Functions that device code calls, written for the host: inline PTX, the `__nv_` functions, printing, allocation."""

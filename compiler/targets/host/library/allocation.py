@@ -5,7 +5,7 @@ They are the functions of its nrt.cu, and keep the same statistics if the proces
 
 from __future__ import annotations
 
-from gridjit.compiler.targets.host.symbols import COUNTERS
+from gridjit.compiler.targets.host.library.symbols import COUNTERS
 
 _HEAD = "%gridjit.meminfo"
 _HEAD_BYTES = 40

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gridjit.compiler.targets.host.library.text import KINDS, PURE, define
+from gridjit.compiler.targets.host.library.maths_text import KINDS, PURE, define
 
 # Functions of one and of two arguments; their float twins end in f, as CUDA's do.
 _OF_ONE = [

@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host.processor import has_feature, libmvec_level
+from gridjit.compiler.targets.host.llvm.features import has_feature, libmvec_level
 from gridjit.regexes import regex
 
 # libmvec's functions by the glibc level (see target) that brought them.

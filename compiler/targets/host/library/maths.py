@@ -1,6 +1,9 @@
 """The `__nv_` mathematical functions on the host: each is a libm function, an LLVM intrinsic or a short definition.
 
-Functions of glibc's libmvec are offered to LLVM's vectorizer where the target has them.
+Functions of glibc's libmvec are offered to LLVM's vectorizer where the target has them. In exact code, whose results do
+not depend on values that are folded into a kernel, the C library's functions are called for constants too, which LLVM
+would compute by itself and in another way, and never in their vector forms, which are less exact and used for some
+threads of a block and not for others.
 """
 
 from __future__ import annotations
@@ -9,16 +12,16 @@ import re
 from collections.abc import Iterable
 
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host.library.directed import directed_maths
-from gridjit.compiler.targets.host.library.exact import OPAQUE, exact
-from gridjit.compiler.targets.host.library.floats import float_maths
-from gridjit.compiler.targets.host.library.integers import integer_maths
+from gridjit.compiler.targets.host.ir.graph import reached
+from gridjit.compiler.targets.host.library.float_maths import float_maths
+from gridjit.compiler.targets.host.library.integer_maths import integer_maths
 from gridjit.compiler.targets.host.library.libm import ODD_DECLARATIONS, LibmCall, libm_calls
 from gridjit.compiler.targets.host.library.libmvec import variants, vector_forms
-from gridjit.compiler.targets.host.library.more import more_maths
-from gridjit.compiler.targets.host.library.normal import normal_maths
-from gridjit.compiler.targets.host.library.rounding import rounded_maths
-from gridjit.compiler.targets.host.library.text import PREFIX, PURE
+from gridjit.compiler.targets.host.library.maths_text import KINDS, PREFIX, PURE
+from gridjit.compiler.targets.host.library.normal_distribution import normal_maths
+from gridjit.compiler.targets.host.library.rounding import directed_maths, rounded_maths
+from gridjit.compiler.targets.host.library.small_maths import more_maths
+from gridjit.regexes import regex
 
 _CALLS = {PREFIX + name: call for name, call in libm_calls().items()}
 _DEFINITIONS = {name: call.definition(name.removeprefix(PREFIX)) for name, call in _CALLS.items()} | {
@@ -26,6 +29,11 @@ _DEFINITIONS = {name: call.definition(name.removeprefix(PREFIX)) for name, call 
     for part in (float_maths(), integer_maths(), rounded_maths(), directed_maths(), more_maths(), normal_maths())
     for name, text in part.items()
 }
+# Has LLVM take a call for that of any function.
+OPAQUE = " nobuiltin"
+# Of zeros with two signs LLVM's own may return either.
+_EXTREMES = {"minnum": "olt", "maxnum": "ogt"}
+_APPROXIMATE = regex(r"(= fdiv) arcp afn ")
 
 
 def names() -> tuple[str, ...]:
@@ -39,7 +47,7 @@ def is_maths(name: str) -> bool:
 
 
 def definitions(names: set[str], target: Target, *, exactly: bool = False) -> str:
-    """Return LLVM IR text that defines those of names which are `__nv_` functions.
+    """Return LLVM IR text that defines the `__nv_` functions among names.
 
     exactly: so that nothing that is folded into their callers changes what they return.
     """
@@ -54,15 +62,9 @@ def definitions(names: set[str], target: Target, *, exactly: bool = False) -> st
 
 
 def _closure(names: set[str]) -> set[str]:
-    """Return those of names which are defined here, and what their definitions call in turn."""
-    found: set[str] = set()
-    waiting = [name for name in names if name in _DEFINITIONS]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += re.findall(rf"call [^@]*@({PREFIX}\w+)", _DEFINITIONS[name])
-    return found
+    """Return the functions among names that are defined here, and the functions that their definitions call in turn."""
+    known = [name for name in names if name in _DEFINITIONS]
+    return set(reached(known, lambda name: re.findall(rf"call [^@]*@({PREFIX}\w+)", _DEFINITIONS[name])))
 
 
 def _vector_declarations(calls: Iterable[LibmCall], target: Target) -> list[str]:
@@ -85,3 +87,27 @@ def _definition(name: str, target: Target | None) -> str:
         return body
     attributes = OPAQUE if target is None else variants(call.function, call.kind, target)
     return body.replace(f"<{call.function}>", attributes)
+
+
+def exact(maths: str) -> str:
+    """Return definitions of `__nv_` functions with each result determined by the arguments."""
+    maths = _APPROXIMATE.sub(r"\1 ", maths)
+    for name, comparison in _EXTREMES.items():
+        for _, kind, word, _ in KINDS:
+            if f"@llvm.{name}.{word}(" in maths:
+                maths = maths.replace(f"@llvm.{name}.{word}(", f"@gridjit.{name}.{word}(")
+                maths += _extreme(f"gridjit.{name}.{word}", kind, comparison)
+    return maths
+
+
+def _extreme(name: str, kind: str, comparison: str) -> str:
+    """Return a function that returns the smaller or greater of two numbers, or the one that is a number."""
+    return f"""
+define {kind} @{name}({kind} %x, {kind} %y) alwaysinline {PURE} {{
+  %first = fcmp {comparison} {kind} %x, %y
+  %nan = fcmp uno {kind} %y, %y
+  %either = or i1 %first, %nan
+  %r = select i1 %either, {kind} %x, {kind} %y
+  ret {kind} %r
+}}
+"""

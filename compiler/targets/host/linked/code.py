@@ -1,18 +1,24 @@
-"""code: what files linked into a kernel are on the host: LLVM IR to inline, objects to merge, and what they define.
+"""code: files linked into a kernel on the host, as LLVM IR to inline, objects to merge, and the names they define.
 
-A file for a GPU is refused by its name. `compiler/key/linked_files` looks for one for the host beside it.
+A file for a GPU is refused by its name. `compiler/key/linked_files` looks for one for the host beside it. A C file is
+made into an object by the system's compiler, if there is one.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
 
 from gridjit.compiler.elf import is_code
 from gridjit.compiler.errors import LinkError, UnsupportedError
 from gridjit.compiler.target import LinkedFile, Lowered
-from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.linked.c import compiled_c
 from gridjit.compiler.targets.host.linked.objects import defined_by, merged
+from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.regexes import regex
 from gridjit.values import dataclass, field
 
@@ -24,6 +30,8 @@ _INSTRUCTION = regex(r"^declare [^\n]*@(llvm\.(?:nvvm|ptx|amdgcn|r600)\.[\w.]+)\
 # Sections in which nvcc puts device code into an object for the host.
 _DEVICE_CODE = regex(rb"\.nv_fatbin|__nv_relfatbin")
 _DEFINE = regex(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
+_COMPILERS = ("cc", "gcc", "clang")
+_FLAGS = ("-O3", "-fPIC", "-fno-stack-protector", "-fno-asynchronous-unwind-tables")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,3 +103,36 @@ def _text(file: LinkedFile) -> str:
             "it out"
         )
     return _HEAD.sub("", text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledC:
+    """A C file's object, and the file with the reason for which it must not be stored: headers, which no key has."""
+
+    object: LinkedFile
+    source: LinkedFile
+
+
+def compiled_c(file: LinkedFile) -> CompiledC:
+    """Return the object of a C file; raises LinkError with the compiler's words, or where there is no compiler."""
+    compiler = next(filter(None, map(shutil.which, _COMPILERS)), None)
+    if compiler is None:
+        raise LinkError(
+            f"{file.name} is C, and this computer has no C compiler ({', '.join(_COMPILERS)}): install one, or link an "
+            "object file or LLVM IR"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        source, made, headers = (os.path.join(folder, name) for name in ("linked.c", "linked.o", "linked.d"))
+        Path(source).write_bytes(file.data)
+        beside = ("-iquote", os.path.dirname(file.name)) if os.path.isabs(file.name) else ()
+        command = [compiler, *_FLAGS, *beside, "-MMD", "-MF", headers, "-c", source, "-o", made]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode != 0:
+            raise LinkError(f"{file.name} does not compile:\n{done.stderr.replace(source, file.name)}")
+        own = Path(headers).read_text().replace("\\\n", " ").split()[2:]
+        unseen = (f"{file.name} includes {', '.join(own)}, which the key does not have",) if own else ()
+        data = Path(made).read_bytes()
+    return CompiledC(
+        object=LinkedFile(name=f"{file.name}.o", kind="o", data=data),
+        source=dataclasses.replace(file, unseen=unseen),
+    )

@@ -18,7 +18,7 @@ _MEMBER_HEAD, _SIZE = 60, slice(48, 58)
 
 
 def defined_by(file: LinkedFile) -> frozenset[str]:
-    """Return what an object file or archive defines for others; raises LinkError if it is neither."""
+    """Return the symbols that an object file or archive defines; raises LinkError if it is neither."""
     members = list(_members(file))
     if not members or not all(map(runs_here, members)):
         raise LinkError(f"{file.name} is not an object file or archive for this computer's processor; compile it here")
@@ -26,7 +26,7 @@ def defined_by(file: LinkedFile) -> frozenset[str]:
 
 
 def merged(image: bytes, files: Sequence[LinkedFile]) -> bytes:
-    """Return an object file with what it needs of others in it, by the system's linker."""
+    """Return an object file with the parts of others that it needs, by the system's linker."""
     linker = shutil.which("ld")
     if linker is None:
         names = ", ".join(file.name for file in files)

@@ -1,1 +1,1 @@
-"""Inline PTX on the host: what numba-cuda writes, reads of registers, and clusters."""
+"""Inline PTX on the host: numba-cuda's own texts, reads of registers, and clusters."""

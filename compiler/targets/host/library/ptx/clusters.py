@@ -9,7 +9,7 @@ import math
 import re
 
 from gridjit.compiler.launch_config import Dim3
-from gridjit.compiler.targets.host.library.intrinsics import BARRIER, GRID_BARRIER, OURS, SREG, WAITS, declaration
+from gridjit.compiler.targets.host.ir.intrinsics import BARRIER, GRID_BARRIER, OURS, SREG, WAITS, declaration
 from gridjit.regexes import regex
 
 PREFIX = "gridjit.cluster."

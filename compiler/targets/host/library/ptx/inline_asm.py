@@ -1,10 +1,10 @@
-"""Inline PTX that numba-cuda writes, and reads of registers, recognized by their text; and what replaces them here."""
+"""Inline PTX that numba-cuda writes, and reads of registers, recognized by their text and replaced."""
 
 from __future__ import annotations
 
 import re
 
-from gridjit.compiler.targets.host.library.intrinsics import COORDINATES, OURS, REGISTERS, SREG
+from gridjit.compiler.targets.host.ir.intrinsics import COORDINATES, OURS, REGISTERS, SREG
 from gridjit.compiler.targets.host.library.ptx.clusters import cluster_function
 from gridjit.regexes import regex
 

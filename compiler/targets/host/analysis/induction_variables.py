@@ -1,0 +1,37 @@
+"""Induction variables that begin at a number and rise by a small one in each iteration: none of them is negative.
+
+LLVM sees it where a loop is in one function. Where barriers cut the loop it is told, as indices into arrays count from
+the end if they are negative: with that left out, threads side by side read memory side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gridjit.compiler.targets.host.ir.body import Body, arms, defined, definitions_of
+from gridjit.compiler.targets.host.ir.instructions import instruction
+
+# Steps by which a number of 64 bits does not overflow before 2**48 turns, each with a barrier, have been taken.
+_MOST = 1 << 15
+
+
+def induction_variables(body: Body) -> frozenset[str]:
+    """Return the names of body's induction variables, and of their next values."""
+    lines = definitions_of(body.lines)
+    return frozenset(found for line in lines.values() if " = phi i64 " in line for found in _counter(line, lines))
+
+
+def _counter(phi: str, lines: dict[str, str]) -> Iterator[str]:
+    """Yield the names that a phi and its steps have, if it is an induction variable."""
+    name, values = defined(phi) or "", [value for value, _ in arms(phi)]
+    steps = [value for value in values if not value.isdecimal()]
+    if len(steps) < len(values) and all(_is_step(lines.get(step, ""), name) for step in steps):
+        yield from (name, *steps)
+
+
+def _is_step(line: str, name: str) -> bool:
+    found = instruction(line)
+    if found is None or found.operation != "add" or found.type != "i64" or not (found.wraps and found.is_binary):
+        return False
+    of, by = found.operands
+    return of == name and by.isdecimal() and int(by) <= _MOST

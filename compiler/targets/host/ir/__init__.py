@@ -1,0 +1,1 @@
+"""A kernel as LLVM IR text: blocks and instructions, gridjit's own operations, and the places of values in memory."""

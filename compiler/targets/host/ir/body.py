@@ -1,0 +1,162 @@
+"""Body: a kernel as one function's text - its parameters and blocks - once everything it calls is inlined."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gridjit.regexes import regex
+
+NAME = r'%(?:"[^"]*"|[-a-zA-Z$._0-9]+)'
+_NAMES = regex(NAME)
+_LABEL = regex(r'^("[^"]*"|[-a-zA-Z$._0-9]+):')
+_PREDECESSORS = regex(r"\s*; preds = .*$")
+_DEFINITION = regex(rf"^\s*({NAME}) = (.*)$", re.DOTALL)
+_LABELS = regex(rf"label {NAME}")
+_SUCCESSOR = regex(rf"label ({NAME})")
+# Local arrays may move to the slab, where lifetimes, which are for the stack, do not apply.
+_LIFETIME = regex(r"call void @llvm\.lifetime\.")
+_ARM = regex(rf"\[ (\S.*?), ({NAME}) \]")
+# Of how many instructions it is remembered what they are: passes ask the same of each some 20 times.
+_REMEMBERED = 1 << 13
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A parameter: its LLVM type and its name with the percent sign."""
+
+    type: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A basic block: its label with the percent sign, and its instructions, the last of which ends it."""
+
+    label: str
+    lines: tuple[str, ...]
+
+    @property
+    def successors(self) -> tuple[str, ...]:
+        """The labels control can go to from here."""
+        return _successors(self.lines[-1])
+
+    @property
+    def phis(self) -> tuple[str, ...]:
+        """The phi instructions that open it."""
+        return tuple(line for line in self.lines if opcode(line) == "phi")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """A function: parameters, blocks (the first is the entry), and the rest of its module's text."""
+
+    parameters: tuple[Parameter, ...]
+    blocks: tuple[Block, ...]
+    rest: str
+
+    @property
+    def by_label(self) -> dict[str, Block]:
+        """The blocks by their labels."""
+        return {block.label: block for block in self.blocks}
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """The instructions, block by block."""
+        return lines_of(self.blocks)
+
+
+def read_body(text: str, name: str, parameters: tuple[Parameter, ...]) -> Body:
+    """Return the function called name out of a module's canonical text."""
+    found = re.search(rf'^define [^\n]*@"?{re.escape(name)}"?\([^\n]*\{{\n(.*?)^\}}\n', text, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise ValueError(f"the module has no function {name}")
+    rest = text[: found.start()] + text[found.end() :]
+    return Body(parameters=parameters, blocks=tuple(_blocks(found.group(1))), rest=rest)
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    label, lines = "", list[str]()
+    for line in _statements(text):
+        if found := _LABEL.match(line):
+            if lines:
+                yield Block(label=label, lines=tuple(lines))
+            label, lines = "%" + found.group(1), []
+        elif line.strip() and not line.lstrip().startswith(";") and not _LIFETIME.search(line):
+            lines.append(line.strip())
+    yield Block(label=label, lines=tuple(lines))
+
+
+def _statements(text: str) -> Iterator[str]:
+    """Yield each instruction as one line; a switch is printed over several."""
+    pending = ""
+    for line in text.splitlines():
+        line = _PREDECESSORS.sub("", line)
+        if pending:
+            pending += " " + line.strip()
+            if line.lstrip().startswith("]"):
+                yield pending
+                pending = ""
+        elif line.lstrip().startswith("switch ") and "]" not in line:
+            pending = line
+        else:
+            yield line
+
+
+def lines_of(blocks: Iterable[Block]) -> Iterator[str]:
+    """Yield the instructions of blocks."""
+    return (line for block in blocks for line in block.lines)
+
+
+def definitions_of(lines: Iterable[str]) -> dict[str, str]:
+    """Return the instructions that define values, by the values' names."""
+    return {name: line for line in lines if (name := defined(line)) is not None}
+
+
+@lru_cache(_REMEMBERED)
+def _successors(line: str) -> tuple[str, ...]:
+    return tuple(_SUCCESSOR.findall(line))
+
+
+@lru_cache(_REMEMBERED)
+def defined(line: str) -> str | None:
+    """Return the name an instruction gives its result, or None."""
+    found = _DEFINITION.match(line)
+    return found.group(1) if found else None
+
+
+@lru_cache(_REMEMBERED)
+def opcode(line: str) -> str:
+    """Return an instruction's operation ("load", "call")."""
+    found = _DEFINITION.match(line)
+    words = (found.group(2) if found else line).split()
+    return words[1] if words[0] in ("tail", "musttail", "notail") else words[0]
+
+
+@lru_cache(_REMEMBERED)
+def used(line: str) -> frozenset[str]:
+    """Return the values and labels an instruction reads."""
+    found = _DEFINITION.match(line)
+    return frozenset(_NAMES.findall(found.group(2) if found else line))
+
+
+def arms(phi: str) -> list[tuple[str, str]]:
+    """Return a phi's (value, predecessor) pairs."""
+    return _ARM.findall(phi)
+
+
+def with_predecessors(phi: str, names: Mapping[str, str]) -> str:
+    """Return a phi with its predecessors renamed."""
+    return _ARM.sub(lambda found: f"[ {found[1]}, {names[found[2]]} ]", phi)
+
+
+def without_labels(line: str) -> str:
+    """Return line without the labels it goes to, which are not values."""
+    return _LABELS.sub("", line)
+
+
+def rename(line: str, names: dict[str, str]) -> str:
+    """Return line with every name in names replaced."""
+    return _NAMES.sub(lambda found: names.get(found.group(), found.group()), line)

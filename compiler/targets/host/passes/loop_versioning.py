@@ -1,0 +1,215 @@
+"""Loop versioning: rows of threads in which no index counts from an array's end, and items are contiguous.
+
+Python's `x[i]` tests whether the index is negative, and an array whose layout is only known at launch has strides.
+Either keeps LLVM from seeing that neighbouring threads touch neighbouring items. So both are tested once for each row.
+If none of the row's indices is negative, and each stride is the size of an item, the row is run by a loop that takes
+this for granted (`%gj.asks` is false there). Otherwise it is run by a loop with all the tests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
+from gridjit.compiler.targets.host.ir.body import NAME, Body, Parameter, defined, definitions_of, lines_of
+from gridjit.compiler.targets.host.ir.instructions import Instruction, instruction
+from gridjit.compiler.targets.host.passes.row_values import FAR, RegionValues, RowWriter
+from gridjit.regexes import regex
+
+ASKS = "%gj.asks"
+_KNOWN = regex(rf"({NAME}) = icmp sge i64 ({NAME}), 0$", needs=("icmp sge",))
+# LLVM tests `i < 3` to learn whether `i - 3` is negative.
+_LESS = ("slt", "ult")
+_ADDRESS = regex(rf"({NAME}) = inttoptr i64 ({NAME}) to ptr$", needs=("inttoptr",))
+_WORD = regex(rf"{NAME} = ptrtoint ptr ({NAME}) to i64$")
+_ACCESS = regex(rf"(?:{NAME} = load|store) (i8|i16|i32|i64|float|double)(?: \S+)?, ptr ({NAME})(?:, |$)")
+_SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
+# The most bytes between neighbouring items that are worth loading together; others are gathered either way.
+_CLOSE = 64
+# More tests take longer than a row saves.
+_MOST = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versioned:
+    """A body in which some instructions test only if `%gj.asks` is set.
+
+    indices: values that are tested for being negative. strides: parameters that are taken to be the size of an item.
+    Both by the name of the value that says so.
+    """
+
+    body: Body
+    indices: Mapping[str, Affine] = field(default_factory=dict)
+    strides: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+
+
+def versioned(body: Body, axis: str, given: Collection[str] = ()) -> Versioned:
+    """Return body with such tests where these let LLVM see that neighbouring threads touch neighbouring items.
+
+    axis: that of a row, x or y. given: values that all threads of a row share when they use them.
+    """
+    lines = definitions_of(body.lines)
+    row = Row(lines, axis, given)
+    assumed = {
+        f"call void @llvm.assume(i1 {name})": found[2] for name, line in lines.items() if (found := _KNOWN.match(line))
+    }
+    known = {assumed[line] for line in body.lines if line in assumed}
+    asked = {condition for line in lines.values() if (condition := _from_end(line))}
+    indices = {
+        name: value
+        for name in sorted(asked)
+        if (value := _index(lines.get(name, ""), row, known)) is not None and _is_close(value)
+    }
+    sizes = _sizes(body, row, indices)
+    if not (indices or sizes) or len(indices) > _MOST:
+        return Versioned(body=body)
+    made = _Rewriting(lines, indices, sizes)
+    blocks = tuple(
+        replace(block, lines=tuple(new for line in block.lines for new in made.line(line))) for block in body.blocks
+    )
+    return Versioned(body=replace(body, blocks=blocks), indices=indices, strides=made.strides)
+
+
+def _index(line: str, row: Row, known: Collection[str]) -> Affine | None:
+    """Return a value less the number that an instruction compares it with, as a linear value.
+
+    known: values that LLVM knows not to be negative.
+    """
+    found = instruction(line)
+    if found is None or found.operation != "icmp" or found.type != "i64" or not found.is_binary:
+        return None
+    (*_, predicate), (name, end) = found.flags, found.operands
+    if predicate not in _LESS or not name.startswith("%") or end.startswith("%"):
+        return None
+    value = row.value(name) if not (name in known and end == "0") else None
+    if value is None or not (-FAR < int(end) < FAR) or (predicate == "ult" and end.startswith("-")):
+        return None
+    return {**value, ONE: value.get(ONE, 0) - int(end)}
+
+
+def _from_end(line: str) -> str:
+    """Return the condition on which an instruction chooses a value over 0; "" if it does not."""
+    found = instruction(line)
+    if found is None or found.operation != "select" or found.type != "i1" or found.operands[2:] != ("i64 0",):
+        return ""
+    condition, value, _ = found.operands
+    return condition if condition.startswith("%") and value.startswith("i64 ") else ""
+
+
+def _of_two(line: str, operation: str) -> Instruction | None:
+    """Return an instruction's parts, if it adds or multiplies two values of 64 bits; else None."""
+    found = instruction(line)
+    if found is None or found.operation != operation or found.type != "i64" or not (found.wraps and found.is_binary):
+        return None
+    return found if all(one.startswith("%") for one in found.operands) else None
+
+
+def _is_close(value: Affine | None, size: int = 1) -> bool:
+    return value is not None and 0 < abs(value.get(PLACE, 0)) * size <= _CLOSE
+
+
+def _sizes(body: Body, row: Row, indices: Collection[str]) -> dict[str, int]:
+    """Return the parameters that may be strides between neighbouring threads' items, with the items' sizes."""
+    if not any(" = inttoptr " in line for line in row.lines.values()):
+        return {}
+    parameters = {one.name for one in body.parameters if one.type == "i64"}
+    found: dict[str, set[int]] = {}
+    for block in body.blocks:
+        for line in block.lines:
+            if (access := _ACCESS.match(line)) is None or (at := _ADDRESS.match(row.lines.get(access[2], ""))) is None:
+                continue
+            for part in _parts(at[2], row.lines):
+                if (stride := _stride(part, row, indices, parameters, _SIZES[access[1]])) is not None:
+                    found.setdefault(stride, set()).add(_SIZES[access[1]])
+    return {name: next(iter(sizes)) for name, sizes in found.items() if len(sizes) == 1}
+
+
+def _parts(name: str, lines: Mapping[str, str]) -> list[str]:
+    """Return the parts of a sum."""
+    found = _of_two(lines.get(name, ""), "add")
+    return [part for one in found.operands for part in _parts(one, lines)] if found else [name]
+
+
+def _stride(name: str, row: Row, indices: Collection[str], parameters: Collection[str], size: int) -> str | None:
+    """Return the parameter that a product multiplies an index by that varies along the row."""
+    for stride, index in _both(_of_two(row.lines.get(name, ""), "mul")):
+        if stride in parameters and _is_close(_place(index, row, indices), size):
+            return stride
+    return None
+
+
+def _place(name: str, row: Row, indices: Collection[str]) -> Affine | None:
+    """Return an index as an affine expression, without the size that is added to it where it is negative."""
+    if (value := row.value(name)) is not None:
+        return value
+    for part, other in _both(_of_two(row.lines.get(name, ""), "add")):
+        if _from_end(row.lines.get(other, "")) in indices:
+            return row.value(part)
+    return None
+
+
+def _both(found: Instruction | None) -> list[tuple[str, str]]:
+    if found is None:
+        return []
+    a, b = found.operands
+    return [(a, b), (b, a)]
+
+
+class _Rewriting:
+    """Rewrites the instructions that test, and addresses computed as integers, which LLVM does not see through."""
+
+    def __init__(self, lines: Mapping[str, str], indices: Collection[str], sizes: Mapping[str, int]) -> None:
+        self.lines, self.indices, self.sizes = lines, indices, sizes
+        self.strides: dict[str, tuple[str, int]] = {}
+
+    def line(self, line: str) -> tuple[str, ...]:
+        """Return the instruction that takes an instruction's place."""
+        name = defined(line)
+        if name is not None and name in self.indices:
+            raw = f'%"gj.below.{name[1:].strip(chr(34))}"'
+            return f"{raw} = {line.partition(' = ')[2]}", f"{name} = and i1 {raw}, {ASKS}"
+        if name is not None and (found := _of_two(line, "mul")):
+            return self._product(name, line, found)
+        return self._address(line, at) if (at := _ADDRESS.match(line)) else (line,)
+
+    def _product(self, name: str, line: str, found: Instruction) -> tuple[str, ...]:
+        stride = next((one for one in found.operands if one in self.sizes), None)
+        if stride is None:
+            return (line,)
+        known = f'%"gj.stride.{name[1:].strip(chr(34))}"'
+        a, b = found.operands
+        other = b if stride == a else a
+        size = self.sizes[stride]
+        self.strides[known] = (stride, size)
+        return f"{known} = select i1 {ASKS}, i64 {stride}, i64 {size}", f"{name} = mul i64 {known}, {other}"
+
+    def _address(self, line: str, found: re.Match[str]) -> tuple[str, ...]:
+        words = [one for part in _parts(found[2], self.lines) if (one := _WORD.match(self.lines.get(part, "")))]
+        if len(words) != 1 or not self.sizes:
+            return (line,)
+        way = f'%"gj.way.{found[1][1:].strip(chr(34))}"'
+        word = defined(words[0].string)
+        return f"{way} = sub i64 {found[2]}, {word}", f"{found[1]} = getelementptr i8, ptr {words[0][1]}, i64 {way}"
+
+
+def version_name(number: int) -> str:
+    """Return the name of the function that tells whether a row of a region is plain."""
+    return f"gridjit.plain.{number}"
+
+
+def version_text(asked: Versioned, number: int, region: RegionValues, parameters: Sequence[Parameter]) -> str:
+    """Return the function that tells whether the row of a region's threads from %gj.from to %gj.to - 1 is plain.
+
+    "" if that is not known before the row is run, or the region has no such tests. parameters: the region's.
+    """
+    made = definitions_of(lines_of(region.blocks.values()))
+    values = {tuple(sorted(asked.indices[name].items())) for name in asked.indices if name in made}
+    strides = {asked.strides[name] for name in asked.strides if name in made}
+    writer = RowWriter(region, parameters)
+    if not (values or strides) or not all(writer.index(dict(value)) for value in sorted(values)):
+        return ""
+    for stride, size in sorted(strides):
+        writer.holds(f"icmp eq i64 {stride}, {size}")
+    return writer.function(version_name(number), "i1", writer.all)

@@ -1,0 +1,201 @@
+"""Privatization: arrays that a kernel uses only by atomic operations on integers whose results it does not use.
+
+No thread of the launch can tell when such an operation is done, and any order of them leaves the same value. So blocks
+that run one after the other may do them in a copy. What the kernel reads or writes besides must be other memory: where
+it is that of other arrays, their places are compared at each launch (entry.py); where it is not known, nothing is
+gathered. Nor is it in kernels with fences, which may have somebody watch, or with linked code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gridjit.compiler.targets.host.analysis.pointers import UNKNOWN, Argument, Root, Roots
+from gridjit.compiler.targets.host.ir.body import NAME, Body, Parameter, defined, definitions_of, opcode, used
+from gridjit.compiler.targets.host.ir.opcodes import may_wait
+from gridjit.compiler.targets.host.passes.shared_atomics import EXCHANGE
+from gridjit.regexes import regex
+
+# Whether the addresses of the privatized arrays are those of copies that nobody else has.
+ALONE = Parameter(type="i1", name="%gj.alone")
+# What the operations on privatized arrays carry until they are written out.
+MARK = ", !gridjit.gathered !{}"
+_SIZES = {"i32": 4, "i64": 8}
+# Operations of one kind may be done in any order.
+_KINDS = {
+    "add": "add",
+    "sub": "add",
+    **{name: name for name in ("and", "or", "xor", "max", "min", "umax", "umin")},
+}
+_STEP = regex(rf"{NAME} = getelementptr (?:\w+ )*?(i\d+), ptr ({NAME}), i64 ([^\s,]+)$")
+_ADDRESS = regex(r"\bptr ([^\s,]+)")
+_PLACE = regex(rf"(?:{NAME}|@[^\s,]+)$")
+_GIVEN = rf"ptr (?:\w+(?:\(\d+\))? |align \d+ )*({NAME}|@[^\s,]+), "
+_FILL = regex(rf"(?:tail )?call void @llvm\.mem(?:set|cpy|move)\.[^(]*\({_GIVEN}(?:{_GIVEN})?")
+# Addresses that an instruction makes of constants.
+_MADE_OF_CONSTANTS = regex(r"\b(?:inttoptr|getelementptr|addrspacecast)\b[^,(]*\(")
+_WORDS = regex(rf"{NAME} = (?:add|sub) (?:nuw |nsw )*i64 (\S+), (\S+)$")
+_OF_ADDRESS = regex(rf"{NAME} = ptrtoint ptr ({NAME}) to i64$")
+_TO_ADDRESS = regex(rf"{NAME} = inttoptr i64 ({NAME}) to ptr$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivatizedArray:
+    """An array: the number of the parameter that is its address, the kind of operations on it, its items' type."""
+
+    address: int
+    kind: str
+    type: str
+
+    @property
+    def size(self) -> int:
+        """The bytes of an item."""
+        return _SIZES[self.type]
+
+    @property
+    def neutral(self) -> int:
+        """The value that an operation with another leaves as that."""
+        bits = 8 * self.size
+        signed = {"max": -(1 << bits - 1), "min": (1 << bits - 1) - 1}
+        return {"and": -1, "umin": -1, **signed}.get(self.kind, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Privatization:
+    """A body whose operations on privatized arrays are marked, and these arrays; none if there are none.
+
+    others: the parameters that are the addresses of arrays which the kernel uses otherwise, with their dimensions.
+    """
+
+    body: Body
+    arrays: tuple[PrivatizedArray, ...] = ()
+    others: tuple[tuple[int, int], ...] = ()
+
+
+def privatized(body: Body, arrays: Mapping[int, int], shared: Mapping[str, int]) -> Privatization:
+    """Return body with its operations on privatized arrays marked, and one more parameter, if it has any.
+
+    arrays: the parameters that are arrays' addresses, with the arrays' dimensions. shared: where shared arrays start.
+    """
+    lines = list(body.lines)
+    found = _candidates(lines, arrays)
+    if not found or any(map(may_wait, lines)):
+        return Privatization(body=body)
+    addresses = {at for one in found for at in one.places}
+    others = _others([line for line in lines if not _is_operation_at(line, addresses)], lines, shared)
+    if others is None or not others <= set(arrays):
+        return Privatization(body=body)
+    blocks = tuple(
+        replace(block, lines=tuple(line + MARK if _is_operation_at(line, addresses) else line for line in block.lines))
+        for block in body.blocks
+    )
+    return Privatization(
+        body=replace(body, blocks=blocks, parameters=(*body.parameters, ALONE)),
+        arrays=tuple(one.array for one in found),
+        others=tuple((number, arrays[number]) for number in sorted(others)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    """An array that only operations of one kind are done on, and the addresses that these are given."""
+
+    array: PrivatizedArray
+    places: frozenset[str]
+
+
+def _candidates(lines: Sequence[str], arrays: Mapping[int, int]) -> list[_Candidate]:
+    """Return the arrays that nothing but such operations is done on."""
+    results = {name for line in lines if opcode(line) == "atomicrmw" and (name := defined(line))}
+    seen = results & set().union(*map(used, lines))
+    operations = [found for line in lines if (found := _operation(line)) is not None and found["result"] not in seen]
+    if not operations:
+        return []
+    return [one for number in arrays if (one := _candidate(number, operations, lines)) is not None]
+
+
+def _operation(line: str) -> re.Match[str] | None:
+    """Return the parts of an operation that may be privatized, whatever array it is on."""
+    found = EXCHANGE.match(line) if opcode(line) == "atomicrmw" else None
+    if found is None or found["volatile"] or found["operation"] not in _KINDS:
+        return None
+    return found if found["align"] == str(_SIZES.get(found["type"])) else None
+
+
+def _candidate(number: int, operations: Sequence[re.Match[str]], lines: Sequence[str]) -> _Candidate | None:
+    """Return the array whose address is the parameter of a number, if there are such operations on it and no other."""
+    places = {f"%arg.{number}"}
+    steps = dict[str, re.Match[str]]()
+    for line in lines:
+        if (step := _STEP.match(line)) and step[2] in places and (name := defined(line)):
+            places.add(name)
+            steps[name] = step
+    own = [one for one in operations if one["at"] in places]
+    sorts = {(_KINDS[one["operation"]], one["type"]) for one in own}
+    if len(sorts) != 1:
+        return None
+    kind, item = next(iter(sorts))
+    if not all(_is_whole(step, item) for step in steps.values()):
+        return None
+    texts = {one.string for one in own} | {step.string for step in steps.values()}
+    if any(used(line) & places for line in lines if line not in texts):
+        return None
+    return _Candidate(array=PrivatizedArray(address=number, kind=kind, type=item), places=frozenset(places))
+
+
+def _is_whole(step: re.Match[str], item: str) -> bool:
+    """Return whether a step from one address to another is one over whole items."""
+    if step[1] == item:
+        return True
+    return step[1] == "i8" and step[3].removeprefix("-").isdigit() and int(step[3]) % _SIZES[item] == 0
+
+
+def _is_operation_at(line: str, addresses: set[str]) -> bool:
+    found = _operation(line)
+    return found is not None and found["at"] in addresses
+
+
+class _Addresses(Roots):
+    """Roots that are found through sums of numbers as well, as the addresses of items of strided arrays are."""
+
+    def _through(self, line: str, seen: set[str]) -> set[Root]:
+        if found := _TO_ADDRESS.match(line):
+            return self._summed(found[1], seen) or {UNKNOWN}
+        if _MADE_OF_CONSTANTS.search(line):
+            return {UNKNOWN}
+        return Roots._through(self, line, seen)
+
+    def _summed(self, name: str, seen: set[str]) -> set[Root]:
+        line = self.definitions.get(name, "")
+        if found := _OF_ADDRESS.match(line):
+            return self._of(found[1], seen)
+        found = _WORDS.match(line)
+        return set[Root]().union(*(self._summed(part, seen) for part in found.groups())) if found else set()
+
+
+def _others(lines: Sequence[str], all_lines: Sequence[str], shared: Mapping[str, int]) -> set[int] | None:
+    """Return the parameters to whose memory lines have access; None if some of that memory is not known."""
+    roots = _Addresses(definitions=definitions_of(all_lines), offsets=shared, arrays=frozenset())
+    found = set[int]()
+    for line in lines:
+        for at in _accessed(line):
+            of = roots.of(at) if at else frozenset([UNKNOWN])
+            if UNKNOWN in of:
+                return None
+            found |= {root.number for root in of if isinstance(root, Argument)}
+    return found
+
+
+def _accessed(line: str) -> Iterator[str]:
+    """Yield the addresses to whose memory an instruction has access; "" if that is not known."""
+    operation = opcode(line)
+    if operation in ("load", "store", "atomicrmw", "cmpxchg"):
+        for at in _ADDRESS.findall(line):
+            yield at if _PLACE.match(at) else ""
+    elif operation in ("call", "invoke"):
+        if filled := _FILL.match(line):
+            yield from filter(None, filled.groups())
+        elif "ptr" in line.partition("(")[2]:
+            yield ""
