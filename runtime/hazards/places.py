@@ -8,8 +8,6 @@ from types import CodeType
 from typing import NamedTuple
 
 _OURS = ("gridjit", "numba_cuda")
-# Places that are known of a launch.
-_MOST = 8
 
 
 class CodePosition(NamedTuple):
@@ -35,21 +33,12 @@ def _is_ours(module: object) -> bool:
 
 
 class Site:
-    """The places where a launch is made; errors name the last one."""
+    """The place where a launch was last made."""
 
-    __slots__ = ("place", "places")
+    __slots__ = ("place",)
 
     def __init__(self, place: CodePosition) -> None:
         self.place = place
-        self.places: tuple[CodePosition, ...] = (place,)
-
-    def move(self, place: CodePosition) -> None:
-        """Note that it is made at a place now."""
-        before = self.place
-        known = next((one for one in self.places if one.is_at(*place)), None)
-        if known is None:
-            self.places = (place, before, *(one for one in self.places if one is not before))[:_MOST]
-        self.place = known or place
 
     def __str__(self) -> str:
         return str(self.place)
