@@ -36,8 +36,6 @@ _choosing = lock()
 # Where machine code looks for launches that name no stream, and for those in the default stream by its name.
 EITHER = ctypes.addressof(_numbers)
 BUSY = EITHER + _Numbers.busy_alone.offset
-# Where it sees whether some thread has chosen a stream: 32 bits.
-CHOSEN = EITHER + _Numbers.chosen.offset
 
 
 def busy() -> bool:
@@ -103,13 +101,6 @@ class Watcher(Protocol):
         """Note a launch that machine code is about to make; False if Python has to make it, and nothing was noted.
 
         Raises HazardError as launch does.
-        """
-        ...
-
-    def function_for(self, launched: Any, launch: int) -> int:
-        """Return the address of a function that is called in the place of the launch function at an address, or 0.
-
-        It makes launches that were noted before by that function; for others, it calls the object's Python __call__.
         """
         ...
 

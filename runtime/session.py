@@ -48,7 +48,7 @@ class Session:
         if settings.check_streams:
             from gridjit.runtime.hazards.attached import begin
 
-            begin(self.store)
+            begin()
         if settings.debug:
             from gridjit.runtime.memory import unwritten
 

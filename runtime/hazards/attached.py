@@ -11,12 +11,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from gridjit.cache.store import Store
 from gridjit.compiler.errors import DeviceError
 from gridjit.runtime.attention import watchers
 from gridjit.runtime.hazards.checker import Checker
 from gridjit.runtime.hazards.clocks import Clock
-from gridjit.runtime.hazards.machine_code import finds_repeats
 from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Owners, Space
 from gridjit.runtime.queues.timeline import HOST
@@ -35,19 +33,7 @@ _replaced: list[tuple[Any, str]] = []
 
 
 class AttachedChecker(Checker):
-    """The checker, and what attaches it. store: returns where machine code is kept."""
-
-    def __init__(self, store: Callable[[], Store]) -> None:
-        super().__init__()
-        self._store = store
-        self._function: int | None = None
-
-    def function_for(self, launched: Any, launch: int) -> int:
-        """Return the address of the function that finds repeats of a configured kernel's launches, or 0."""
-        if self._function is None:
-            python = type(launched).__call__
-            self._function = finds_repeats(launched, launch, python, self._store()) or 0
-        return self._function
+    """The checker, attached to devices."""
 
     def watch_timeline(self, timeline: Timeline) -> None:
         """Follow a device's streams and events from now on."""
@@ -58,10 +44,10 @@ class AttachedChecker(Checker):
         attach_to_space(self, space)
 
 
-def begin(store: Callable[[], Store]) -> None:
-    """Check from now on. store: returns where machine code is kept."""
+def begin() -> None:
+    """Check from now on."""
     if not watchers:
-        watching = AttachedChecker(store)
+        watching = AttachedChecker()
         watching.watch_timeline(HOST)
         watching.watch_space(HOST_SPACE)
         watchers.append(watching)

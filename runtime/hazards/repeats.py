@@ -15,9 +15,8 @@ from typing import Any
 
 from gridjit.runtime.attention import chosen
 from gridjit.runtime.hazards.clocks import Line
-from gridjit.runtime.hazards.places import Site, here
 from gridjit.runtime.hazards.ranges import UsedMemory
-from gridjit.runtime.hazards.work import Work
+from gridjit.runtime.hazards.work import Site, Work, here
 from gridjit.runtime.memory.device_array import DeviceArray
 
 # How many launches of one launcher are known: with one array, with another, and with both swapped.
@@ -31,8 +30,7 @@ class Repeat:
     """A launch that was noted. conflicts, window: its line's at that time. time: its line's when it was last made.
 
     pattern: for each argument, the piece that an array is, or another value's type. site: where it is made.
-    marks: its uses of memory, each followed by what errors call it. work, uses: what was noted; machine code does not
-    read these.
+    marks: its uses of memory, each with its name in errors. work, uses: the launch as it was noted.
     """
 
     __slots__ = ("conflicts", "marks", "pattern", "site", "time", "uses", "window", "work")
@@ -47,16 +45,13 @@ class Repeat:
     def note(self, line: Line) -> None:
         """Take over the line's state: the launch was noted just now."""
         self.conflicts, self.window, self.time = line.conflicts, line.window, line.time
-        marks: list[Any] = []
-        for piece, _, writes in self.uses:
-            use = piece.used(line.number, writes=writes)
-            marks += (use, use.what)
-        self.marks = tuple(marks)
+        used = [piece.used(line.number, writes=writes) for piece, _, writes in self.uses]
+        self.marks = [(use, use.what) for use in used]
 
     def made(self, line: Line) -> None:
         """Note that the launch is made now, after somebody looked at its line's clock."""
         self.time = time = line.time
-        for use, what in zip(self.marks[::2], self.marks[1::2], strict=True):
+        for use, what in self.marks:
             use.time, use.what = time, what
 
     def fits(self, args: tuple[Any, ...]) -> bool:
@@ -100,11 +95,7 @@ class Repeats:
         self._known: tuple[Repeat, ...] = ()
 
     def again(self, args: tuple[Any, ...]) -> bool:
-        """Return whether a launch may be made now: it is known, and noted. The program's own call must call this.
-
-        Where machine code can, it looks first for launches that need no note. If the launch is then made elsewhere, or
-        is recorded, nothing was noted, so nothing is wrong.
-        """
+        """Return whether a launch may be made now: it is known, and noted. The program's own call must call this."""
         if self.unnamed and chosen():
             return False
         if self._ended:
@@ -118,7 +109,7 @@ class Repeats:
                     known.made(line)
                 frame, site = sys._getframe(2), known.site
                 if not site.place.is_at(frame.f_code, frame.f_lasti):
-                    site.move(here())
+                    site.place = here()
                 return True
         return False
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import ctypes
 import platform
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from gridjit.cache.store import Store
 from gridjit.forking import lock, section
 from gridjit.runtime.native import records
 from gridjit.runtime.native.probes import object_layout
-
-if TYPE_CHECKING:
-    from gridjit.runtime.native.repeats.records import RepeatSlots
 
 Value = TypeVar("Value")
 
@@ -40,11 +37,6 @@ def index_address(store: Store, hot: int, callbacks: int, weak: int) -> int | No
     """Return the address of the indexing function, given the offsets of its slots; None where Python does that."""
     slots = (hot, callbacks, weak)
     return _address_of("indexing", (object_layout(), slots), lambda: _index_text(*slots), store)
-
-
-def repeats_address(store: Store, slots: RepeatSlots) -> int | None:
-    """Return the address of the function that looks whether a checked launch is a repeat; None where Python looks."""
-    return _address_of("repeats", (object_layout(), slots), lambda: _repeats_text(slots), store)
 
 
 def grids_address(store: Store) -> int | None:
@@ -96,19 +88,11 @@ def _launch_text() -> str:
 
 
 def _index_text(hot: int, callbacks: int, weak: int) -> str:
-    from gridjit.runtime.native.indexing.index_ir import SlotOffsets, index_ir
+    from gridjit.runtime.native.index_ir import SlotOffsets, index_ir
 
     found = object_layout()
     assert found is not None
     return index_ir(found, SlotOffsets(hot=hot, callbacks=callbacks, weak=weak))
-
-
-def _repeats_text(slots: RepeatSlots) -> str:
-    from gridjit.runtime.native.repeats.repeat_ir import repeats_ir
-
-    found = object_layout()
-    assert found is not None
-    return repeats_ir(found, slots)
 
 
 def _grids_text() -> str:

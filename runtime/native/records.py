@@ -124,13 +124,12 @@ class EnvironmentRecord(ctypes.Structure):
     """What there is once in a process, so that the code needs no linking.
 
     Addresses of what CPython offers. launches: how many there were so far. index: the Python function (kernel, index)
-    that configures a kernel for an index that machine code does not remember. repeats: address of a RepeatsRecord,
-    where hazards between streams are looked for.
+    that configures a kernel for an index that machine code does not remember.
     """
 
     _fields_ = [
         ("launches", ctypes.c_int64),
-        *((name, ctypes.c_int64) for name in (*API, *OBJECTS, "index", "repeats")),
+        *((name, ctypes.c_int64) for name in (*API, *OBJECTS, "index")),
     ]
 
 

@@ -68,9 +68,9 @@ def vectorcalled(plain: Class) -> Class:
 def arm(launched: Any, function: int, cell: int) -> None:
     """Have calls of an object go to the function at an address, which finds its CellRecord at the address cell.
 
-    While all launches are watched, it is the watcher's function that they go to, if it has one.
+    While launches are watched, calls go to Python.
     """
-    if watchers and not (function := watchers[0].function_for(launched, function)):
+    if watchers:
         return
     launched._cell = cell
     launched._function = function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -160,6 +161,81 @@ def test_the_line_of_the_last_of_several_equal_launches_is_named(first: Any, sec
         scale[1, 64, first](x, 2.0)
     with pytest.raises(HazardError, match=rf"while scale \(test_repeats.py:{line}, "):
         scale[1, 64, second](x, 2.0)
+
+
+def named(array: Any, stream: Any) -> str:
+    """Return the place that an error calls that of a launch which uses an array, if another stream writes it."""
+    with pytest.raises(HazardError) as raised:
+        scale[1, 64, stream](array, 2.0)
+    (found,) = re.findall(r"while \w+ \((\S+:\d+), the default stream", str(raised.value))
+    return str(found)
+
+
+def test_a_launch_from_many_files_is_named_by_each(second: Any) -> None:
+    array, launch = ones(), scale[1, 64]
+    spaces: list[dict[str, Any]] = [{} for _ in range(12)]
+    for number, space in enumerate(spaces):
+        exec(compile("def turn(launch, *args):\n    launch(*args)\n", f"file{number}.py", "exec"), space)
+    for _ in range(3):
+        for number, space in enumerate(spaces):
+            space["turn"](launch, array, 1.0)
+            if number % 3 == 0:
+                assert named(array, second) == f"file{number}.py:2"
+
+
+def test_a_turn_in_a_chosen_stream_is_not_noted_in_the_default_stream(second: Any) -> None:
+    array, launch, third = ones(), scale[1, 64], gridjit.create_stream(nonblocking=True)
+    places = []
+
+    def turn() -> None:
+        places.append(f"test_repeats.py:{sys._getframe().f_lineno + 1}")
+        launch(array, 1.0)
+
+    for _ in range(4):
+        turn()
+    event = gridjit.default_stream().record()
+    assert named(array, second) == places[-1]
+    third.wait(event)
+    with third:
+        launch(array, 1.0)
+    second.wait(third)
+    scale[1, 64, second](array, 2.0)
+
+
+def test_a_turn_that_is_recorded_in_a_graph_is_not_noted(first: Any, second: Any) -> None:
+    array, launch = ones(), scale[1, 64, first]
+
+    def turn() -> None:
+        launch(array, 1.0)
+
+    for _ in range(4):
+        turn()
+    event = first.record()
+    with gridjit.graph(first):
+        turn()
+    second.wait(event)
+    scale[1, 64, second](array, 2.0)
+
+
+@pytest.mark.parametrize("given", [(), (1,), (1, 2.0, 3)])
+def test_wrong_arguments_are_an_error_as_without_a_check(given: tuple[Any, ...]) -> None:
+    array, launch = ones(), scale[1, 64]
+    for _ in range(4):
+        launch(array, 1.0)
+    with pytest.raises(gridjit.ArgumentError, match="argument"):
+        launch(*given)
+    with pytest.raises(gridjit.ArgumentError, match="by position, not by keyword"):
+        launch(array, factor=2.0)  # type: ignore[arg-type]
+
+
+def test_the_callbacks_of_a_repeated_launch_are_called() -> None:
+    array, launch, called = ones(), scale[1, 64], []
+    for _ in range(4):
+        launch(array, 1.0)
+    launch.pre_launch_callbacks.append(lambda *_: called.append(1))
+    launch(array, 1.0)
+    launch(array, 1.0)
+    assert called == [1, 1]
 
 
 def test_memory_that_another_array_has_now_is_looked_at_anew(first: Any, second: Any) -> None:

@@ -1,1 +1,0 @@
-"""Launches that were checked for hazards before, found again by machine code."""
