@@ -46,6 +46,16 @@ _TURN = regex(
     r'  (?P<step>%"[^"]*") = load (?P=kind), [^\n]*\n)'
     r'(?P<next>  %"[^"]*" = add )(?=(?P=kind) %"[^"]*", (?P=step)(?: ?, ![^\n]*)?\n)'
 )
+# A local array of numbers, pairs of numbers or records, as numba clears it. LLVM would write each number by itself, and
+# takes minutes for some thousands.
+_CLEARED = regex(
+    r"^  store (\[(\d+) x (?:\[(\d+) x )?(\{)?(float|double|half|i\d+)(?:, \5\})?\]?\]) zeroinitializer, "
+    r'\1\* (%"[^"]*")',
+    re.MULTILINE,
+)
+_MANY = 512
+_INTEGERS = {"float": "i32", "double": "i64", "half": "i16"}
+_CLEAR = "\ndeclare void @llvm.experimental.memset.pattern.p0.{0}.i64(i8*, {0}, i64, i1)\n"
 _KNOWN_STEPS = "".join(f"\ndeclare i1 @llvm.is.constant.{kind}({kind})\n" for kind in ("i32", "i64"))
 # An array's number of items and its shape among parameters.
 _SIZES = regex(
@@ -64,6 +74,8 @@ def in_llvms_words(text: str, *, fastmath: bool, fused: bool) -> str:
     text = _READING.sub(" asm sideeffect ", _ELSEWHERE.sub(r"\g<0> convergent", text))
     text, count = _TURN.subn(_turned, text)
     text += _KNOWN_STEPS if count else ""
+    text = _CLEARED.sub(_cleared, text)
+    text += "".join(_CLEAR.format(kind) for kind in ("i8", "i16", "i32", "i64") if f"memset.pattern.p0.{kind}" in text)
     text = _MEETING.sub(_WRITTEN, text)
     text = _ASM.sub(r"\1 convergent", text)
     text = _THEIRS.sub(lambda found: f'@"gridjit.{_MODAL[found[1]]}"', text)
@@ -114,6 +126,17 @@ def _turned(turn: re.Match[str]) -> str:
         f"{less} = select i1 {known}, {kind} {own}, {kind} {some}\n{turn['kept']}{turn['next']}nsw ",
     )
     return "\n  ".join(lines)
+
+
+def _cleared(found: re.Match[str]) -> str:
+    """Return the loop that clears a local array, if it is large."""
+    _, items, bytes_each, pair, item, array = found.groups()
+    kind = _INTEGERS.get(item, item)
+    count = int(items) * int(bytes_each or 1) * (2 if pair else 1)
+    if count < _MANY:
+        return found[0]
+    called = f"call void @llvm.experimental.memset.pattern.p0.{kind}.i64"
+    return f"  {called}(i8* align {int(kind[1:]) // 8} {array}, {kind} 0, i64 {count}, i1 false)"
 
 
 def _sized(found: re.Match[str]) -> str:

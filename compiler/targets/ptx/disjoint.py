@@ -128,12 +128,15 @@ def written(module: Any, pair: Pair) -> tuple[int, ...]:
 
 
 def in_one_kernel(ptx: str, pair: Pair, written: Sequence[int]) -> str:
-    """Return PTX with both bodies in one kernel, or without the second one if it gains nothing."""
+    """Return PTX with both bodies in one kernel, or without the second one if it gains nothing.
+
+    The assembler would give each body a stack of its own.
+    """
     (start, first), (other, second) = (_body(ptx, name) for name in (pair.first, pair.second))
     begin = ptx.rindex("\n\t// .globl", 0, other)
     without = ptx[:begin] + ptx[other + len(second) :]
     test = _test(pair, written)
-    if not _gains(first) or 2 * len(test) > len(second.splitlines()):
+    if not _gains(first) or "\t.local " in second or 2 * len(test) > len(second.splitlines()):
         return without
     own = second.replace(f"{pair.second}_param_", f"{pair.first}_param_")
     both = "\n".join(("{", *test, own, f"$overlap_{pair.first}:", first, "}"))

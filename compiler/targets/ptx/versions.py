@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from gridjit.regexes import regex
 
@@ -45,14 +45,41 @@ def _is_unknown(found: re.Match[str]) -> bool:
 
 def _versions(body: str) -> str:
     blocks = blocks_of(body)
-    heads = {name: head for name, lines in blocks.items() if lines and (head := _HEAD.match(lines[0]))}
-    made = False
-    for name, head in heads.items():
-        loop = _loop(name, successors(blocks))
-        if len(loop & heads.keys()) == 1 and _from_unknown(body, name) and _may_be_twice(loop, blocks):
-            blocks |= _two(name, head, loop, blocks)
-            made = True
-    return _text(blocks) if made else body
+    loops = {} if " phi " in body else dict(_twice(blocks))
+    if not loops:
+        return body
+
+    made = {one: [*lines[:-1], _entering(one, lines[-1], loops)] for one, lines in blocks.items()}
+    for name, loop in loops.items():
+        made |= _second_version(name, loop, made)
+        made[f"{name}.version"] = list(_choice(name, blocks[name][0]))
+    return _text(made)
+
+
+def _entering(block: str, last: str, loops: Mapping[str, Collection[str]]) -> str:
+    """Return a block's last line, by which it enters other loops where their version is chosen."""
+
+    def to(target: re.Match[str]) -> str:
+        enters = target[1] in loops and block not in loops[target[1]]
+        return f'label %"{target[1]}.version"' if enters else target[0]
+
+    return _TARGET.sub(to, last)
+
+
+def _twice(blocks: Mapping[str, list[str]]) -> Iterator[tuple[str, set[str]]]:
+    """Yield the first blocks of the loops that stand twice, with all their blocks."""
+    follow = successors(blocks)
+    before, users = defaultdict[str, list[str]](list), defaultdict[str, set[str]](set)
+    for name, targets in follow.items():
+        for target in targets:
+            before[target].append(name)
+        for used in _NAME.findall("\n".join(blocks[name])):
+            users[used].add(name)
+    heads = {name for name, lines in blocks.items() if _HEAD.match(lines[0])}
+    for name in _after_unknown(blocks):
+        loop = reached(name, follow) & reached(name, before) if name in heads else set()
+        if loop & heads == {name} and _may_be_twice(loop, blocks, users):
+            yield name, loop
 
 
 def bodies(text: str) -> list[str]:
@@ -81,15 +108,6 @@ def _text(blocks: Mapping[str, Iterable[str]]) -> str:
     return "".join(f'"{name}":\n' + "".join(f"{line}\n" for line in lines) for name, lines in blocks.items())
 
 
-def _loop(head: str, follow: Mapping[str, Collection[str]]) -> set[str]:
-    """Return the blocks of the loop that a block begins: those on the way from it to itself."""
-    before = defaultdict(list)
-    for name, targets in follow.items():
-        for target in targets:
-            before[target].append(name)
-    return reached(head, follow) & reached(head, before)
-
-
 def reached(first: str, follow: Mapping[str, Collection[str]]) -> set[str]:
     """Return the blocks that are reached from one, which is one of them only if it is reached again."""
     reached, left = set[str](), [first]
@@ -100,42 +118,39 @@ def reached(first: str, follow: Mapping[str, Collection[str]]) -> set[str]:
     return reached
 
 
-def _from_unknown(body: str, head: str) -> bool:
-    """Return whether the range before a loop's first block begins with a value that LLVM may not know."""
-    begin = re.search(rf'^"?{re.escape(head)}"?:$', body, re.MULTILINE)
-    ranges = list(_RANGE.finditer(body, 0, begin.start())) if begin else []
-    return bool(ranges) and _is_unknown(ranges[-1])
+def _after_unknown(blocks: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Yield the blocks before which the last range begins with a value that LLVM may not know."""
+    unknown = False
+    for name, lines in blocks.items():
+        if unknown:
+            yield name
+        for found in _RANGE.finditer("\n".join(lines)):
+            unknown = _is_unknown(found)
 
 
-def _may_be_twice(loop: Collection[str], blocks: Mapping[str, Iterable[str]]) -> bool:
+def _may_be_twice(loop: set[str], blocks: Mapping[str, Iterable[str]], users: Mapping[str, set[str]]) -> bool:
     """Return whether a loop can stand twice: no thread waits in it, and all it hands on goes through memory."""
     inside = [line for name in loop for line in blocks[name]]
-    if any((" call " in line and not _ALONE.search(line)) or " phi " in line for line in inside):
+    if any(" call " in line and not _ALONE.search(line) for line in inside):
         return False
-    results = {found[1] for line in inside if (found := _RESULT.match(line))}
-    outside = [line for name in blocks.keys() - loop for line in blocks[name]]
-    return not any(" phi " in line or results & set(_NAME.findall(line)) for line in outside)
+    return all(users[found[1]] <= loop for line in inside if (found := _RESULT.match(line)))
 
 
-def _two(
-    name: str, head: re.Match[str], loop: Collection[str], blocks: Mapping[str, list[str]]
-) -> dict[str, list[str]]:
-    """Return the blocks that change and those that are new, for a loop in two versions."""
+def _second_version(name: str, loop: Collection[str], blocks: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Return the blocks of a loop's version for numbers that are not negative."""
     results = {found[1] for one in loop for line in blocks[one] if (found := _RESULT.match(line))}
     renamed = results | {f'%"{one}"' for one in loop} | {f"%{one}" for one in loop}
 
     def copied(line: str) -> str:
         return _NAME.sub(lambda found: _second(found[0]) if found[0] in renamed else found[0], line)
 
-    made = {f"{one}.not.negative": [copied(line) for line in blocks[one]] for one in loop}
-    turn = f"{_TARGET.findall(blocks[name][-1])[0]}.not.negative"
-    if turn in made:
-        made[turn] = [told for line in made[turn] for told in _told(line)]
-    to, choice = f'label %"{name}"', f'label %"{name}.version"'
-    for one in blocks.keys() - loop:
-        if to in (last := blocks[one][-1].replace(f"label %{name},", f"{to},")):
-            made[one] = [*blocks[one][:-1], last.replace(to, choice)]
-    return made | {f"{name}.version": list(_choice(name, *head.groups()))}
+    turn = _TARGET.findall(blocks[name][-1])[0]
+    return {
+        f"{one}.not.negative": [
+            copied(told) for line in blocks[one] for told in (_told(line) if one == turn else (line,))
+        ]
+        for one in loop
+    }
 
 
 def _second(name: str) -> str:
@@ -152,8 +167,9 @@ def _told(line: str) -> Iterable[str]:
         yield f"  call void @llvm.assume(i1 {known})"
 
 
-def _choice(name: str, struct: str, kind: str, state: str) -> Iterable[str]:
+def _choice(name: str, first: str) -> Iterable[str]:
     """Yield the lines that choose a version by the signs of a range's first number and step, in front of its loop."""
+    [(struct, kind, state)] = _HEAD.findall(first)
     of = f'%"{name}.version.'
     yield f'  {of}state" = load {struct}, {struct}* {state}'
     yield f'  {of}at" = extractvalue {struct} {of}state", 0'

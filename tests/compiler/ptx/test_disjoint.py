@@ -127,6 +127,15 @@ def calls_mathematics(x, out):
         out[first + i] = math.sqrt(x[first + i])
 
 
+def with_local_array(x, out):
+    items = cuda.local.array(64, np.float32)
+    for i in range(8):
+        items[int(x[i])] = x[i]
+    for i in range(8):
+        out[i] = x[i] + x[i + 1]
+    out[8] = items[int(x[8])]
+
+
 def once(x, out):
     i = cuda.grid(1)
     out[i] = x[i]
@@ -148,6 +157,12 @@ def test_functions_that_are_called_count_with_the_kernel(function: Any) -> None:
 )
 def test_kernels_whose_threads_may_meet_have_one_body(function: Any) -> None:
     assert not has_second_body(ptx(function))
+
+
+def test_a_kernel_with_local_arrays_has_one_body_and_its_stack_once() -> None:
+    made = gridjit.jit(with_local_array, cache=False).compile(TWO, target="sm_90")
+    assert not has_second_body(made.assembly)
+    assert made.resources["local_bytes"] == 64 * 4
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import from_dtype, types
 
 import gridjit
 from gridjit import cuda
@@ -39,7 +40,7 @@ def by_llvm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRIDJIT_CODEGEN", "llvm")
 
 
-def ptx(function: Any, signature: str, arch: str = "sm_90", **options: Any) -> str:
+def ptx(function: Any, signature: Any, arch: str = "sm_90", **options: Any) -> str:
     kernel = gridjit.jit(function, cache=False, **options)
     return str(kernel.compile(signature, config=((8, 8), (16, 16)), target=arch).assembly)
 
@@ -307,6 +308,28 @@ def test_an_array_may_have_the_name_of_a_type() -> None:
         ai64[0] = i64[-1]
 
     assert LLVM in ptx(copies, "void(int64[::1], int64[::1])")
+
+
+PAIR = np.dtype([("a", np.float32), ("b", np.int64)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "store"),
+    [("int8", "b8"), ("float16", "b16"), ("float32", "b32"), ("float64", "b64"), ("complex64", "b32"), (PAIR, "b8")],
+)
+def test_a_large_local_array_is_cleared_by_a_loop(kind: Any, store: str) -> None:
+    kind = np.dtype(kind)
+
+    def cleared(places, out):
+        own = cuda.local.array(600, kind)
+        own[places[0]] = own[places[1]]
+        out[0] = own[places[2]]
+
+    signature = (types.int64[::1], from_dtype(kind)[::1])
+    text = ptx(cleared, signature)
+    loop = re.search(r"^\$L\w+:\n(?:.*\n){,3}?\tst\.local\.(\w+) .*, (?:0|%r\w+);", text, re.MULTILINE)
+    assert loop and loop[1] == store
+    assert max(text.count("\tst."), ptx(cleared, signature, opt=False).count("\tst.")) < 500
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])

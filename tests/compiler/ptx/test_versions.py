@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import numpy as np
@@ -138,14 +139,14 @@ def handed_on(starts, x, out):
 def beside_another(starts, x, out):
     row = cuda.grid(1)
     others = iter(range(starts[row + 2], 100))
-    for _ in range(starts[row], starts[row + 1]):
-        out[row] += x[next(others)]
+    for at in range(starts[row], starts[row + 1]):
+        out[row] += x[next(others)] * at
 
 
-def around_pairs(starts, x, out):
+def around_numbered(starts, x, out):
     row = cuda.grid(1)
     for at in range(starts[row], starts[row + 1]):
-        for other, _ in zip(range(starts[at], 9), range(99)):  # noqa: B905
+        for _, other in enumerate(range(starts[at], 9)):
             out[row] += x[other]
 
 
@@ -182,10 +183,38 @@ def test_line_information_does_not_change_the_versions() -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [one_of_two, handed_on, beside_another, around_pairs], ids=lambda one: one.__name__
+    "function", [one_of_two, handed_on, beside_another, around_numbered], ids=lambda one: one.__name__
 )
 def test_numbers_of_other_ranges_and_of_those_that_count_down_may_be_negative(function: Any) -> None:
     assert all(wraps(body) for body in loops(ptx(function)) if "ld.global" in body)
+
+
+class Read(Exception):
+    """The text of a module, before its loops have versions."""
+
+
+def seconds(loops_in_a_row: int, monkeypatch: pytest.MonkeyPatch) -> float:
+    """Return the processor's time to give so many loops in a row a version."""
+    loop = " for at in range(starts[{0}], starts[{0} + 1]):\n  out[at] += x[at]\n"
+    names = {}
+    exec("def many(starts, x, out):\n" + "".join(map(loop.format, range(loops_in_a_row))), names)
+
+    def read(text):
+        raise Read(text)
+
+    monkeypatch.setattr(nvptx, "with_versions", read)
+    with pytest.raises(Read) as found:
+        ptx(names["many"])
+    times = []
+    for _ in range(3):
+        begin = time.process_time()
+        assert versions.with_versions(found.value.args[0]).count("@llvm.assume(") == loops_in_a_row + 1
+        times.append(time.process_time() - begin)
+    return min(times)
+
+
+def test_the_time_for_versions_grows_in_proportion_to_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert seconds(60, monkeypatch) < 10 * seconds(15, monkeypatch)
 
 
 def test_text_without_such_loops_is_not_read() -> None:
