@@ -246,8 +246,8 @@ def return_at_some_moment():
     if choose.random() < 0.3:
         os.environ["GRIDJIT_COMPILE_PROCESSES"] = "2"
         end_session()
-    if choose.random() < 0.2:
-        atexit.register(launch)
+    if import_first and choose.random() < 0.2:
+        atexit.register(launch)  # it would compile with the other threads, as long as that takes
     for work in choose.sample([compile_often, compile_the_same, launch, launch_large, use_streams], 3) * 2:
         threading.Thread(target=work_for_ever, args=(work,), daemon=True).start()
     time.sleep(choose.uniform(0.0, 0.5))
