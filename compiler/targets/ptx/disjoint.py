@@ -23,7 +23,7 @@ _QUIET = regex(
 _DECLARED = regex(r'^declare [^\n@]*@("[^"]*"|[\w.$]+)[^\n]*', re.MULTILINE)
 _FUNCTION = regex(r"^(?=define )", re.MULTILINE)
 _DEFINED = regex(r'^define [^\n@]*@("[^"]*"|[\w.$]+)', re.MULTILINE)
-_ORDERING = regex(r'\b(?:atomicrmw|cmpxchg|fence|volatile|atomic|inttoptr|asm +sideeffect +"[^"])')
+_ORDERING = regex(r'atomic|cmpxchg|fence|volatile|inttoptr|asm +sideeffect +"[^"]')
 # Items of arrays as numba stores and loads them, and what may come between: calls, and branches back.
 _ITEM = regex(
     r'^(?P<label>[\w."]+):|(?P<item>%"[^"]*") = getelementptr [^\n]*\* (?P<of>%"[^"]*"), (?P<index>i64 %"[^"]*"$)?'
