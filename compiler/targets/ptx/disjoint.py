@@ -116,9 +116,12 @@ def _bounded(text: str, pair: Pair) -> str:
 
 
 def written(module: Any, pair: Pair) -> tuple[int, ...]:
-    """Return the parameters where those arrays begin that an optimized module's second body may write."""
-    parameters = list(module.get_function(pair.second).arguments)
-    return tuple(at for at in pair.arrays if not _UNWRITTEN & set(parameters[at + 4].attributes))
+    """Return the parameters where those arrays begin that either optimized body may write.
+
+    A store that does nothing where arrays do not overlap is not in the second body.
+    """
+    bodies = [list(module.get_function(name).arguments) for name in (pair.first, pair.second)]
+    return tuple(at for at in pair.arrays if not all(_UNWRITTEN & set(body[at + 4].attributes) for body in bodies))
 
 
 def in_one_kernel(ptx: str, pair: Pair, written: Sequence[int]) -> str:
