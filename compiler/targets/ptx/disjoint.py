@@ -23,11 +23,7 @@ _QUIET = regex(
 )
 _DECLARED = regex(r'^declare [^\n@]*@("[^"]*"|[\w.$]+)[^\n]*', re.MULTILINE)
 _DEFINED = regex(r'^define [^\n@]*@("[^"]*"|[\w.$]+)', re.MULTILINE)
-_ORDERING = regex(
-    r'\b(?:atomicrmw|cmpxchg|fence|volatile|atomic|inttoptr|asm +sideeffect +"[^"])',
-    0,
-    ("atomic", "cmpxchg", "fence", "volatile", "inttoptr", "sideeffect"),
-)
+_ORDERING = regex(r'atomic|cmpxchg|fence|volatile|inttoptr|asm +sideeffect +"[^"]')
 # Pointers to items of arrays, as numba makes them, and to their parts; and stores, loads and calls.
 _ITEM = regex(r'^  (%"[^"]*") = getelementptr [^\n]*\* (%"[^"]*"), (i64 %"[^"]*"$)?')
 _ACCESS = regex(
@@ -122,9 +118,12 @@ def _bounded(text: str, pair: Pair) -> str:
 
 
 def written(module: Any, pair: Pair) -> tuple[int, ...]:
-    """Return the parameters where those arrays begin that an optimized module's second body may write."""
-    parameters = list(module.get_function(pair.second).arguments)
-    return tuple(at for at in pair.arrays if not _UNWRITTEN & set(parameters[at + 4].attributes))
+    """Return the parameters where those arrays begin that either optimized body may write.
+
+    A store that does nothing where arrays do not overlap is not in the second body.
+    """
+    bodies = [list(module.get_function(name).arguments) for name in (pair.first, pair.second)]
+    return tuple(at for at in pair.arrays if not all(_UNWRITTEN & set(body[at + 4].attributes) for body in bodies))
 
 
 def in_one_kernel(ptx: str, pair: Pair, written: Sequence[int]) -> str:

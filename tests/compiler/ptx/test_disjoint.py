@@ -71,6 +71,20 @@ def test_each_array_that_is_written_is_compared_with_each_other_one_once() -> No
     assert len(compared) == 5
 
 
+def test_arrays_are_compared_whose_stores_do_nothing_without_overlap() -> None:
+    def restores(x, y, out):
+        first, old = cuda.grid(1) * 8, x[1]
+        for i in range(8):
+            out[first + i] = x[first + i] + y[first + i]
+        x[1] = old + np.float32(5)
+        now = y[0]
+        x[1] = old
+        y[0] = now
+
+    text = ptx(restores, "void(float32[::1], float32[::1], float32[::1])")
+    assert "setp.lt.u64 %below, %begin0, %end7;" in text
+
+
 def test_numbers_between_the_arrays_are_counted() -> None:
     def scaled(x, factor, shift, out):
         first = cuda.grid(1) * 4
