@@ -12,9 +12,11 @@ from gridjit.forking import lock, section
 from gridjit.messages import warn
 from gridjit.runtime.attention import recorder_of, recorders, watchers
 from gridjit.runtime.current import current_stream
-from gridjit.runtime.graphs.kept import memory_in
 from gridjit.runtime.graphs.nodes import Node, Nodes
 from gridjit.runtime.graphs.recording import GraphRecording, RecordedNode, Unmoved
+from gridjit.runtime.memory.device_array import DeviceArray
+from gridjit.runtime.memory.space import Memory
+from gridjit.runtime.memory.strided_view import StridedMemoryView
 from gridjit.runtime.queues.chosen import said_or_current
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import PER_THREAD, Stream, new_stream, stream_handle
@@ -248,3 +250,14 @@ def _prepared(launcher: Launcher, given: tuple[Any, ...]) -> tuple[Ready, bytes,
     transfer = Unmoved(ready.loaded.device.staging, launcher.stream, kernel)
     transfer.expect(given)
     return ready, in_bytes(kernel, ready, given, parameters_of(kernel, ready, handlers, given, transfer)), transfer
+
+
+def memory_in(kept: Any) -> Iterator[Memory]:
+    """Yield the memory of the own arrays and views in tuples and lists, within each other."""
+    if isinstance(kept, list | tuple):
+        for part in kept:
+            yield from memory_in(part)
+    elif isinstance(kept, DeviceArray):
+        yield kept.gpu_data
+    elif isinstance(kept, StridedMemoryView):
+        yield kept._array.gpu_data

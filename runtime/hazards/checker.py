@@ -20,10 +20,9 @@ from gridjit.runtime import attention
 from gridjit.runtime.attention import recorder_of, recorders
 from gridjit.runtime.hazards.arguments import Passed, Quick, arguments_of, arrays_of, kinds_in_place
 from gridjit.runtime.hazards.clocks import Clock, Clocks, Line, Lines
-from gridjit.runtime.hazards.places import Site, here
 from gridjit.runtime.hazards.ranges import MemoryUse, Ranges, UsedMemory
 from gridjit.runtime.hazards.repeats import NotedUse, Repeat, Repeats
-from gridjit.runtime.hazards.work import Work, hazard, host_hazard
+from gridjit.runtime.hazards.work import Site, Work, hazard, here, host_hazard
 from gridjit.runtime.streams import LEGACY, PER_THREAD, stream_handle
 
 if TYPE_CHECKING:

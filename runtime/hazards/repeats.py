@@ -15,9 +15,8 @@ from typing import Any
 
 from gridjit.runtime.attention import chosen
 from gridjit.runtime.hazards.clocks import Line
-from gridjit.runtime.hazards.places import Site, here
 from gridjit.runtime.hazards.ranges import UsedMemory
-from gridjit.runtime.hazards.work import Work
+from gridjit.runtime.hazards.work import Site, Work, here
 from gridjit.runtime.memory.device_array import DeviceArray
 
 # How many launches of one launcher are known: with one array, with another, and with both swapped.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import sys
+from types import CodeType
 from typing import NamedTuple
 
 from gridjit.compiler.errors import HazardError
-from gridjit.runtime.hazards.places import CodePosition, Site
 from gridjit.runtime.hazards.ranges import MemoryUse, UsedMemory
 from gridjit.runtime.streams import LEGACY, PER_THREAD
 
@@ -64,3 +66,50 @@ def _verb(writes: bool) -> str:
 
 def _called(name: str) -> str:
     return f"array '{name}'" if name else "the array"
+
+
+_OURS = ("gridjit", "numba_cuda")
+
+
+class CodePosition(NamedTuple):
+    """A point in a function's code."""
+
+    code: CodeType | None
+    instruction: int
+
+    def is_at(self, code: CodeType | None, instruction: int) -> bool:
+        """Return whether it is this instruction of this very code; equal code may come from another file."""
+        return self.instruction == instruction and self.code is code
+
+    def __str__(self) -> str:
+        if self.code is None:
+            return "unknown place"
+        lines = (line for start, end, line in self.code.co_lines() if start <= self.instruction < end)
+        return f"{self.code.co_filename}:{next(lines, None) or self.code.co_firstlineno}"
+
+
+@functools.cache
+def _is_ours(module: object) -> bool:
+    return str(module).partition(".")[0] in _OURS
+
+
+class Site:
+    """The place where a launch was last made."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: CodePosition) -> None:
+        self.place = place
+
+    def __str__(self) -> str:
+        return str(self.place)
+
+
+def here() -> CodePosition:
+    """Return where the innermost function of the user's is now."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if not _is_ours(frame.f_globals.get("__name__")):
+            return CodePosition(frame.f_code, frame.f_lasti)
+        frame = frame.f_back  # type: ignore[assignment]
+    return CodePosition(None, 0)

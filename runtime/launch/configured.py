@@ -195,9 +195,10 @@ class ConfiguredKernel:
 
     def _repr_html_(self) -> str:
         """Return the configured kernel as notebooks show it."""
-        from gridjit.runtime.display.pages import configured_page
+        from gridjit.runtime.display import configured_page
+        from gridjit.runtime.numba_names.specialized_signature import may_serve
 
-        return configured_page(self)
+        return configured_page(self, (found for found in self.dispatcher.in_memory() if may_serve(found, self.config)))
 
 
 def _configured(kernel: Kernel, config: LaunchConfig, stream: int) -> ConfiguredKernel:

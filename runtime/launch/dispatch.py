@@ -7,7 +7,9 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.errors import ArgumentError, ConfigError
+from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
 from gridjit.runtime import attention
 from gridjit.runtime.args.handler import ArgumentHandler
@@ -159,8 +161,6 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
         found=found,
     )
     if config_key.config.programmatic:
-        from gridjit.runtime.launch.programmatic import refuse_without_wait  # most launches are not
-
         refuse_without_wait(found.artifact, config_key.config)
     config_key.required = max(config_key.required, found.artifact.effects.sharedmem)
     asks_again = kernel.asks_again(found, config_key.config)
@@ -198,3 +198,13 @@ def _shown(kernel: Kernel, ready: Ready) -> LaunchedKernel:
     if not ready.shown:
         ready.shown.append(kernel._launched_as(ready.found))
     return ready.shown[0]
+
+
+def refuse_without_wait(artifact: Artifact, config: LaunchConfig) -> None:
+    """Raise ConfigError for code that waits for no grid: it could read what the previous grid has not yet written."""
+    if not artifact.metadata.get("waits_for_grids"):
+        raise ConfigError(
+            f"{artifact.kernel} [{config}]: with programmatic=True it may begin before the previous grid has ended, "
+            "and it does not wait for it: call gridjit.griddepcontrol.wait() in the kernel, before it reads what "
+            "others write, or launch it without programmatic"
+        )

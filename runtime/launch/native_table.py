@@ -53,7 +53,7 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
         return None
     entry, rooms = loaded.entry(context), None
     if any(operation.moved for operation in operations):
-        from gridjit.runtime.native.staging.plan import can_stage  # most launches copy nothing
+        from gridjit.runtime.native.staging.records import can_stage  # most launches copy nothing
 
         rooms = entry.rooms() if entry.rooms is not None and can_stage(operations) else None
         if rooms is None or not rooms.grow(handle):

@@ -181,7 +181,7 @@ def _axes(order: Order, ndim: int) -> Sequence[int]:
         if order not in ("C", "F"):
             raise LayoutError(f"order={order!r}: 'C' or 'F', or the axes from the slowest to the fastest")
         return range(ndim) if order == "C" else range(ndim - 1, -1, -1)
-    from gridjit.runtime.memory.strides.whole import all_whole, axes_of, distinct_axes
+    from gridjit.runtime.memory.strides import all_whole, axes_of, distinct_axes
 
     axes = distinct_axes(all_whole(order, "order"), ndim, "order")
     if len(axes) != ndim:
@@ -192,7 +192,7 @@ def _axes(order: Order, ndim: int) -> Sequence[int]:
 def _numbers(values: Any, name: str) -> tuple[int, ...]:
     if type(values) is tuple and {int}.issuperset(map(type, values)):
         return values  # as new arrays have them, which need not load what follows
-    from gridjit.runtime.memory.strides.whole import all_whole
+    from gridjit.runtime.memory.strides import all_whole
 
     return all_whole(values, name)
 
@@ -200,6 +200,6 @@ def _numbers(values: Any, name: str) -> tuple[int, ...]:
 def _number(value: Any, name: str) -> int:
     if type(value) is int:
         return value
-    from gridjit.runtime.memory.strides.whole import whole
+    from gridjit.runtime.memory.strides import whole
 
     return whole(value, name)

@@ -12,7 +12,7 @@ from gridjit.compiler.errors import CopyNeededError, LayoutError
 from gridjit.runtime.memory.layout_facts import LayoutFacts
 
 if TYPE_CHECKING:
-    from gridjit.runtime.memory.strides.index import ArrayIndex
+    from gridjit.runtime.memory.strides import ArrayIndex
 
 Layout = TypeVar("Layout", bound="LayoutViews")
 Numbers: TypeAlias = "SupportsIndex | Sequence[SupportsIndex]"
@@ -30,7 +30,7 @@ class LayoutViews(LayoutFacts):
 
             StridedLayout.dense((5, 4), 8)[1:, ::-1] == StridedLayout((4, 4), (4, -1), 8, slice_offset_in_bytes=56)
         """
-        from gridjit.runtime.memory.strides.index import indexed
+        from gridjit.runtime.memory.strides import indexed
 
         shape, steps, offset = indexed(self.shape, self.strides_in_bytes, index)
         return self._view(shape, steps, offset=self.slice_offset_in_bytes + offset)
@@ -42,7 +42,7 @@ class LayoutViews(LayoutFacts):
 
         StridedLayout.dense((5, 3, 4), 1).permuted((2, 0, 1)).shape == (4, 5, 3)
         """
-        from gridjit.runtime.memory.strides.whole import axes_of, distinct_axes
+        from gridjit.runtime.memory.strides import axes_of, distinct_axes
 
         order = distinct_axes(axes, self.ndim, "axes")
         if len(order) != self.ndim:
@@ -58,8 +58,7 @@ class LayoutViews(LayoutFacts):
 
             StridedLayout.dense((5, 3, 4), 1).reshaped((20, -1)).strides == (3, 1)
         """
-        from gridjit.runtime.memory.strides.reshape import completed, restrided
-        from gridjit.runtime.memory.strides.whole import all_whole
+        from gridjit.runtime.memory.strides import all_whole, completed, restrided
 
         if (turn := {"C": 1, "F": -1}.get(order)) is None:
             raise LayoutError(f"order={order!r}: 'C' or 'F'")
@@ -80,8 +79,7 @@ class LayoutViews(LayoutFacts):
 
             StridedLayout((4, 5, 3), (30, 6, 1), itemsize=4).flattened() == StridedLayout((20, 3), (6, 1), itemsize=4)
         """
-        from gridjit.runtime.memory.strides.reshape import merged
-        from gridjit.runtime.memory.strides.whole import axis_of, whole
+        from gridjit.runtime.memory.strides import axis_of, merged, whole
 
         if not self.ndim:
             return self.reshaped(1)
@@ -93,7 +91,7 @@ class LayoutViews(LayoutFacts):
 
     def flattened_axis_mask(self) -> int:
         """Return the mask of the axes that flattened() joins to the ones before them: bit i stands for axis i."""
-        from gridjit.runtime.memory.strides.reshape import merged
+        from gridjit.runtime.memory.strides import merged
 
         return merged(self.shape, self.strides_in_bytes, -1)[2]
 
@@ -105,7 +103,7 @@ class LayoutViews(LayoutFacts):
 
             StridedLayout.dense((1, 5, 1), 8).squeezed().shape == (5,)
         """
-        from gridjit.runtime.memory.strides.whole import all_whole, distinct_axes
+        from gridjit.runtime.memory.strides import all_whole, distinct_axes
 
         if axis is None and 0 in self.shape:
             return self._view((0,), (0,))
@@ -123,7 +121,7 @@ class LayoutViews(LayoutFacts):
 
             StridedLayout.dense((5, 4), 8).unsqueezed((0, 2)).shape == (1, 5, 1, 4)
         """
-        from gridjit.runtime.memory.strides.whole import all_whole, distinct_axes
+        from gridjit.runtime.memory.strides import all_whole, distinct_axes
 
         given = all_whole(axis, "axis")
         places = distinct_axes(given, self.ndim + len(given), "axis")
@@ -137,8 +135,7 @@ class LayoutViews(LayoutFacts):
 
             StridedLayout.dense((5, 1), 8).broadcast_to((3, 5, 4)).strides == (0, 1, 0)
         """
-        from gridjit.runtime.memory.strides.broadcast import repeated
-        from gridjit.runtime.memory.strides.whole import all_whole
+        from gridjit.runtime.memory.strides import all_whole, repeated
 
         wanted = all_whole(shape, "shape")
         return self._view(wanted, repeated(self.shape, self.strides_in_bytes, wanted))
@@ -161,8 +158,7 @@ class LayoutViews(LayoutFacts):
 
             StridedLayout.dense((5, 4), 4).repacked(8) == StridedLayout.dense((5, 2), 8)
         """
-        from gridjit.runtime.memory.strides.repack import check_aligned, repacked
-        from gridjit.runtime.memory.strides.whole import axis_of, whole
+        from gridjit.runtime.memory.strides import axis_of, check_aligned, repacked, whole
 
         size = whole(itemsize, "itemsize")
         if size == self.itemsize:
@@ -184,8 +180,7 @@ class LayoutViews(LayoutFacts):
 
             StridedLayout.dense((5, 12), 2).max_compatible_itemsize() == 8
         """
-        from gridjit.runtime.memory.strides.repack import widest
-        from gridjit.runtime.memory.strides.whole import axis_of, whole
+        from gridjit.runtime.memory.strides import axis_of, whole, widest
 
         along, limit = axis_of(axis, self.ndim), whole(max_itemsize, "max_itemsize")
         if limit < self.itemsize:

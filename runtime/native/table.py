@@ -104,7 +104,7 @@ class LaunchTable:
         if self.rooms is None:
             data = b"".join(map(bytes, (head, *rows)))
             return ctypes.create_string_buffer(data, len(data))
-        from gridjit.runtime.native.staging.plan import staging_record  # most launches copy nothing
+        from gridjit.runtime.native.staging.records import staging_record  # most launches copy nothing
 
         data = b"".join(map(bytes, (head, *rows)))
         staging = bytes(staging_record(self.operations, offsets, self.rooms.address))

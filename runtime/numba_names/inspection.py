@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from gridjit.runtime.accepted import CodeLike, SignatureLike, WhichCode
-    from gridjit.runtime.display.specialization_list import SpecializationList
+    from gridjit.runtime.display import SpecializationList
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.numba_names.overload import Overload
 
@@ -95,7 +95,7 @@ class Inspection:
     @for_users
     def specializations(self) -> SpecializationList:
         """The specializations in use in this process, oldest first within a signature; then those of specialize()."""
-        from gridjit.runtime.display.specialization_list import SpecializationList
+        from gridjit.runtime.display import SpecializationList
 
         made = tuple(self._specialized_kernels.values())
         found = (*self._all(), *(found for kernel in made for found in kernel.specializations))
@@ -155,7 +155,7 @@ class Inspection:
 
     def explain(self) -> str:
         """Return, in words, what was compiled, why, and on what each specialization depends."""
-        from gridjit.runtime.display.story import Story
+        from gridjit.runtime.display import Story
         from gridjit.runtime.specialize import explain
 
         kernel = cast("Kernel", self)
@@ -371,6 +371,6 @@ class Inspection:
 
     def _repr_html_(self) -> str:
         """Return the kernel as notebooks show it."""
-        from gridjit.runtime.display.pages import kernel_page
+        from gridjit.runtime.display import kernel_page
 
         return kernel_page(cast("Kernel", self))

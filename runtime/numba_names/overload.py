@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, SupportsIndex, TextIO
 
+from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import ArgumentError, ConfigError, UnsupportedError, shown
 from gridjit.compiler.job import CompileJob
+from gridjit.compiler.launch_config import MAX_BLOCK_THREADS
 from gridjit.runtime.devices.base import KernelAttributes, LoadedKernel
-from gridjit.runtime.devices.held_attributes import held_attributes
 from gridjit.runtime.session import session
 from gridjit.runtime.specialize.table import Specialization
 
@@ -256,3 +258,67 @@ class Overload:
 
     def __repr__(self) -> str:
         return f"<{self.specialization} of {self.kernel!r}>"
+
+
+class CompiledCode(Artifact):
+    """An artifact in this process; names that it does not have itself are those of the kernel's overload."""
+
+    __slots__ = ("_overload",)
+    __hash__ = Artifact.__hash__
+
+    @classmethod
+    def of(cls, artifact: Artifact, overload: Overload) -> CompiledCode:
+        """Return an artifact that is equal to another one, and has the names of an overload."""
+        made = cls(**_parts(artifact))
+        object.__setattr__(made, "_overload", overload)
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Artifact) and _parts(self) == _parts(other)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle it as the artifact alone."""
+        return _artifact, (_parts(self),)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._overload, name)
+
+
+def _parts(artifact: Artifact) -> dict[str, Any]:
+    return {part.name: getattr(artifact, part.name) for part in dataclasses.fields(Artifact)}
+
+
+def _artifact(parts: dict[str, Any]) -> Artifact:
+    return Artifact(**parts)
+
+
+_WARP = 32
+# "Compute capabilities" in the CUDA programming guide: registers that a block may have, and four schedulers share.
+# They are given to warps in such steps.
+_REGISTERS, _FEWER_REGISTERS = 1 << 16, 1 << 15
+_WITH_FEWER = ("sm_53", "sm_62")
+_SCHEDULERS, _STEP = 4, 256
+
+
+def held_attributes(artifact: Artifact) -> KernelAttributes | None:
+    """Return what an artifact says that its kernel uses; None for code whose device has to be asked."""
+    known = artifact.resources
+    if artifact.target.kind != "ptx" or "registers" not in known:
+        return None
+    return KernelAttributes(
+        registers=known["registers"],
+        shared_bytes=known.get("shared_bytes", 0),
+        local_bytes=known.get("local_bytes", 0),
+        constant_bytes=known.get("constant_bytes", 0),
+        max_threads=min(known.get("max_threads", MAX_BLOCK_THREADS), _threads_of(known["registers"], artifact)),
+    )
+
+
+def _threads_of(registers: int, artifact: Artifact) -> int:
+    """Return how many threads of so many registers each a block of the artifact's GPU has room for."""
+    room = _FEWER_REGISTERS if artifact.target.arch in _WITH_FEWER else _REGISTERS
+    of_a_warp = max(_STEP, -(-registers * _WARP // _STEP) * _STEP)
+    warps = room // _SCHEDULERS // of_a_warp * _SCHEDULERS
+    return min(MAX_BLOCK_THREADS, warps * _WARP)

@@ -14,9 +14,9 @@ from gridjit.compiler.errors import ArgumentError, shown
 from gridjit.runtime.devices.cuda.errors import driver_error
 from gridjit.runtime.queues.timeline import HOST
 from gridjit.runtime.settings import settings
-from gridjit.runtime.simulated import current, memory, peers
+from gridjit.runtime.simulated import current, memory
 from gridjit.runtime.simulated.driver import context_handle
-from gridjit.runtime.simulated.occupancy import active_blocks
+from gridjit.runtime.simulated.models import active_blocks
 from gridjit.runtime.streams import LEGACY, PER_THREAD, Event, Stream, new_event, new_stream
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Context:
     def reset(self) -> None:
         """Clear what the context keeps; arrays stay, as they are this process's memory."""
         HOST.settle()
-        peers.forget(self.device.ordinal)
+        current.forget(self.device.ordinal)
 
     def synchronize(self) -> None:
         """Wait for all streams; raises what went wrong in one."""
@@ -95,7 +95,7 @@ class Context:
 
     def can_access_peer(self, peer_device: int) -> bool:
         """Return whether another device's memory may be used from here: any other simulated one's may."""
-        return peers.can_access(self.device.ordinal, int(peer_device), settings().host_devices)
+        return current.can_access(self.device.ordinal, int(peer_device), settings().host_devices)
 
     def enable_peer_access(self, peer_context: Any, flags: int = 0) -> None:
         """Use the memory of another context's device; raises DriverError if it is used already, or is this one."""
@@ -104,7 +104,7 @@ class Context:
         other = handle - context_handle(0)
         if not self.can_access_peer(other):
             raise driver_error("cuCtxEnablePeerAccess", "CUDA_ERROR_INVALID_DEVICE", f"{other} is not a peer", code=101)
-        if not peers.enable(self.device.ordinal, other):
+        if not current.enable(self.device.ordinal, other):
             raise driver_error("cuCtxEnablePeerAccess", "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "", code=704)
 
     def get_active_blocks_per_multiprocessor(self, func: Any, blocksize: int, memsize: int, flags: Any = None) -> int:

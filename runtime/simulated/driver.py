@@ -9,17 +9,18 @@ driver can do (load code, share memory with other processes) is refused with an 
 
 from __future__ import annotations
 
+import bisect
 import ctypes
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gridjit.runtime.queues.timeline import HOST
 from gridjit.runtime.settings import settings
-from gridjit.runtime.simulated import current, memory, peers
-from gridjit.runtime.simulated.allocations import SimulatedAllocations
-from gridjit.runtime.simulated.ledger import ledger
-from gridjit.runtime.simulated.models import DeviceModel, UnknownAttributeError, attribute_of, model
-from gridjit.runtime.simulated.occupancy import active_blocks
+from gridjit.runtime.simulated import current, memory
+from gridjit.runtime.simulated.memory import ledger
+from gridjit.runtime.simulated.models import DeviceModel, UnknownAttributeError, active_blocks, attribute_of, model
 
 # As the driver that the models were asked of.
 VERSION = 13000
@@ -109,7 +110,7 @@ class SimulatedDriver:
 
     def cuDeviceCanAccessPeer(self, device: Any, other: Any) -> int:
         """Return whether two devices may share memory: any two may."""
-        return int(peers.can_access(int(device), int(other), self.cuDeviceGetCount()))
+        return int(current.can_access(int(device), int(other), self.cuDeviceGetCount()))
 
     def _device(self, device: Any) -> int:
         if not 0 <= int(device) < self.cuDeviceGetCount():
@@ -129,7 +130,7 @@ class SimulatedDriver:
     def cuDevicePrimaryCtxReset(self, device: Any) -> None:
         """Wait for its work, and forget what a device's context was asked for."""
         HOST.settle()
-        peers.forget(self._device(device))
+        current.forget(self._device(device))
 
     def cuCtxGetCurrent(self) -> Any:
         """Return the calling thread's context, or 0."""
@@ -167,9 +168,9 @@ class SimulatedDriver:
         """Note that the current device uses the memory of another context's."""
         here = current.ordinal()
         other = self._ordinal(context)
-        if not peers.can_access(here, other, self.cuDeviceGetCount()):
+        if not current.can_access(here, other, self.cuDeviceGetCount()):
             raise self._failing("CUDA_ERROR_INVALID_DEVICE", "a device is not a peer of itself")
-        if not peers.enable(here, other):
+        if not current.enable(here, other):
             raise self._failing("CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access is enabled already")
 
     def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, kernel: Any, threads: int, dynamic: int) -> int:
@@ -311,3 +312,41 @@ class SimulatedDriver:
     def _noted(self, handle: int) -> int:
         self._handles.add(handle)
         return handle
+
+
+_ALIGNMENT = 256
+
+
+class SimulatedAllocations:
+    """Blocks of this process's memory, by the addresses where they begin."""
+
+    def __init__(self) -> None:
+        # In order, and what is there: its size, what keeps it, and what is told when it is freed.
+        self._addresses: list[int] = []
+        self._blocks: dict[int, tuple[int, Any, Callable[[], None] | None]] = {}
+
+    def __contains__(self, address: int) -> bool:
+        return address in self._blocks
+
+    def make(self, size: int, freed: Callable[[], None] | None = None) -> int:
+        """Return the address of a new block of size bytes, aligned as a GPU's are; freed is called when it is freed."""
+        memory = np.zeros(size + _ALIGNMENT, np.uint8)
+        address = -(-int(memory.ctypes.data) // _ALIGNMENT) * _ALIGNMENT
+        bisect.insort(self._addresses, address)
+        self._blocks[address] = size, memory, freed
+        return address
+
+    def free(self, address: int) -> None:
+        """Free the block that begins at an address, once streams are done with what they have now."""
+        del self._addresses[bisect.bisect_left(self._addresses, address)]
+        _, memory, freed = self._blocks.pop(address)
+        HOST.keep(memory)
+        if freed is not None:
+            freed()
+
+    def around(self, address: int) -> tuple[int, int] | None:
+        """Return where the block that an address is in begins, and its size; None if it is in none."""
+        at = bisect.bisect_right(self._addresses, address) - 1
+        base = self._addresses[at] if at >= 0 else 0
+        size = self._blocks[base][0] if base else 0
+        return (base, size) if address < base + size else None

@@ -77,7 +77,7 @@ def check_cluster(artifact: Artifact, config: LaunchConfig) -> None:
 
 def resident_blocks(threads: int, shared: int) -> int | None:
     """Return how many blocks of so many threads and so much shared memory the device has room for; None: any number."""
-    from gridjit.runtime.simulated.occupancy import active_blocks
+    from gridjit.runtime.simulated.models import active_blocks
 
     if (kind := _model()) is None:
         return None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from gridjit.compiler.errors import DeviceError
+from gridjit.forking import lock, section
 from gridjit.runtime.settings import Settings, settings
 from gridjit.runtime.simulated import current
-from gridjit.runtime.simulated.ledger import ledger
 
 if TYPE_CHECKING:
     from gridjit.runtime.simulated.models import DeviceModel
@@ -82,3 +83,35 @@ def _available() -> int | None:
         return int(words[1]) << 10
     except (OSError, StopIteration, ValueError, IndexError):
         return None
+
+
+class Ledger:
+    """Bytes held, by the number of the device."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, int] = {}
+        self._given: deque[tuple[int, int]] = deque()
+        self._counting = lock()
+
+    def take(self, ordinal: int, size: int, most: int | None) -> Callable[[], None] | None:
+        """Note size bytes on a device; returns what gives them back, or None if it would hold more than most."""
+        with section(), self._counting:
+            held = self._settled(ordinal) + size
+            if most is not None and held > most:
+                return None
+            self._held[ordinal] = held
+        return functools.partial(self._given.append, (ordinal, size))
+
+    def held(self, ordinal: int) -> int:
+        """Return the bytes that are held on a device."""
+        with section(), self._counting:
+            return self._settled(ordinal)
+
+    def _settled(self, ordinal: int) -> int:
+        while self._given:
+            device, size = self._given.popleft()
+            self._held[device] = self._held.get(device, 0) - size
+        return self._held.get(ordinal, 0)
+
+
+ledger = Ledger()

@@ -260,3 +260,20 @@ def _capability(value: Any) -> tuple[int, int]:
         known_ones = ", ".join(f"{a}.{b}" for a, b in _CAPABILITIES)
         raise ValueError(f"compute capability {major}.{minor}; known are {known_ones}")
     return major, minor
+
+
+def active_blocks(kind: DeviceModel, threads: int, shared_bytes: int) -> int:
+    """Return how many blocks of so many threads, with so much shared memory each, run on a multiprocessor at once."""
+    warp = kind.attribute("WARP_SIZE")
+    whole = -(-threads // warp) * warp
+    if not 0 < threads <= kind.attribute("MAX_THREADS_PER_BLOCK"):
+        return 0
+    if shared_bytes > kind.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"):
+        return 0
+    each = shared_bytes + kind.attribute("RESERVED_SHARED_MEMORY_PER_BLOCK")
+    by_memory = kind.attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR") // each if each else whole
+    return min(
+        kind.attribute("MAX_BLOCKS_PER_MULTIPROCESSOR"),
+        kind.attribute("MAX_THREADS_PER_MULTIPROCESSOR") // whole,
+        by_memory,
+    )

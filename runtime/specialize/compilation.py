@@ -74,8 +74,10 @@ class Compilation:
             )
         launch = Launch(config=as_launch_config(self.py_func.__qualname__, config))
         found = self._specialized(session(), _signature(sig), self.target_for(target), launch)
-        from gridjit.runtime.numba_names.compiled_code import CompiledCode
-        from gridjit.runtime.numba_names.overload import Overload  # launches do without
+        from gridjit.runtime.numba_names.overload import (
+            CompiledCode,
+            Overload,  # launches do without
+        )
 
         return CompiledCode.of(found.artifact, Overload(self.form_of(found), found))
 

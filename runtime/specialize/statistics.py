@@ -69,6 +69,6 @@ class Statistics:
 
     def _repr_html_(self) -> str:
         """Return the counts as notebooks show them."""
-        from gridjit.runtime.display.pages import statistics_page
+        from gridjit.runtime.display import statistics_page
 
         return statistics_page(self)

@@ -87,7 +87,7 @@ class Specialization:
 
     def _repr_html_(self) -> str:
         """Return the specialization as notebooks show it."""
-        from gridjit.runtime.display.specialization_list import SpecializationList
+        from gridjit.runtime.display import SpecializationList
 
         return SpecializationList((self,), of=self.artifact.kernel)._repr_html_()
 

@@ -243,7 +243,7 @@ def _numbas(name: str) -> Any:
     if name in modules.NAMES:  # it imports them when it compiles
         return modules.named(name)
     if name == "random":  # a module of numba-cuda's that it does not import by itself
-        from gridjit.runtime.installed.states import random_of
+        from gridjit.runtime.installed.beside import random_of
 
         return random_of(sys.modules[__name__])
     try:

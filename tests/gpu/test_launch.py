@@ -14,8 +14,8 @@ from gridjit import cuda
 from gridjit.compiler.errors import ConfigError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.current import create_stream
-from gridjit.runtime.devices.held_attributes import held_attributes
 from gridjit.runtime.memory.create import device_array, to_device
+from gridjit.runtime.numba_names.overload import held_attributes
 
 pytestmark = pytest.mark.gpu
 VECTOR = "void(float32[::1], float32[::1], float32)"

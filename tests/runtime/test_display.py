@@ -13,9 +13,7 @@ import gridjit
 from gridjit import cuda
 from gridjit.compiler.footprint import Fact
 from gridjit.compiler.signature import ForeignType, Signature
-from gridjit.runtime.display.specialization_list import SpecializationList
-from gridjit.runtime.display.story import Story
-from gridjit.runtime.display.table import Table
+from gridjit.runtime.display import SpecializationList, Story, Table
 from tests.programs import run_new_python, run_python
 from tests.runtime.making import make_specialization
 
@@ -194,8 +192,8 @@ def test_a_program_that_launches_imports_nothing_of_how_it_is_shown(tmp_path: An
 def test_no_object_that_users_hold_is_shown_by_its_address(kernel: Any) -> None:
     shown = [kernel.forall(100), kernel.forall(100, 32), cuda.reduce(added)]
     assert [repr(one).partition("test_")[0] for one in shown] == [
-        "<<gridjit kernel tests.runtime.display.",
-        "<<gridjit kernel tests.runtime.display.",
+        "<<gridjit kernel tests.runtime.",
+        "<<gridjit kernel tests.runtime.",
         "<gridjit reduction by added>",
     ]
     assert [repr(one).rpartition(" for ")[2] for one in shown[:2]] == ["100 tasks>", "100 tasks, blocks of 32>"]
@@ -211,6 +209,6 @@ def test_what_compile_returns_is_shown_in_a_line() -> None:
         x[0] = 1
 
     shown = repr(gridjit.jit(fill).compile("void(float32[::1])", target="host"))
-    assert shown.startswith("<artifact tests.runtime.display.test_display.")
+    assert shown.startswith("<artifact tests.runtime.test_display.")
     assert "fill(float32[1d C]) for host, " in shown
     assert shown.endswith(" bytes, depends on nothing>")

@@ -143,8 +143,6 @@ class Driver(MemoryCalls):
         extra = _Extra(_PARAMETERS, ctypes.addressof(buffer), _SIZE, ctypes.addressof(size), _END)
         given = ctypes.addressof(extra) if parameters else 0
         if config.cooperative or config.programmatic or config.cluster is not None:
-            from gridjit.runtime.devices.cuda.extended_launch import launch_config  # most launches do without
-
             self.call("cuLaunchKernelEx", launch_config(self.api, config, stream, sharedmem), kernel, 0, given)
         else:
             self.call("cuLaunchKernel", kernel, *config.griddim, *config.blockdim, sharedmem, stream, 0, given)
@@ -252,4 +250,41 @@ def driver() -> Driver:
         raise DeviceError(f"{reason}; GRIDJIT_TARGET=host runs kernels on this computer's processor")
     made = Driver(plain_api(lambda: importlib.import_module("cuda.bindings.driver")))
     made.start()
+    return made
+
+
+def launch_config(api: Any, config: LaunchConfig, stream: int, sharedmem: int) -> Any:
+    """Return what cuLaunchKernelEx takes. api: cuda.bindings.driver, or what stands in for it."""
+    made = api.CUlaunchConfig()
+    made.gridDimX, made.gridDimY, made.gridDimZ = config.griddim
+    made.blockDimX, made.blockDimY, made.blockDimZ = config.blockdim
+    made.sharedMemBytes = sharedmem
+    made.hStream = api.CUstream(stream)
+    made.attrs = _attributes(api, config)
+    made.numAttrs = len(made.attrs)
+    return made
+
+
+def _attributes(api: Any, config: LaunchConfig) -> list[Any]:
+    attributes: list[Any] = []
+    if config.cooperative:
+        cooperative = _attribute(api, "COOPERATIVE", attributes)
+        cooperative.value.cooperative = 1
+    if config.cluster is not None:
+        dim = _attribute(api, "CLUSTER_DIMENSION", attributes).value.clusterDim
+        dim.x, dim.y, dim.z = config.cluster
+    if config.preferred_cluster is not None:
+        dim = _attribute(api, "PREFERRED_CLUSTER_DIMENSION", attributes).value.preferredClusterDim
+        dim.x, dim.y, dim.z = config.preferred_cluster
+    if config.programmatic:
+        serialization = _attribute(api, "PROGRAMMATIC_STREAM_SERIALIZATION", attributes)
+        serialization.value.programmaticStreamSerializationAllowed = 1
+    return attributes
+
+
+def _attribute(api: Any, name: str, attributes: list[Any]) -> Any:
+    """Return a new attribute of a launch, which is added to attributes."""
+    made = api.CUlaunchAttribute()
+    made.id = getattr(api.CUlaunchAttributeID, f"CU_LAUNCH_ATTRIBUTE_{name}")
+    attributes.append(made)
     return made

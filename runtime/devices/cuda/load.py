@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import dataclasses
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError, LimitError
-from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.compiler.target import Target
 from gridjit.forking import Lock, lock, section
-from gridjit.runtime.devices.cuda import faults
 from gridjit.runtime.devices.cuda.callbacks import Module, module_of
 from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.last_launched import in_words
@@ -101,11 +101,11 @@ class CudaKernel:
             self.prepare(config, sharedmem)
         if self.checked:
             self._refuse_capture(handle)
-            faults.clear(self, handle)
+            clear(self, handle)
         self._launch(config, handle, sharedmem, parameters)
         last_launches.note(self.artifact.kernel, config, handle, self.device.ordinal)
         if self.checked:
-            faults.raise_fault(self, handle)
+            raise_fault(self, handle)
 
     def _refuse_another_devices(self, stream: int, config: LaunchConfig) -> None:
         """A launch goes to its stream's device, so that must be the one that arguments were looked at for."""
@@ -278,7 +278,7 @@ def _loaded(device: CudaDevice, artifact: Artifact, callbacks: ModuleCallbacks) 
         library=library,
         handle=handle,
         static_shared=driver.kernel_attribute("SHARED_SIZE_BYTES", handle, device.handle),
-        checked=bool(driver.global_variable(library, faults.code_name(artifact))),
+        checked=bool(driver.global_variable(library, code_name(artifact))),
         module=module,
     )
     carveout = artifact.metadata.get("shared_memory_carveout")
@@ -325,3 +325,39 @@ def _unload(device: CudaDevice, library: int) -> None:
 
 if TYPE_CHECKING:
     _kernel: type[LoadedKernel] = CudaKernel
+
+
+def code_name(artifact: Artifact) -> str:
+    """Return the name of the variable that holds the exception's code; 0 means that none was raised."""
+    return f"{artifact.entry}__errcode__"
+
+
+def clear(kernel: CudaKernel, stream: int) -> None:
+    """Forget an earlier launch's exception, in stream."""
+    driver = kernel.device.driver
+    driver.fill_words(driver.global_variable(kernel.library, code_name(kernel.artifact)), 0, 1, stream)
+
+
+def raise_fault(kernel: CudaKernel, stream: int) -> None:
+    """Wait for stream, then raise the exception that a thread of the kernel's last launch left, if any."""
+    kernel.device.timeline.synchronize(stream)
+    code = _read(kernel, code_name(kernel.artifact))
+    if code:
+        from gridjit.runtime.devices.exceptions import kernel_exception
+
+        block, thread = _place(kernel, "ctaid"), _place(kernel, "tid")
+        raise kernel_exception(kernel.artifact, code, block, thread)
+
+
+def _place(kernel: CudaKernel, what: str) -> Dim3:
+    x, y, z = (_read(kernel, f"{kernel.artifact.entry}__{what}{axis}__") for axis in "xyz")
+    return (x, y, z)
+
+
+def _read(kernel: CudaKernel, name: str) -> int:
+    driver = kernel.device.driver
+    value = ctypes.c_int32()
+    address = driver.global_variable(kernel.library, name)
+    if address:
+        driver.copy(ctypes.addressof(value), address, ctypes.sizeof(value), None)
+    return value.value

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import itertools
+import threading
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gridjit.runtime.devices.cuda import in_callbacks
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.last_launched import attributed
@@ -24,7 +25,7 @@ _numbers = itertools.count(1)
 
 def _run_pending(number: int | None) -> None:
     if (function := _pending.pop(number or 0, None)) is not None:
-        in_callbacks.call(function)
+        call(function)
 
 
 _trampoline = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_run_pending)
@@ -68,7 +69,7 @@ class CudaTimeline:
 
     def outside(self, free: Callable[[], None]) -> None:
         """Call free, which calls the driver, when that may be called: not in its callbacks."""
-        in_callbacks.outside(free)
+        outside(free)
 
     def word(self, stream: int) -> ctypes.c_int64 | None:
         """Return None: no work of the driver's waits for Python."""
@@ -76,14 +77,14 @@ class CudaTimeline:
 
     def create_stream(self, priority: int = 0, *, nonblocking: bool = False) -> int:
         """Return a new stream."""
-        in_callbacks.free_waiting()
+        free_waiting()
         self.device.renew()
         with self.device.current:
             return self.driver.create_stream(priority, nonblocking=nonblocking)
 
     def create_event(self, *, timing: bool = True) -> int:
         """Return a new event."""
-        in_callbacks.free_waiting()
+        free_waiting()
         self.device.renew()
         with self.device.current:
             return self.driver.create_event(timing=timing)
@@ -164,3 +165,40 @@ def _quietly(call: Callable[[int], None], handle: int) -> None:
 
 if TYPE_CHECKING:
     _timeline: type[Timeline] = CudaTimeline
+
+
+class _Here(threading.local):
+    """Whether the calling thread is in a driver callback."""
+
+    called: bool = False
+
+
+_here = _Here()
+_later: deque[Callable[[], None]] = deque()
+
+
+def call(function: Callable[[], None]) -> None:
+    """Call function as the driver's callback."""
+    _here.called = True
+    try:
+        function()
+    finally:
+        _here.called = False
+
+
+def outside(free: Callable[[], None]) -> None:
+    """Call free now, or, in a callback, when the program next asks for what is freed so."""
+    if _here.called:
+        _later.append(free)
+    else:
+        free()
+
+
+def free_waiting() -> None:
+    """Call what had to wait."""
+    while _later and not _here.called:
+        try:
+            free = _later.popleft()
+        except IndexError:  # another thread was faster
+            return
+        free()

@@ -17,7 +17,6 @@ from gridjit.compiler.targets.host.checks import record
 from gridjit.forking import lock
 from gridjit.runtime import findings
 from gridjit.runtime.devices.exceptions import kernel_exception
-from gridjit.runtime.devices.host import spare
 from gridjit.runtime.devices.host.checked_arguments import Arguments
 from gridjit.runtime.devices.host.launch import Status
 from gridjit.runtime.devices.host.load import HostFunction
@@ -159,14 +158,14 @@ class _State:
         self._share(shared)
         self._set(record.RANGES, ctypes.addressof(self._ranges))
         self._set(record.RANGE_COUNT, len(followed))
-        self._set(record.SPARE, spare.take())
+        self._set(record.SPARE, take())
         self._set(record.ARGUMENTS, ctypes.addressof(arguments))
         for offset, function in _functions():
             self._set(offset, function)
 
     def keep_spare(self) -> None:
         """Keep some of the memory that the launch took for the next one; the rest is left to be given back."""
-        left = spare.keep(self._get(record.CHUNK), self._get(record.CHUNK_USED), self._get(record.SPARE))
+        left = keep(self._get(record.CHUNK), self._get(record.CHUNK_USED), self._get(record.SPARE))
         self._set(record.CHUNK, left)
 
     def give_back(self) -> None:
@@ -251,3 +250,53 @@ def _place(number: int, dimensions: Dim3) -> Dim3:
     row, x = divmod(number, dimensions[0])
     z, y = divmod(row, dimensions[1])
     return x, y, z
+
+
+_MOST = 128 << 20
+# The chunks that no launch has, as one list by the address of its first. To take it all is one step.
+_kept: list[int] = []
+
+
+def take() -> int:
+    """Return all that is kept, as a list; 0 if there is nothing."""
+    try:
+        return _kept.pop()
+    except IndexError:
+        return 0
+
+
+def keep(used: int, far: int, unused: int) -> int:
+    """Keep what a launch leaves, as far as it may be kept; return the list of the rest.
+
+    used: the list of what it wrote to, in the first of which only up to far; unused: the list of what it did not need.
+    """
+    dirty, clean = _chunks(used), _chunks(unused)
+    ends = {used: far}
+    kept, rest, total = list[tuple[int, int]](), list[tuple[int, int]](), 0
+    for at, size in [*clean, *sorted(dirty, key=lambda one: one[1])]:
+        total += size
+        (kept if total <= _MOST else rest).append((at, size))
+    written = {at for at, _ in dirty}
+    for at, size in kept:
+        if at in written:
+            ctypes.memset(at, 0, ends.get(at, size))
+    if kept:
+        _kept.append(_listed(kept))
+    return _listed(rest)
+
+
+def _chunks(first: int) -> list[tuple[int, int]]:
+    found = []
+    while first:
+        following, size = (ctypes.c_uint64 * 2).from_address(first)
+        found.append((first, size))
+        first = following
+    return found
+
+
+def _listed(chunks: list[tuple[int, int]]) -> int:
+    following = 0
+    for at, size in reversed(chunks):
+        (ctypes.c_uint64 * 2).from_address(at)[:] = [following, size]
+        following = at
+    return following

@@ -236,7 +236,7 @@ class HostKernel:
         if (engine := self.device.engine(make=True)) is None:
             return False
         from gridjit.runtime.devices.host.grids import code_of
-        from gridjit.runtime.native.grids.freezing import freeze
+        from gridjit.runtime.native.grids.engine import freeze
 
         return freeze(engine, threads, code_of(self.function, self.artifact.image))
 
@@ -290,7 +290,7 @@ def _symbols(artifact: Artifact) -> Mapping[str, int]:
     """Return the addresses of what this process provides for an artifact's code; most code needs nothing."""
     if NEEDS.isdisjoint(artifact.resources):
         return NO_SYMBOLS
-    from gridjit.runtime.devices.host.provided import addresses
+    from gridjit.runtime.devices.host.printed import addresses
 
     return addresses(artifact.resources)
 

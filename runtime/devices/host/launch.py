@@ -279,8 +279,6 @@ def judge(report: bytes, function: HostFunction, config: LaunchConfig) -> Status
             "blocks, or declare smaller shared and local arrays"
         )
     if code == _STACK_ENDS:
-        from gridjit.runtime.devices.host.deep import too_deep
-
         raise LaunchError(
             f"{name} [{config}], tid={list(_dim3(thread))} ctaid={list(_dim3(block))}: {too_deep(function)}"
         )
@@ -305,3 +303,19 @@ def judge(report: bytes, function: HostFunction, config: LaunchConfig) -> Status
 
 def _dim3(values: tuple[int, ...]) -> Dim3:
     return (values[0], values[1], values[2])
+
+
+def too_deep(function: HostFunction) -> str:
+    """Return what happened, and what to do about it, with the numbers if the code tells them."""
+    return (
+        "recursion too deep: a device function calls itself until the stack of its thread, which also holds its "
+        f"local arrays, is full{_numbers(function)}; recurse less deeply, declare smaller arrays, "
+        "write it as a loop, or launch from a thread with a larger stack (threading.stack_size, ulimit -s)"
+    )
+
+
+def _numbers(function: HostFunction) -> str:
+    if not function.told:
+        return ""
+    taken, more, limit = (ctypes.c_int64 * 3).from_address(function.told)
+    return f" (it takes {taken:,} of the {limit:,} bytes available, and the next call may take {more:,} more)"

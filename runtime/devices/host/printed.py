@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
+from gridjit.compiler.targets.host.symbols import COUNTERS, RESOURCES, STREAM
 from gridjit.forking import in_child, lock
+from gridjit.runtime.devices.host.allocations import counters
 
 _SEEK_SET = 0
 
@@ -75,3 +78,11 @@ def _renew() -> None:
 
 
 in_child(_renew)
+
+
+_ADDRESSES: dict[str, Callable[[], int]] = {STREAM: stream_cell, COUNTERS: counters}
+
+
+def addresses(resources: Iterable[str]) -> dict[str, int]:
+    """Return the symbols that resources stand for, with their addresses."""
+    return {RESOURCES[name]: _ADDRESSES[RESOURCES[name]]() for name in resources if name in RESOURCES}

@@ -8,9 +8,13 @@ driver may wait for everybody's work, and it copies so few bytes as part of the 
 from __future__ import annotations
 
 import ctypes
-from typing import Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from gridjit.compiler.launch_config import LaunchConfig
+
+if TYPE_CHECKING:
+    from gridjit.runtime.native.operation import Moved, Operation
 
 # A launch with more arrays, or more bytes of them, is made from Python.
 MAX_ARRAYS = 8
@@ -76,3 +80,29 @@ class Rooms(Protocol):
     def fail(self, code: int, kernel: str, config: LaunchConfig, stream: int) -> None:
         """Raise what the driver's code says that it told after a launch was made."""
         ...
+
+
+def can_stage(operations: Sequence[Operation]) -> bool:
+    """Return whether machine code can copy what a launch moves: a few arrays, one of which at least is waited for."""
+    moved = [op.moved for op in operations if op.moved is not None]
+    return len(moved) <= MAX_ARRAYS and any(one.writes for one in moved)
+
+
+def staging_record(operations: Sequence[Operation], offsets: Sequence[int], rooms: int) -> StagingRecord:
+    """Return what the launch copies. offsets: of each operation's parameters. rooms: address of a RoomsRecord."""
+    moved = [(op.moved, offset) for op, offset in zip(operations, offsets, strict=True) if op.moved is not None]
+    moved.sort(key=lambda one: _place(one[0]))
+    record = StagingRecord(
+        rooms=rooms,
+        count=len(moved),
+        read=sum(how.reads for how, _ in moved),
+        written=sum(not how.writes for how, _ in moved),
+    )
+    for number, (_, offset) in enumerate(moved):
+        setattr(record, f"offset{number}", offset)
+    return record
+
+
+def _place(how: Moved) -> tuple[bool, bool]:
+    """Return what sorts arrays: those first that are only read, those last that are only written."""
+    return how.writes, not how.reads

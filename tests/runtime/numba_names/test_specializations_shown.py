@@ -13,7 +13,7 @@ from gridjit import UnsupportedError, cuda, static
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import Fact
 from gridjit.compiler.signature import Signature
-from gridjit.runtime.devices.held_attributes import held_attributes
+from gridjit.runtime.numba_names.overload import held_attributes
 from gridjit.runtime.numba_names.specialized_signature import by_key
 from gridjit.runtime.session import Session
 from tests.runtime.making import make_specialization

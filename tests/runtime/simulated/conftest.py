@@ -8,7 +8,7 @@ import pytest
 
 from gridjit.runtime.session import end_session
 from gridjit.runtime.simulated import current, driver, memory
-from gridjit.runtime.simulated.ledger import Ledger
+from gridjit.runtime.simulated.memory import Ledger
 
 Choose = Callable[..., None]
 

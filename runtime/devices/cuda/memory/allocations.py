@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.forking import lock, section
-from gridjit.runtime.devices.cuda import in_callbacks
+from gridjit.runtime.devices.cuda import timeline
 from gridjit.runtime.devices.cuda.errors import DriverError
 from gridjit.runtime.memory.space import Memory
 from gridjit.runtime.streams import Stream, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
-    from gridjit.runtime.devices.cuda.memory.pool import MemoryPool
     from gridjit.runtime.devices.cuda.memory.space import CudaSpace
 
 
@@ -38,8 +37,6 @@ class Allocations:
             return pool
         with section(), self._making:
             if self._pool is None or self._pool.epoch != epoch:
-                from gridjit.runtime.devices.cuda.memory.pool import MemoryPool  # a few small arrays do without
-
                 self._pool = MemoryPool(self._device, epoch)
             return self._pool
 
@@ -52,7 +49,7 @@ class Allocations:
         with self._device.current:
             if self._driver.stream_capturing(handle):
                 raise LaunchError("an array cannot be made while a stream is captured: make it before the capture")
-            in_callbacks.free_waiting()
+            timeline.free_waiting()
             self._free_waiting()
             if (slab := self._device.slab) and slab.epoch == epoch and (address := slab.take(size)):
                 return Memory(self._space, address, size, owner=stream, free=_nothing)
@@ -61,7 +58,7 @@ class Allocations:
         # A stream that is only a number may be gone by the time the memory is freed.
         lasting = handle if handle <= 2 or not isinstance(stream, int) else 0
         give = functools.partial(self._free, address, lasting, pool, stream)
-        return Memory(self._space, address, size, owner=stream, free=functools.partial(in_callbacks.outside, give))
+        return Memory(self._space, address, size, owner=stream, free=functools.partial(timeline.outside, give))
 
     def _free(self, address: int, handle: int, pool: MemoryPool, stream: Any) -> None:
         """Free memory; called by the garbage collector, at any time in any thread, so it takes no lock."""
@@ -105,7 +102,7 @@ class Allocations:
 
     def _freeing(self, free: Callable[[int], None], address: int, epoch: int) -> Callable[[], None]:
         """Return what frees memory that is of no stream."""
-        return functools.partial(in_callbacks.outside, functools.partial(self._free_whole, free, address, epoch))
+        return functools.partial(timeline.outside, functools.partial(self._free_whole, free, address, epoch))
 
     def _free_whole(self, free: Callable[[int], None], address: int, epoch: int) -> None:
         """Free memory that is of no stream by a method of the driver's, after all work in the context."""
@@ -120,3 +117,38 @@ class Allocations:
 
 def _nothing() -> None:
     """Free memory of a slab: it is there until the context ends."""
+
+
+# Freed memory that a device's pool keeps for the next allocation.
+KEEP_BYTES = 64 << 20
+
+
+class MemoryPool:
+    """The pool of one context of a device, whose number is epoch."""
+
+    def __init__(self, device: CudaDevice, epoch: int) -> None:
+        self._device = device
+        self._driver = device.driver
+        self.epoch = epoch
+        has_pools = bool(device.attribute("MEMORY_POOLS_SUPPORTED"))
+        self._handle = self._driver.create_pool(device.ordinal, KEEP_BYTES) if has_pools else 0
+
+    def allocate(self, size: int, stream: int) -> int:
+        """Return size bytes for what comes later in stream; raises DriverError if there are not as many."""
+        if not self._handle:
+            return self._driver.allocate(size)
+        try:
+            return self._driver.allocate_from_pool(size, self._handle, stream)
+        except DriverError as error:
+            if error.name != "CUDA_ERROR_OUT_OF_MEMORY":
+                raise
+        self._device.timeline.synchronize_all()
+        self._driver.trim_pool(self._handle)
+        return self._driver.allocate_from_pool(size, self._handle, stream)
+
+    def free(self, address: int, stream: int) -> None:
+        """Free memory once stream has got to here."""
+        if self._handle:
+            self._driver.free_in_stream(address, stream)
+        else:
+            self._driver.free(address)

@@ -28,7 +28,7 @@ from gridjit.runtime.memory.copies import (
 )
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Owners, Whereabouts
-from gridjit.runtime.streams import Stream, stream_handle
+from gridjit.runtime.streams import Stream, new_event, stream_handle
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
@@ -268,7 +268,6 @@ class CudaSpace:
         """Copy a ghost of another space into one here; return whether that could be done without the host."""
         if not isinstance(space, CudaSpace):
             return False
-        from gridjit.runtime.devices.cuda.memory.peer import copy_between  # most programs have one device
 
         return copy_between(self._device, destination, stream, space._device, source, source_stream)
 
@@ -324,3 +323,34 @@ def _share_memory(to: Array, of: Array) -> bool:
 
 if TYPE_CHECKING:
     _space: type[Space] = CudaSpace
+
+
+def copy_between(
+    here: CudaDevice, destination: Array, stream: Any, there: CudaDevice, source: Array, source_stream: Any
+) -> bool:
+    """Copy source, a ghost on one device, into destination on another; False if they are laid out differently.
+
+    It is in the order of stream, which is here, and of source_stream, which is there: earlier work there is
+    waited for, and what comes after waits.
+    """
+    turn = straightening(destination)
+    block = turn.of(destination)
+    if destination.strides != source.strides or not block.flags.c_contiguous:
+        return False
+    if not block.size:
+        return True
+    mine, theirs = stream_handle(stream), stream_handle(source_stream)
+    _wait(here, mine, there, theirs)
+    with here.current, attributed(mine, here.ordinal):
+        here.driver.copy_peer(
+            (address_of(block), here.context), (address_of(turn.of(source)), there.context), block.nbytes, mine
+        )
+    _wait(there, theirs, here, mine)
+    return True
+
+
+def _wait(device: CudaDevice, stream: int, other: CudaDevice, others_stream: int) -> None:
+    """Have what comes next in a device's stream wait for what another device's has been given."""
+    with new_event(other.timeline, timing=False) as event:
+        event.record(others_stream)
+        device.timeline.wait(stream, event.handle)
