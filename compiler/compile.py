@@ -26,8 +26,7 @@ from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.key.registrations import registrations
 from gridjit.compiler.key.source.libraries import is_library
 from gridjit.compiler.phases import phase, phases_until_now
-from gridjit.compiler.process.collecting import collecting_rarely
-from gridjit.compiler.process.freed_memory import keep_freed_memory
+from gridjit.compiler.process.collecting import collecting_rarely, keep_freed_memory
 from gridjit.compiler.recorded.dependencies import (
     discovered,
     file_dependencies,

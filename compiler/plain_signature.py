@@ -1,7 +1,7 @@
 """plain_signature: a signature's text read without numba, so that what it declares is found without a compiler.
 
 It reads what nearly all texts are made of, numbers and arrays of them; everything else is for
-compiler/frontend/signatures/text.py.
+compiler/frontend/signatures.py.
 """
 
 from __future__ import annotations

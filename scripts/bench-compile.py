@@ -23,7 +23,7 @@ from compile_times.processes import KINDS, Times, compiled
 from compile_times.scenarios import fifty_declared, first_tiered, one_edited, ten_sharing, tenth
 from compile_times.served import fifty_declared_served, one_edited_served
 
-from gridjit.commands.pictures.bars import Bar, bars
+from gridjit.commands.svg import Bar, bars
 
 
 def main() -> None:

@@ -32,7 +32,7 @@ from launch_overhead.device import machine, why_no_gpu
 
 import gridjit
 from gridjit import cuda
-from gridjit.commands.pictures.bars import Bar, bars
+from gridjit.commands.svg import Bar, bars
 from gridjit.runtime.settings import settings
 
 Row = dict[str, Any]

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gridjit.commands.pictures.bars import Bar, bars
+from gridjit.commands.svg import Bar, bars
 
 FOLDER = Path(".benchmarks")
 

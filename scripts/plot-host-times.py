@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from committed_picture import DOCS, write_or_check
 
-from gridjit.commands.pictures.bars import Bar, bars
+from gridjit.commands.svg import Bar, bars
 
 PICTURE = DOCS / "host-times.svg"
 _HEAD = "| kernel | against |"

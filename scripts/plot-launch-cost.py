@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from committed_picture import DOCS, write_or_check
 
-from gridjit.commands.pictures.bars import Bar, bars
+from gridjit.commands.svg import Bar, bars
 
 PICTURE = DOCS / "launch-cost.svg"
 # Of the rows of the tables: what each library launches fastest of its own arrays, or of those it is used with.

@@ -101,7 +101,7 @@ def _raising(name: Callable[..., str]) -> Callable[..., NoReturn]:
     """Return a function that raises the error for the name of its arguments, with the user's frames alone."""
 
     def raised(*arguments: Any, **_keywords: Any) -> NoReturn:
-        from gridjit.compiler.frontend.explained.outside import outside
+        from gridjit.compiler.process.refusing import outside
 
         try:
             raise outside(name(*arguments))

@@ -131,7 +131,7 @@ def _explained(
     kind: type[CompileError], function: Callable[..., Any], signature: Signature, target: Target, error: Exception
 ) -> CompileError:
     """Return the error to raise for what the front end raised: in the user's words, with that one as its original."""
-    from gridjit.compiler.frontend.explained.explain import explain
+    from gridjit.compiler.frontend.explained.rules.explain import explain
 
     told = explain(function, signature, target, error)
     made = for_cause(kind, str(told), error)

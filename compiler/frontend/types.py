@@ -8,8 +8,7 @@ from typing import Any
 from gridjit.compiler.errors import ArgumentError, ConfigError, shown
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.foreign_types import foreign_argument, foreign_item, is_foreign
-from gridjit.compiler.frontend.signatures.items import check_types
-from gridjit.compiler.frontend.signatures.text import parsed
+from gridjit.compiler.frontend.signatures import check_types, parsed
 from gridjit.compiler.item_types import dtype_of, item_type
 from gridjit.compiler.signature import (
     BFLOAT16,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.signatures.text import parsed
+from gridjit.compiler.frontend.signatures import parsed
 from gridjit.compiler.options import Options
 
 

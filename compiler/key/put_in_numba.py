@@ -13,20 +13,23 @@ from itertools import chain
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
+from gridjit.compiler.key.as_written import not_as_written
 from gridjit.compiler.key.extensions import numbered
-from gridjit.compiler.key.put.as_written import not_as_written
-from gridjit.compiler.key.put.change_texts import function_text, put_text
-from gridjit.compiler.key.put.own import (
+from gridjit.compiler.key.installed import owner_of
+from gridjit.compiler.key.numbas_own import (
     counts,
     is_numbas_own,
     is_own_function,
     is_put,
+    is_python_code,
     parts_of,
     sorted_out,
     with_other_code,
 )
+from gridjit.compiler.key.source.code import plan_of
+from gridjit.compiler.key.source.fingerprint import fingerprint_values
 from gridjit.compiler.key.source.libraries import home_of, is_numbas
-from gridjit.compiler.key.source.objects import MISSING
+from gridjit.compiler.key.source.objects import MISSING, closure_of
 from gridjit.compiler.key.source.opaque import of_kind
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.process.collecting import collecting_rarely
@@ -249,3 +252,43 @@ def _same_keywords(some: dict[str, Any], others: dict[str, Any]) -> bool:
 def _equal(one: object, other: object) -> bool:
     text = scalar_text(one)
     return text is not None and type(one) is type(other) and text == scalar_text(other)
+
+
+Told = tuple[str, tuple[str, ...]]
+
+
+def put_text(label: str, value: object, called: tuple[str, ...]) -> Told:
+    """Return the text of what a name stands for. called: numba's own names for that; none if it is not numba's."""
+    if value is MISSING:
+        return "deleted", ()
+    if called:
+        return f"numba's own {', '.join(called)}", ()
+    if isinstance(value, FunctionType) and is_own_function(value):
+        return function_text(label, value)
+    if isinstance(value, (FunctionType, type)) and (owner := owner_of(value)) is not None:
+        late = f"{owner.name} was modified after this process began, so what is loaded may be older"
+        return f"{owner.identity} {home_of(value)}.{value.__qualname__}", (late,) if owner.overtaken else ()
+    if (parts := parts_of(value)) != (value,) and not any(map(is_python_code, parts)):
+        return _holder_text(label, value, parts)
+    found = fingerprint_values([(label, value)], running=True)
+    return found.digest, found.opaque
+
+
+def function_text(label: str, function: FunctionType) -> Told:
+    """Return the text of one of numba's functions whose code or defaults are not those that numba gave it."""
+    given = {"defaults": function.__defaults__, "by keyword": function.__kwdefaults__, **closure_of(function)}
+    held = fingerprint_values([(f"{label}, {name}", value) for name, value in given.items()], running=True)
+    return f"{plan_of(function.__code__).digest} {held.digest}", held.opaque
+
+
+def _holder_text(label: str, holder: object, parts: tuple[object, ...]) -> Told:
+    """Return the text of a property, a partial or the like that holds libraries' functions."""
+    texts: list[str] = [type(holder).__qualname__]
+    hidden: list[str] = []
+    for part in parts:
+        text, why = function_text(label, part) if of_kind(part, FunctionType) else (str(part), ())
+        texts.append(text)
+        hidden += why
+    given = [getattr(holder, name, None) for name in ("args", "keywords")]
+    found = fingerprint_values([(f"{label}, given", given)], running=True)
+    return " ".join((*texts, found.digest)), (*hidden, *found.opaque)

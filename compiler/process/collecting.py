@@ -10,9 +10,12 @@ once; the collector would otherwise go through all of it three times before it c
 
 from __future__ import annotations
 
+import functools
 import gc
 from collections.abc import Callable
 from typing import TypeVar
+
+import numpy
 
 from gridjit.forking import in_child
 from gridjit.interrupts import surely
@@ -85,3 +88,13 @@ def _as_usual() -> None:
 
 
 in_child(_as_usual)
+
+
+# Pieces as large as this, and twice as much in all, stay with the process from then on.
+_PIECE = 16 << 20
+
+
+@functools.cache
+def keep_freed_memory() -> None:
+    """Have the process keep what it frees: allocate a piece of the largest size to keep, unused, and free it."""
+    numpy.empty(_PIECE, dtype=numpy.uint8)

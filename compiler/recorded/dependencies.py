@@ -216,7 +216,7 @@ def _value_parts(name: str, job: CompileJob) -> Parts:
 
 def _importing_parts(name: str, _: CompileJob) -> Parts:
     """What an overload imports while it runs it is only told with: so it is imported to ask."""
-    from gridjit.compiler.recorded.late_imports import load
+    from gridjit.compiler.key.source.late_imports import load
 
     stub, *modules = texts_of(name)
     load(modules)

@@ -10,23 +10,26 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from types import TracebackType
+from enum import Enum
+from types import BuiltinFunctionType, FunctionType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.dependency import LATER_SETTING, LIBRARY, LOADED_SETTING, SETTINGS, Dependency
+from gridjit.compiler.key.argument_classes import types_in
 from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
-from gridjit.compiler.key.installed import Distribution
+from gridjit.compiler.key.installed import Distribution, owner_of
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registrations import made_by_a_compile
-from gridjit.compiler.key.source.objects import function_of
+from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source.objects import code_behind, function_of
 from gridjit.compiler.phases import phase
 from gridjit.compiler.recorded.dependencies import library_code_dependency, library_parts
 from gridjit.compiler.recorded.library_code import names_text
 from gridjit.compiler.recorded.library_reach import Reach, reach
 from gridjit.compiler.recorded.library_settings import LibrarySetting
 from gridjit.compiler.recorded.loaded_settings import as_loaded, roots
-from gridjit.compiler.recorded.owners_met import owners_met
 from gridjit.compiler.recorded.written_out import is_written_out
+from gridjit.compiler.signature import Signature
 from gridjit.forking import ThreadTimes, nobody_else_ran
 from gridjit.interrupts import let_through
 
@@ -159,3 +162,41 @@ def _later(module: str, path: str, text: str) -> Dependency:
     if is_written_out(module, path):
         return Dependency(kind=LATER_SETTING, name=json.dumps([module, path, text]), parts=((path, text),))
     return Dependency(kind=LOADED_SETTING, name=json.dumps([module, path]), parts=((path, text),))
+
+
+# How deep containers are looked into; what is deeper may be anybody's.
+_DEEPEST = 8
+_CONTAINERS = (tuple, list, set, frozenset, dict)
+
+
+def owners_met(values: Iterable[object], signature: Signature) -> Callable[[Distribution | None], bool]:
+    """Return whether a compile that took these values, for such arguments, met code or objects of a distribution."""
+    types = (one for found in signature.foreign for one in types_in(found.numba))
+    classes = (found.python for found in signature.classes)
+    owners = {owner for value in (*values, *types, *classes) for owner in _owners(value, _DEEPEST)}
+    return lambda owner: owner in owners or _ANYBODY in owners
+
+
+# Stands for whoever it may be: an object of the program's may hold any other, and its own code says of which type.
+_ANYBODY = None
+
+
+def _owners(value: object, depth: int) -> Iterator[Distribution | None]:
+    value = code_behind(value)
+    if isinstance(value, FunctionType | BuiltinFunctionType | ModuleType):
+        owner = owner_of(value)
+        yield from () if owner is None else (owner,)
+        return
+    yield from _owners_of_class(value)
+    if isinstance(value, _CONTAINERS):
+        for item in (*value, *value.values()) if isinstance(value, dict) else value:
+            yield from _owners(item, depth - 1) if depth else (_ANYBODY,)
+
+
+def _owners_of_class(value: object) -> Iterator[Distribution | None]:
+    """Yield who has to do with a class, or with an object of one: the owners of all its bases."""
+    for base in (value if isinstance(value, type) else type(value)).__mro__:
+        if (owner := owner_of(base)) is not None:
+            yield owner
+        elif not (is_library(base.__module__) or isinstance(value, (type, Enum, *_CONTAINERS))):
+            yield _ANYBODY

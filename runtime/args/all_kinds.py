@@ -3,15 +3,23 @@
 The order of the kinds that are found by what a type offers: the fastest way to its memory first.
 """
 
-from gridjit.runtime.args import dates, direction, enums, numba_values, numbers, pointers, records, tuples, type_objects
-from gridjit.runtime.args.arrays import (
+from gridjit.runtime.args import (
     cupy,
+    dates,
     device_arrays,
+    direction,
     dlpack_objects,
+    enums,
     host_arrays,
     host_objects,
     interfaces,
+    numba_values,
+    numbers,
+    pointers,
+    records,
     tensors,
+    tuples,
+    type_objects,
     unified_arrays,
     views,
 )

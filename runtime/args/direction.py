@@ -8,8 +8,8 @@ from typing import Any
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType
-from gridjit.runtime.args.arrays.host_arrays import HostArray, array_operation, array_parameters, moved
 from gridjit.runtime.args.handler import Parameters, Place, handler_of, register
+from gridjit.runtime.args.host_arrays import HostArray, array_operation, array_parameters, moved
 from gridjit.runtime.args.staging import Directed, Transfer
 from gridjit.runtime.native.operation import Operation
 

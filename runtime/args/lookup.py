@@ -5,19 +5,18 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from gridjit.runtime.args import numbers
-from gridjit.runtime.args.arrays import host_arrays
+from gridjit.runtime.args import host_arrays, numbers
 from gridjit.runtime.args.handler import ArgumentHandler, class_name, registered, search_with
 
 __all__ = ["find", "host_arrays", "numbers"]
 
 # Classes that many programs pass -> the one module that a launch with them has to load; others have every kind loaded.
 _HOMES = {
-    "gridjit.runtime.memory.device_array.DeviceArray": "arrays.device_arrays",
-    "gridjit.runtime.memory.strided_view.StridedMemoryView": "arrays.views",
-    "torch.Tensor": "arrays.tensors",
-    "torch.nn.parameter.Parameter": "arrays.tensors",
-    "cupy.ndarray": "arrays.cupy",
+    "gridjit.runtime.memory.device_array.DeviceArray": "device_arrays",
+    "gridjit.runtime.memory.strided_view.StridedMemoryView": "views",
+    "torch.Tensor": "tensors",
+    "torch.nn.parameter.Parameter": "tensors",
+    "cupy.ndarray": "cupy",
 }
 
 
@@ -37,7 +36,7 @@ def _handler_in(home: str, python_type: type) -> ArgumentHandler | None:
 
 def _buffer_handler(value: Any) -> ArgumentHandler | None:
     """Return the handler of an object whose class only has the buffer protocol; it takes a value to tell."""
-    from gridjit.runtime.args.arrays.host_objects import buffer_handler
+    from gridjit.runtime.args.host_objects import buffer_handler
 
     return buffer_handler(value)
 

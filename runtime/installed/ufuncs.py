@@ -18,7 +18,7 @@ import numpy as np
 
 from gridjit.compiler.errors import ConfigError, shown
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.signatures.text import parsed
+from gridjit.compiler.frontend.signatures import parsed
 from gridjit.runtime.installed.gufunc_call import GUFuncCall
 from gridjit.runtime.installed.replaced import Replaced
 from gridjit.runtime.installed.ufunc_call import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from gridjit.cache.store import Store
 from gridjit.compiler.errors import GridjitError
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.ready import ReadyTable, launch_key
-from gridjit.runtime.native import recent
+from gridjit.runtime.native.placement import environment_address
 from gridjit.runtime.session import session
 from gridjit.runtime.tracebacks import for_users, trim
 
@@ -32,12 +32,12 @@ class Indexable:
     1, True and 1.0 are equal, but only whole numbers are dimensions. So what is found by equality counts only if it is
     made of ints, or the very object that was given before. NumPy's integers are looked up as ints.
 
-    Machine code looks among the last few (native/indexing says how), before __getitem__ does among more of them.
+    Machine code looks among the last few (native/index_ir.py says how), before __getitem__ does among more of them.
     """
 
     __slots__ = ("_hot", "_misses", "_ready")
 
-    # What machine code knows, as native/recent.py has it, and how often it did not know an index.
+    # What machine code looks at: the environment, then pairs of a configured kernel and its index. How often it missed.
     _hot: tuple[Any, ...]
     _misses: int
     # All that is ready for launches, and the indexings themselves.
@@ -46,7 +46,7 @@ class Indexable:
     def __init__(self) -> None:
         self._ready = ReadyTable()
         self._misses = 0
-        self._hot = recent.NONE_YET
+        self._hot = NONE_YET
 
     def __getitem__(self, launch: LaunchLike) -> ConfiguredKernel:
         """Return the kernel configured by [griddim, blockdim(, stream(, sharedmem))]."""
@@ -85,25 +85,25 @@ class Indexable:
         """Let launches be looked up anew, all of them or those that use the code of one of these."""
         self._ready.drop(gone)
         # Those that are let go have forgotten what they could launch natively.
-        self._hot = recent.kept(self._hot, lambda made: made.launcher.fast is not None)
+        self._hot = kept(self._hot, lambda made: made.launcher.fast is not None)
 
     def _show(self, launch: Any, made: ConfiguredKernel) -> None:
         """Have machine code give made out again for such an index, once nobody else has it."""
         if made.launcher.fast is None:
             return
-        if recent.is_full(self._hot):
+        if is_full(self._hot):
             self._misses += 1
-            if self._misses % recent.PATIENCE:
+            if self._misses % PATIENCE:
                 return
         # NumPy's integers never change either, so machine code may know them by being the same objects.
         if _exact(launch) is None:
             return
-        self._hot = recent.added(self._hot, made, launch, self._misses)
+        self._hot = added(self._hot, made, launch, self._misses)
 
     def _hide(self, made: ConfiguredKernel) -> None:
         """Let go of what is never to be given out again: made, for it has callbacks of its own."""
         if any(one is made for one in self._hot):
-            self._hot = recent.kept(self._hot, lambda one: one is not made)
+            self._hot = kept(self._hot, lambda one: one is not made)
 
     def _configure(self, launch: Any) -> ConfiguredKernel:
         """Return the kernel configured by what was between the brackets; raises ConfigError."""
@@ -133,7 +133,7 @@ def index_natively(store: Store) -> bool:
     _untried.clear()
     if is_native():
         return True
-    from gridjit.runtime.native.indexing.install import install  # a process that never indexes twice has no use for it
+    from gridjit.runtime.native.special_method import install  # a process that never indexes twice has no use for it
 
     return install(Indexable, ConfiguredKernel, _missed, store)
 
@@ -145,7 +145,7 @@ def index_from_python(*, until_tried: bool = False) -> None:
     """
     _untried[:] = [True] * until_tried
     if is_native():
-        from gridjit.runtime.native.indexing.install import uninstall
+        from gridjit.runtime.native.special_method import uninstall
 
         uninstall(Indexable, _getitem)
 
@@ -185,3 +185,27 @@ def _int(number: Any) -> int | None:
 def _key(exact: tuple[Any, ...]) -> Hashable:
     """Return what an exact index is remembered by. No two are mixed up: streams that are objects are not at 0."""
     return exact if len(exact) == 2 else (*launch_key(*exact[:3]), *exact[3:])
+
+
+# Pairs that machine code looks at, and how many misses there may be before one of them makes room.
+PAIRS = 8
+PATIENCE = 32
+
+NONE_YET: tuple[Any, ...] = (environment_address().to_bytes(8, "little"),)
+
+
+def is_full(recent: tuple[Any, ...]) -> bool:
+    """Return whether one pair has to go before another is looked at."""
+    return len(recent) > 2 * PAIRS
+
+
+def added(recent: tuple[Any, ...], configured: object, index: object, misses: int) -> tuple[Any, ...]:
+    """Return recent with one more pair, in place of another if it is full; misses: how many there were."""
+    place = 1 + misses // PATIENCE % PAIRS * 2 if is_full(recent) else len(recent)
+    return (*recent[:place], configured, index, *recent[place + 2 :])
+
+
+def kept(recent: tuple[Any, ...], keep: Callable[[Any], bool]) -> tuple[Any, ...]:
+    """Return recent with those pairs only whose configured kernel is one to keep."""
+    pairs = zip(recent[1::2], recent[2::2], strict=True)
+    return (*NONE_YET, *(one for pair in pairs if keep(pair[0]) for one in pair))

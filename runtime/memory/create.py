@@ -186,8 +186,8 @@ def as_device_array(obj: Any, sync: bool = True, *, space: Space | None = None) 
     if isinstance(obj, _arrays()):
         return obj
     # Most programs make their own arrays, and need not load it.
-    from gridjit.runtime.memory.foreign.dlpack import NO_ORDER
-    from gridjit.runtime.memory.foreign.over import over_device_memory
+    from gridjit.runtime.memory.dlpack_import import NO_ORDER
+    from gridjit.runtime.memory.foreign_over import over_device_memory
 
     here = space or current_space()
     found = over_device_memory(obj, here, None if sync else NO_ORDER)
@@ -235,7 +235,7 @@ def _values(obj: Any, here: Space, stream: Any) -> Any:
     """Return what to copy to the device: an array where obj has one, or what NumPy makes of obj."""
     if type(obj) is np.ndarray or isinstance(obj, int | float | complex | np.generic):
         return np.asarray(obj)
-    from gridjit.runtime.memory.foreign.over import over_device_memory
+    from gridjit.runtime.memory.foreign_over import over_device_memory
 
     refuse_masked(obj)
     found = over_device_memory(obj, here, stream)
@@ -244,7 +244,7 @@ def _values(obj: Any, here: Space, stream: Any) -> Any:
 
 def _array_of(obj: Any) -> Array:
     """Return the NumPy array that obj gives by a protocol, or that NumPy makes of it; raises ArgumentError."""
-    from gridjit.runtime.memory.foreign.host_objects import host_array
+    from gridjit.runtime.memory.host_objects import host_array
 
     try:
         described = None if isinstance(obj, np.ndarray) else getattr(obj, "__array_interface__", None)

@@ -14,16 +14,15 @@ from gridjit.runtime.current import current_space
 from gridjit.runtime.memory.array_facts import Kind
 from gridjit.runtime.memory.buffer import Buffer
 from gridjit.runtime.memory.device_array import DeviceArray
-from gridjit.runtime.memory.foreign.alike import (
+from gridjit.runtime.memory.foreign_alike import (
     foreign_key,
     kind_and_parameters,
     learn,
     numpy_key,
     numpy_kind_and_parameters,
 )
-from gridjit.runtime.memory.foreign.by_attributes import learn_by_attributes, made_by_attributes
-from gridjit.runtime.memory.foreign.host_objects import host_array
-from gridjit.runtime.memory.foreign.over import (
+from gridjit.runtime.memory.foreign_attributes import learn_by_attributes, made_by_attributes
+from gridjit.runtime.memory.foreign_over import (
     Seen,
     host_memory,
     look_on_device,
@@ -31,6 +30,7 @@ from gridjit.runtime.memory.foreign.over import (
     over_interface,
     over_numpy,
 )
+from gridjit.runtime.memory.host_objects import host_array
 from gridjit.runtime.memory.layout import StridedLayout
 
 if TYPE_CHECKING:

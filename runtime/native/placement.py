@@ -88,7 +88,7 @@ def _launch_text() -> str:
 
 
 def _index_text(hot: int, callbacks: int, weak: int) -> str:
-    from gridjit.runtime.native.indexing.index_ir import SlotOffsets, index_ir
+    from gridjit.runtime.native.index_ir import SlotOffsets, index_ir
 
     found = object_layout()
     assert found is not None

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gridjit.commands.pictures.markup import Markup, element
-from gridjit.commands.pictures.svg import number, whole_file, words
+from gridjit.commands.markup import Markup, element
+from gridjit.commands.svg import number, whole_file, words
 from launch_overhead.timing import Row
 
 Point = tuple[float, float]

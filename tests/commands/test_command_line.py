@@ -18,8 +18,8 @@ import pytest
 
 import gridjit
 from gridjit.commands import demo, main
+from gridjit.commands.completion import candidates
 from gridjit.commands.progress import left_text
-from gridjit.commands.words.completion import candidates
 from gridjit.runtime.settings import VARIABLES
 from tests.programs import run_new_python, run_python
 
@@ -367,7 +367,7 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize(
-    "module", ["gridjit.commands", "argparse", "gridjit.commands.words.values", "gridjit.runtime.session"]
+    "module", ["gridjit.commands", "argparse", "gridjit.commands.values", "gridjit.runtime.session"]
 )
 def test_a_command_that_is_interrupted_while_it_imports_ends_with_status_130_and_says_nothing(module: str) -> None:
     done = run_new_python("-c", INTERRUPTED.format(module=module), "cache", "gc")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gridjit.commands import main
-from gridjit.commands.words.values import parse_config, parse_targets
+from gridjit.commands.values import parse_config, parse_targets
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.launch_config import LaunchConfig
 

@@ -16,14 +16,14 @@ import pytest
 from gridjit.cache.store import EntryInfo
 from gridjit.commands import main
 from gridjit.commands.inventory import CODE, ListedEntry
-from gridjit.commands.pictures.markup import element, escaped, raw
-from gridjit.commands.pictures.svg import Part, bar, whole_file
+from gridjit.commands.markup import element, escaped, raw
 from gridjit.commands.reports import events
 from gridjit.commands.reports.events import read_events
 from gridjit.commands.reports.facts import Form, Report, SeenFact, SeenUse, Slice, splits
 from gridjit.commands.reports.occupancy import block_of, occupancy
 from gridjit.commands.reports.page import page
 from gridjit.commands.reports.style import SCRIPT
+from gridjit.commands.svg import Part, bar, whole_file
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 HOSTILE = "<script>alert('hit')</script><img src=x onerror=\"alert(1)\">&amp;\x1b[2J\u202e"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gridjit.commands import main
-from gridjit.commands.words.arguments import program_at
+from gridjit.commands.arguments import program_at
 
 SEEN = """
 import atexit, multiprocessing, os, signal, sys

@@ -9,7 +9,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.runtime.memory.foreign import by_attributes
+from gridjit.runtime.memory import foreign_attributes
 
 SHAPES: dict[str, Any] = {"dense": np.s_[:], "rows": np.s_[1:], "columns": np.s_[:, ::2], "item": np.s_[1, 2:3]}
 
@@ -28,7 +28,7 @@ def of_cupy(values: np.ndarray[Any, Any]) -> Any:
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.complex64, np.bool_])
 @pytest.mark.parametrize("key", SHAPES)
 def test_the_third_view_is_of_its_own_array(make: Any, dtype: Any, key: str) -> None:
-    known = len(by_attributes._known)
+    known = len(foreign_attributes._known)
     for round_ in range(3):
         values = np.arange(round_, round_ + 24).reshape(4, 6).astype(dtype)
         array = make(values)[SHAPES[key]]
@@ -37,7 +37,7 @@ def test_the_third_view_is_of_its_own_array(make: Any, dtype: Any, key: str) -> 
         back = np.empty(values[SHAPES[key]].shape, dtype)
         view.copy_to(back)
         assert (back == values[SHAPES[key]]).all()
-    assert len(by_attributes._known) <= known + 1
+    assert len(foreign_attributes._known) <= known + 1
 
 
 @pytest.mark.parametrize("make", [of_torch, of_cupy])
@@ -58,7 +58,7 @@ def test_tensors_whose_bytes_are_not_their_items_are_never_taken_by_their_attrib
     torch = pytest.importorskip("torch")
     plain = torch.ones(8, device="cuda", dtype=torch.complex64)
     assert gridjit.StridedMemoryView(plain).dtype == np.complex64
-    read = by_attributes._readers[torch.Tensor]
+    read = foreign_attributes._readers[torch.Tensor]
     assert read(plain, 0) is not None
     for other in (
         plain.conj(),

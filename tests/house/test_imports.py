@@ -49,14 +49,14 @@ WALLS = {
         "gridjit.runtime.devices.cuda.driver",
     ),
     "diskcache": ("gridjit.cache.index",),
-    "cupy": ("gridjit.runtime.args.arrays.cupy",),
-    "cupy_backends": ("gridjit.runtime.args.arrays.cupy",),
+    "cupy": ("gridjit.runtime.args.cupy",),
+    "cupy_backends": ("gridjit.runtime.args.cupy",),
     "ml_dtypes": ("gridjit.compiler.item_types",),
     "PyInstaller": ("gridjit.freezing",),
     "pytest": ("gridjit.testing",),
     "rich": ("gridjit.commands",),
     "cloudpickle": ("gridjit.runtime.numba_names.serializer",),
-    "torch": ("gridjit.runtime.args.arrays.tensors",),
+    "torch": ("gridjit.runtime.args.tensors",),
     "yaml": ("gridjit.compiler.key.numba_settings",),
 }
 
@@ -71,7 +71,7 @@ ENVIRONMENT = {
     "gridjit.compiler.recorded.everybody",
     # Whether numba-cuda is its simulator, and the driver's bindings have streams of each thread: neither can be had.
     "gridjit.compiler.frontend.bootstrap",
-    "gridjit.runtime.devices.cuda.plain.api",
+    "gridjit.runtime.devices.cuda.plain_api",
     # What compiles for another process has that one's environment; so have the processes of a demonstration.
     "gridjit.runtime.pool.environment",
     "gridjit.runtime.pool.compile_server",

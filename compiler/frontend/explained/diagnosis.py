@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.frontend.explained.lines import line_of
+from gridjit.compiler.frontend.explained.source import line_of
 from gridjit.printable import printable
 from gridjit.values import dataclass
 

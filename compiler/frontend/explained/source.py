@@ -4,11 +4,36 @@ from __future__ import annotations
 
 import ast
 import functools
+import linecache
+import os
+import sys
 from collections.abc import Iterator
 from typing import Any, Final, TypeVar
 
-from gridjit.compiler.frontend.explained.lines import line_of, lines_of
+from gridjit.compiler.key.source.libraries import file_of
 from gridjit.values import dataclass
+
+
+def lines_of(path: str) -> list[str]:
+    """Return the lines of a file; none if it is nowhere."""
+    if path not in linecache.cache and not os.path.exists(path):
+        _ask_loader(path)
+    return linecache.getlines(path)
+
+
+def line_of(path: str, number: int) -> str:
+    """Return a line, counted from 1; "" if there is none."""
+    lines = lines_of(path)
+    return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+def _ask_loader(path: str) -> None:
+    """Have the loader of the module that was loaded from there be asked for its lines."""
+    for module in list(sys.modules.values()):
+        if file_of(module) == path:
+            linecache.lazycache(path, vars(module))
+            return
+
 
 Node = TypeVar("Node", bound=ast.AST)
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef

@@ -8,14 +8,16 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any
 
-from gridjit.compiler.frontend.kept.apart import is_apart
+from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.kept.patches import NOTHING, SETTINGS, Originals, numbas_own_text, patches
-from gridjit.compiler.frontend.kept.plain import ValueMark
+from gridjit.compiler.frontend.kept.plain import ValueMark, is_of_plain_types
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.key.numba_settings import affects_code, dumps, environment
 from gridjit.compiler.key.registration import Registration
+from gridjit.compiler.key.source.libraries import is_library
 
 
 class Surroundings:
@@ -88,3 +90,24 @@ def _config() -> ValueMark:
 
 
 _affects_code = functools.cache(affects_code)
+
+
+def is_apart(registered: Registration) -> bool:
+    """Return whether only code that has to do with an object of an extension's own can meet a registration."""
+    return any(map(_is_own, registered.mentions))
+
+
+def _is_own(value: object) -> bool:
+    numba_cuda()
+    from numba.cuda import types
+
+    if isinstance(value, types.Type):
+        return _is_own(type(value))
+    if isinstance(value, type):
+        return not is_library(value.__module__) and _is_alone(value, types.Type)
+    return type(value) is FunctionType and not is_library(str(value.__globals__.get("__name__")))
+
+
+def _is_alone(kind: type, numba_type: type) -> bool:
+    """Return whether no object of another class can count as one of this class, as abstract classes let them."""
+    return not is_of_plain_types(kind) if issubclass(kind, numba_type) else type(kind) is type

@@ -18,6 +18,7 @@ from gridjit.compiler.key.installed import Distribution, owner_of
 from gridjit.compiler.key.process_settings import process_settings
 from gridjit.compiler.key.source.code import CodePlan, Reference, names_in_text, plan_of
 from gridjit.compiler.key.source.dynamic import TAKES_NAMES, Import, annotation_codes, dynamic_plan, line_of
+from gridjit.compiler.key.source.late_imports import is_there, package_of
 from gridjit.compiler.key.source.libraries import (
     home_of,
     is_library,
@@ -47,7 +48,6 @@ from gridjit.compiler.key.source.unfollowed import (
     unfollowed,
 )
 from gridjit.compiler.key.source.walk import Walk, goes_by_another_name, is_put_there, module_attribute, registered
-from gridjit.compiler.recorded.late_imports import is_there, package_of
 from gridjit.interrupts import let_through
 
 # Their code is what compiles: what programs put there counts for every kernel, or is a surrounding of what is kept.

@@ -18,7 +18,7 @@ def import_ahead() -> None:
 
 def _import() -> None:
     with contextlib.suppress(Exception):  # who needs it is told
-        import gridjit.runtime.args.arrays.device_arrays
+        import gridjit.runtime.args.device_arrays
         import gridjit.runtime.devices.cuda.device
         import gridjit.runtime.memory.device_array
         import gridjit.runtime.native.function

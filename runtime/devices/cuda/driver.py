@@ -17,7 +17,7 @@ from gridjit.forking import cached_property
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.devices.cuda.calls import error_name
 from gridjit.runtime.devices.cuda.memory.calls import MemoryCalls
-from gridjit.runtime.devices.cuda.plain.api import PlainApi, plain_api
+from gridjit.runtime.devices.cuda.plain_api import PlainApi, plain_api
 
 # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
 _PARAMETERS, _SIZE, _END = 1, 2, 0

@@ -8,7 +8,7 @@ The type of the object has been compared already.
 
 from __future__ import annotations
 
-from gridjit.runtime.native.readers import directed, dlpack, integers, plain, slots, strided
+from gridjit.runtime.native.readers import dlpack, integers, plain, strided
 from gridjit.runtime.native.readers.shapes import SHAPES
 from gridjit.runtime.native.readers.words import reader
 from gridjit.runtime.native.records import READS
@@ -16,10 +16,8 @@ from gridjit.runtime.native.records import READS
 _BODIES = {
     **plain.READERS,
     **integers.READERS,
-    **slots.READERS,
     **strided.READERS,
     **dlpack.READERS,
-    **directed.READERS,
 }
 
 

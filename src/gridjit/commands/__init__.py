@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 
 from gridjit.commands import printing
-from gridjit.commands.words.arguments import check, parser, program_at
-from gridjit.commands.words.values import WrongWord
+from gridjit.commands.arguments import check, parser, program_at
+from gridjit.commands.values import WrongWord
 from gridjit.compiler.errors import ConfigError, GridjitError
 
 
@@ -52,7 +52,7 @@ def _read(arguments: Sequence[str] | None) -> argparse.Namespace:
     finally:
         sys.stdout.flush()
     if unknown:
-        from gridjit.commands.words.unknown import refused
+        from gridjit.commands.completion import refused
 
         raise refused(made, words[:at], unknown)
     given.program = words[at:]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gridjit.commands.scripts import is_script, line_of, script
-from gridjit.commands.words.values import parts_of
+from gridjit.commands.values import parts_of
 from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.misspelt import near_names

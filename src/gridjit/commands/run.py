@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 from gridjit import starting
-from gridjit.commands.words.values import WrongWord
+from gridjit.commands.values import WrongWord
 from gridjit.compiler.errors import GridjitError
 
 

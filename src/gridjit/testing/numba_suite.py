@@ -27,7 +27,7 @@ from gridjit.runtime.session import end_session, session
 from gridjit.starting import counting
 from gridjit.starting.counts import KernelCounts
 from gridjit.testing import children, module_names
-from gridjit.testing.left_alone import LEFT_ALONE
+from gridjit.testing.children import LEFT_ALONE
 
 _CLOSING = pytest.StashKey[contextlib.ExitStack]()
 _COUNTS = pytest.StashKey[KernelCounts]()

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gridjit.compiler.frontend import allocations
+from gridjit.compiler.frontend import linkable
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 
 
@@ -33,7 +33,7 @@ def counters(monkeypatch):
     context = SimpleNamespace(device=device, synchronize=lambda: made.launched.append("synchronized"))
     monkeypatch.setattr(importlib.import_module("numba.cuda.memory_management.nrt"), "rtsys", made)
     monkeypatch.setattr(importlib.import_module("numba.cuda.cudadrv.devices"), "get_context", lambda: context)
-    monkeypatch.setattr(allocations, "_device_of", lambda _: 0)
+    monkeypatch.setattr(linkable, "_device_of", lambda _: 0)
     return made, device
 
 
@@ -42,9 +42,9 @@ MODULE = SimpleNamespace(get_kernel=lambda name: f"kernel {name}")
 
 def test_a_module_counts_before_whatever_stream_it_is_launched_in_goes_on(counters):
     made, _ = counters
-    allocations.count(MODULE)
+    linkable.count(MODULE)
     assert made.launched == ["initialized", "kernel NRT_MemSys_set", "synchronized"]
-    assert allocations._counters[id(made._memsys)] is made._memsys
+    assert linkable._counters[id(made._memsys)] is made._memsys
 
 
 def test_on_another_device_nothing_is_counted_and_a_warning_says_so(counters):
@@ -53,6 +53,6 @@ def test_on_another_device_nothing_is_counted_and_a_warning_says_so(counters):
     with pytest.warns(
         RuntimeWarning, match="on device 1 are not counted: numba-cuda's counters are on device 0"
     ) as caught:
-        allocations.count(MODULE)
+        linkable.count(MODULE)
     assert caught[0].filename == __file__
     assert made.launched == ["initialized"]

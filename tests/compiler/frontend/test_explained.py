@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridjit.compiler.errors import GridjitError
-from gridjit.compiler.frontend.explained.explain import explain
+from gridjit.compiler.frontend.explained.rules.explain import explain
 from gridjit.compiler.frontend.explained.source import innermost_function
 from gridjit.compiler.frontend.explained.types_said import said
 from gridjit.compiler.signature import Signature

@@ -9,7 +9,7 @@ import pytest
 
 import gridjit
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.signatures.text import parsed
+from gridjit.compiler.frontend.signatures import parsed
 
 numba_cuda()
 

@@ -10,7 +10,7 @@ from tests.programs import run_new_python
 
 PROGRAM = """
 import resource
-from gridjit.compiler.process.freed_memory import keep_freed_memory
+from gridjit.compiler.process.collecting import keep_freed_memory
 
 def pages():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.args.arrays.cupy import CupyArray, find_fields
+from gridjit.runtime.args.cupy import CupyArray, find_fields
 from gridjit.runtime.args.handler import Place
 from gridjit.runtime.native.foreign_arrays import CupyFields
 from gridjit.runtime.native.function import NativeFunction

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gridjit.runtime.args.arrays import device_arrays
+from gridjit.runtime.args import device_arrays
 from gridjit.runtime.args.handler import Place
 from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.memory.device_array import DeviceArray

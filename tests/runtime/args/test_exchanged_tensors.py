@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.signature import ArrayType
-from gridjit.runtime.args.arrays.tensors import ExchangedTensor
 from gridjit.runtime.args.handler import Place
 from gridjit.runtime.args.staging import Transfer
+from gridjit.runtime.args.tensors import ExchangedTensor
 from gridjit.runtime.memory.dlpack_structures import Tensor
 from gridjit.runtime.native.function import NativeFunction
 from gridjit.runtime.native.probes import object_layout

@@ -25,8 +25,8 @@ from gridjit.runtime.args.direction import In, InOut, Out
 from gridjit.runtime.args.handler import Place
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.create import to_device
+from gridjit.runtime.memory.dlpack_import import array_in
 from gridjit.runtime.memory.dlpack_structures import Tensor
-from gridjit.runtime.memory.foreign.dlpack import array_in
 from gridjit.runtime.memory.space import HOST_SPACE
 from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import Launched, StandInKernel

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.args.arrays.tensors import lazy_flags
+from gridjit.runtime.args.tensors import lazy_flags
 from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import Launched, StandInKernel
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gridjit import StridedMemoryView
 from gridjit.compiler.errors import LaunchError
-from gridjit.runtime.devices.cuda.copying import kernels as copy_kernels
-from gridjit.runtime.devices.cuda.copying import ptx as copy_ptx
+from gridjit.runtime.devices.cuda import copy_kernels as copy_kernels
+from gridjit.runtime.devices.cuda import copy_ptx as copy_ptx
 from gridjit.runtime.devices.cuda.memory import space as cuda_space
 from gridjit.runtime.memory.create import device_array, to_device
 from tests.runtime.memory.strided import views

@@ -14,8 +14,8 @@ import pytest
 from gridjit.runtime.devices.cuda.device import CudaDevice
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import DriverError
-from gridjit.runtime.devices.cuda.plain.api import PlainApi, PoolProperties
-from gridjit.runtime.devices.cuda.plain.table import ERRORS, FUNCTIONS, NUMBERS
+from gridjit.runtime.devices.cuda.plain_api import PlainApi, PoolProperties
+from gridjit.runtime.devices.cuda.plain_table import ERRORS, FUNCTIONS, NUMBERS
 from gridjit.runtime.memory.create import to_device
 from tests.runtime.cuda.conftest import StandIn
 

@@ -13,9 +13,9 @@ import pytest
 import gridjit
 from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.errors import ArgumentError, ConfigError
+from gridjit.runtime.launch import indexing
 from gridjit.runtime.launch.indexing import Indexable, index_from_python, index_natively, is_native
 from gridjit.runtime.launch.ready import ReadyTable
-from gridjit.runtime.native import recent
 from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import IndexedKernel
 
@@ -201,10 +201,10 @@ def in_place() -> str:
 
 
 def test_a_new_pair_takes_the_place_of_one_after_so_many_misses() -> None:
-    pairs = recent.NONE_YET
-    for number in range(recent.PAIRS):
-        pairs = recent.added(pairs, f"configured {number}", number, 0)
-    assert recent.is_full(pairs)
-    changed = recent.added(pairs, "new", 99, recent.PATIENCE)
+    pairs = indexing.NONE_YET
+    for number in range(indexing.PAIRS):
+        pairs = indexing.added(pairs, f"configured {number}", number, 0)
+    assert indexing.is_full(pairs)
+    changed = indexing.added(pairs, "new", 99, indexing.PATIENCE)
     assert (len(changed), changed[3:5], changed[5:], changed[:3]) == (len(pairs), ("new", 99), pairs[5:], pairs[:3])
-    assert recent.kept(changed, lambda one: one == "new") == (*recent.NONE_YET, "new", 99)
+    assert indexing.kept(changed, lambda one: one == "new") == (*indexing.NONE_YET, "new", 99)

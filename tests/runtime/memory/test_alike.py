@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gridjit import StridedMemoryView
-from gridjit.runtime.memory.foreign import alike
+from gridjit.runtime.memory import foreign_alike
 from gridjit.runtime.memory.space import HOST_SPACE
 from tests.runtime.memory.looking import array_over
 from tests.runtime.memory.test_protocols import LAYOUTS, PROTOCOLS
@@ -40,7 +40,7 @@ def test_the_second_view_of_a_layout_is_passed_as_an_array_over_the_memory_is(pr
 
 @pytest.mark.parametrize("wrap", [lambda array: array, PROTOCOLS["CUDA array interface 3"]], ids=["NumPy", "CAI"])
 def test_arrays_that_differ_in_anything_but_the_address_are_told_apart(wrap: Any) -> None:
-    alike._known.clear()
+    foreign_alike._known.clear()
     cases = [
         laid(dtype, shape, offset, writable)
         for dtype in (np.float32, np.int32, np.dtype(">i4"), np.dtype(np.int32, metadata={"unit": "m"}))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.runtime.args.arrays import cupy
-from gridjit.runtime.memory.foreign import by_attributes
+from gridjit.runtime.args import cupy
+from gridjit.runtime.memory import foreign_attributes
 
 
 class Device:
@@ -84,10 +84,10 @@ TOLD = ctypes.CFUNCTYPE(ctypes.c_ssize_t)(stream_of_cupy)
 
 @pytest.fixture(autouse=True)
 def libraries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_attributes, "_readers", {})
-    monkeypatch.setattr(by_attributes, "_known", {})
+    monkeypatch.setattr(foreign_attributes, "_readers", {})
+    monkeypatch.setattr(foreign_attributes, "_known", {})
     # As on an interpreter without machine code for it.
-    monkeypatch.setattr(by_attributes, "learn_description", lambda *_: None)
+    monkeypatch.setattr(foreign_attributes, "learn_description", lambda *_: None)
     monkeypatch.setattr(Tensor, "asked", 0)
     monkeypatch.setattr(CupyArray, "asked", 0)
     current[0] = 0

@@ -14,8 +14,8 @@ import pytest
 import gridjit
 from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.args.arrays.host_arrays import array_operation, array_type
-from gridjit.runtime.memory.foreign import by_attributes, described
+from gridjit.runtime.args.host_arrays import array_operation, array_type
+from gridjit.runtime.memory import foreign_attributes, foreign_described
 from gridjit.runtime.native.function import NativeFunction, native_function
 from gridjit.runtime.native.probes import object_layout
 from gridjit.runtime.native.table import KernelHandle, LaunchTable
@@ -52,33 +52,33 @@ EXPORT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, _POINTER)(exported)
 @pytest.fixture(autouse=True)
 def taught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the stand-in for torch's tensors read by the exchange function, as torch's own are."""
-    from gridjit.runtime.args.arrays.tensors import ExchangedTensor
     from gridjit.runtime.args.handler import Place
+    from gridjit.runtime.args.tensors import ExchangedTensor
     from gridjit.runtime.native.foreign_arrays import LazyFlags
 
     handler = ExchangedTensor(Tensor, ctypes.cast(EXPORT, _POINTER).value or 0)
     # Of a word that no such object has set.
     flags = LazyFlags(implementation=object_layout().type, word=0, bits=1 << 62)  # type: ignore[union-attr]
-    monkeypatch.setattr("gridjit.runtime.args.arrays.tensors.lazy_flags", lambda package: flags)
+    monkeypatch.setattr("gridjit.runtime.args.tensors.lazy_flags", lambda package: flags)
     monkeypatch.setattr(
-        described, "_operation", lambda obj: handler.operation(obj, Place(), handler.type_of(obj, Place()))
+        foreign_described, "_operation", lambda obj: handler.operation(obj, Place(), handler.type_of(obj, Place()))
     )
-    monkeypatch.setattr(described, "_describers", {0: {}, -1: {}})
-    monkeypatch.setattr(by_attributes, "_readers", {})
-    monkeypatch.setattr(by_attributes, "_known", {})
+    monkeypatch.setattr(foreign_described, "_describers", {0: {}, -1: {}})
+    monkeypatch.setattr(foreign_attributes, "_readers", {})
+    monkeypatch.setattr(foreign_attributes, "_known", {})
 
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return what is read by its attributes, from the second view of its kind on."""
     found: list[Any] = []
-    before = by_attributes._read_tensor
+    before = foreign_attributes._read_tensor
 
     def noted(tensor: Any, stream: int) -> Any:
         found.append(tensor)
         return before(tensor, stream)
 
-    monkeypatch.setattr(by_attributes, "_read_tensor", noted)
+    monkeypatch.setattr(foreign_attributes, "_read_tensor", noted)
     return found
 
 
@@ -126,7 +126,7 @@ def test_an_array_that_is_not_aligned_or_asks_for_gradients_is_looked_at_itself(
 def test_what_a_view_is_of_is_kept_and_described_without_a_reference_too_many() -> None:
     gridjit.StridedMemoryView(Tensor(items()))
     tensor = Tensor(items(9))
-    known = described._describers[0][Tensor].describe(tensor)
+    known = foreign_described._describers[0][Tensor].describe(tensor)
     assert known is not None
     counts = sys.getrefcount(tensor), sys.getrefcount(known[0])
     views = [gridjit.StridedMemoryView(tensor) for _ in range(100)]

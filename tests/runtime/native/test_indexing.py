@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.runtime.launch import configured as module
+from gridjit.runtime.launch import indexing
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.indexing import index_from_python, index_natively
-from gridjit.runtime.native import recent
 from gridjit.runtime.native.placement import for_ever
 from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import IndexedKernel, StandInKernel
@@ -158,7 +158,7 @@ def test_an_object_that_nobody_has_is_given_again() -> None:
 
 def test_callbacks_are_never_shared() -> None:
     kernel = warmed((1, 32))
-    for _ in range(3 * recent.PAIRS):
+    for _ in range(3 * indexing.PAIRS):
         kernel[1, 32].pre_launch_callbacks.append(lambda *_: pytest.fail("another object's callback"))
         kernel[1, 32]()
 
@@ -211,15 +211,15 @@ def test_a_stream_is_told_by_its_identity() -> None:
 def test_more_indexes_than_machine_code_remembers_are_all_right() -> None:
     kernel = IndexedKernel()
     for turn in range(40):
-        for grid in range(1, 3 * recent.PAIRS):
+        for grid in range(1, 3 * indexing.PAIRS):
             kernel[grid, 32]()
             assert kernel.kernel.recorder.last.config.griddim == (grid, 1, 1), turn
-    assert len(kernel._hot) == 1 + 2 * recent.PAIRS
+    assert len(kernel._hot) == 1 + 2 * indexing.PAIRS
 
 
 def test_a_new_index_takes_the_place_of_an_old_one_in_the_end() -> None:
-    kernel = warmed(*((grid, 1) for grid in range(1, 1 + recent.PAIRS)))
-    for _ in range(recent.PATIENCE + 2):
+    kernel = warmed(*((grid, 1) for grid in range(1, 1 + indexing.PAIRS)))
+    for _ in range(indexing.PATIENCE + 2):
         kernel[500, 1]()
     kernel.asked.clear()
     kernel[500, 1]()
@@ -272,7 +272,7 @@ def test_a_hundred_thousand_misses_keep_and_lose_nothing() -> None:
         held = kernel[1, 32]
     del kernel.asked[:]
     after = [sys.getrefcount(one) for one in watched]
-    assert all(abs(then - now) <= 2 * recent.PAIRS for then, now in zip(before, after, strict=True))
+    assert all(abs(then - now) <= 2 * indexing.PAIRS for then, now in zip(before, after, strict=True))
     assert abs(sys.getallocatedblocks() - blocks) < 200
 
 

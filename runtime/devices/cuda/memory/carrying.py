@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gridjit.cache.store import Store
-from gridjit.runtime.devices.cuda.plain.api import ResultCode
+from gridjit.runtime.devices.cuda.plain_api import ResultCode
 from gridjit.runtime.devices.host.pool import pool
 from gridjit.runtime.streams import PER_THREAD
 from gridjit.stacks import in_room

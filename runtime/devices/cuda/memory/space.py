@@ -32,7 +32,7 @@ from gridjit.runtime.streams import Stream, new_event, stream_handle
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
-    from gridjit.runtime.devices.cuda.copying.kernels import CopyKernels
+    from gridjit.runtime.devices.cuda.copy_kernels import CopyKernels
     from gridjit.runtime.devices.cuda.device import CudaDevice
     from gridjit.runtime.devices.cuda.memory.rooms import CudaRooms
     from gridjit.runtime.devices.cuda.memory.staged import Blocks
@@ -88,7 +88,7 @@ class CudaSpace:
 
     @cached_property
     def _kernels(self) -> CopyKernels:
-        from gridjit.runtime.devices.cuda.copying.kernels import CopyKernels
+        from gridjit.runtime.devices.cuda.copy_kernels import CopyKernels
 
         return CopyKernels(self._device)
 
@@ -248,7 +248,7 @@ class CudaSpace:
 
     def _copied_by_kernels(self, to: Array, of: Array, stream: Any) -> bool:
         """Copy by kernels; return whether they could be had."""
-        from gridjit.runtime.devices.cuda.copying.kernels import launches_for  # most copies are pitched ones
+        from gridjit.runtime.devices.cuda.copy_kernels import launches_for  # most copies are pitched ones
 
         launches, handle = launches_for(to, of), stream_handle(stream)
         if len(launches) > copies_between(to, of):

@@ -6,13 +6,12 @@ import time
 from collections.abc import Iterable
 
 from gridjit import __version__
-from gridjit.commands.pictures.markup import Markup, element, joined, raw
-from gridjit.commands.printing import size_text
+from gridjit.commands.markup import Markup, element, joined, raw
+from gridjit.commands.printing import count, milliseconds, share_text, size_text
 from gridjit.commands.reports.facts import Report
 from gridjit.commands.reports.sections import launches, over_time, phases, run
 from gridjit.commands.reports.style import SCRIPT, policy, style
 from gridjit.commands.reports.tables import kernels, specializations, splitting
-from gridjit.commands.reports.words import count, milliseconds, share_text
 
 
 def page(report: Report) -> str:

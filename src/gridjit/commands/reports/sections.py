@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-from gridjit.commands.pictures.markup import Markup, element
-from gridjit.commands.pictures.svg import Part, Span, bar, columns, timeline
+from gridjit.commands.markup import Markup, element
+from gridjit.commands.printing import count, milliseconds, share_text
 from gridjit.commands.reports.facts import GROUPS, Form, Report, SeenUse, Slice
-from gridjit.commands.reports.words import count, milliseconds, share_text
+from gridjit.commands.svg import Part, Span, bar, columns, timeline
 
 COLOR_OF = dict(zip(GROUPS, ("c6", "c0", "c1", "c2", "c3", "c4", "c5", "c7"), strict=True))
 # Kernels in a picture, columns in another, and boxes in a timeline: more are too small to be told apart.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 
-from gridjit.commands.pictures.palette import COLORS, FONT, variables
+from gridjit.commands.svg import COLORS, FONT, variables
 
 _RULES = (
     "*{box-sizing:border-box}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gridjit.commands import printing, tables
+from gridjit.commands.printing import count, milliseconds, share_text
 from gridjit.commands.reports.facts import Report, splits
-from gridjit.commands.reports.words import count, milliseconds, share_text
 
 _MOST_KERNELS, _MOST_VALUES, _BLOCKS = 20, 8, 30
 

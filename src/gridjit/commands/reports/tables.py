@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from gridjit.commands.pictures.markup import Markup, element, joined
-from gridjit.commands.pictures.svg import Part, columns
-from gridjit.commands.printing import size_text
+from gridjit.commands.markup import Markup, element, joined
+from gridjit.commands.printing import count, milliseconds, share_text, size_text
 from gridjit.commands.reports.facts import Form, Report, splits
 from gridjit.commands.reports.occupancy import BLOCKS, block_of, occupancy
 from gridjit.commands.reports.sections import table
-from gridjit.commands.reports.words import count, milliseconds, share_text
+from gridjit.commands.svg import Part, columns
 
 _MOST_VALUES, _MOST_FORMS = 24, 2000
 

@@ -1,1 +1,0 @@
-"""Signatures as people write them, read as numba's types."""

@@ -1,0 +1,55 @@
+"""Objects with __dlpack__ as arguments: tensors of any library that supports DLPack (https://dmlc.github.io/dlpack)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from gridjit.compiler.errors import ArgumentError, a_class
+from gridjit.compiler.signature import ArgType, ArrayType
+from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, check_device, register_finder
+from gridjit.runtime.args.staging import Transfer
+from gridjit.runtime.memory.dlpack_import import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, NO_ORDER, exported
+from gridjit.runtime.native.operation import Operation
+
+
+class DlpackObject:
+    """An object with __dlpack__ and __dlpack_device__."""
+
+    def kind(self, value: Any) -> Hashable:
+        return (DlpackObject, value.__dlpack_device__(), exported(value, NO_ORDER)[0].kind)
+
+    def type_of(self, value: Any, place: Place) -> ArrayType:
+        device_type, device_id = value.__dlpack_device__()
+        check_dlpack_device(value, int(device_type), int(device_id), place)
+        return exported(value, NO_ORDER)[0].type
+
+    def parameters(self, value: Any, transfer: Transfer) -> Parameters:
+        array, capsule = exported(value, transfer.stream_handle)
+        transfer.keep(capsule)
+        if transfer.space is None:
+            transfer.use_in_place()
+        return array.parameters
+
+    def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
+        return None
+
+
+def check_dlpack_device(value: Any, device_type: int, device_id: int, place: Place) -> None:
+    """Raise ArgumentError if a tensor on a device, by DLPack's numbers, is not usable at place."""
+    if device_type in (CUDA_HOST, CUDA_MANAGED):
+        return  # memory of both
+    if device_type not in (CPU, CUDA):
+        where = f"DLPack device ({device_type}, {device_id})"
+        raise ArgumentError(f"{a_class(type(value))} on {where} cannot be passed to a kernel on {place}")
+    check_device(f"{a_class(type(value))}", device_id if device_type == CUDA else None, place)
+
+
+_handler = DlpackObject()
+
+
+def _find(python_type: type) -> ArgumentHandler | None:
+    return _handler if hasattr(python_type, "__dlpack__") and hasattr(python_type, "__dlpack_device__") else None
+
+
+register_finder(3, _find)

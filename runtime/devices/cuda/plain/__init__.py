@@ -1,1 +1,0 @@
-"""The driver through ctypes: the calls that most programs need, without importing cuda.bindings."""

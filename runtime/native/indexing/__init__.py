@@ -1,1 +1,0 @@
-"""`kernel[grid, block]` in machine code."""

@@ -1,0 +1,326 @@
+"""The command line's words: every command and its arguments, declared without importing the code that runs them.
+
+So `--help`, `--version`, completion and wrong usage cost only the parsing. Each command names the function that runs
+it: `main` imports that function once all arguments are valid.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gridjit import __version__
+from gridjit.commands import values
+
+_JSON = "print JSON"
+_QUIET = "without progress"
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that says which of its words was probably meant by one that it does not know."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError:
+            from gridjit.runtime.misspelt import near_names
+
+            if not (near := near_names(str(value), map(str, action.choices or ()))):
+                raise
+            words = f"invalid choice: {value!r}; did you mean {' or '.join(near)}?"
+            raise argparse.ArgumentError(action, words) from None
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line; `run` of its result is "module:function"."""
+    made = _Parser(prog="gridjit", description="GPU kernels in Python, compiled once and kept.")
+    made.add_argument("--version", action="version", version=f"gridjit {__version__}")
+    made.set_defaults(run=None, shown=made)
+    commands = made.add_subparsers(title="commands", metavar="COMMAND")
+    for add in (_run, _demo, _info, _explain, _warm, _serve, _report, _cache, _completion):
+        add(commands)
+    return made
+
+
+def program_at(words: Sequence[str]) -> int:
+    """Return where a program begins in the words of a command line: after the options of `gridjit run`, else nowhere.
+
+    From there on, all words are for Python: a file, "-", "-m" or "-c", and the program's arguments.
+    """
+    at = 1 if words[:1] == ["run"] else len(words)
+    while at < len(words) and words[at] not in ("-", "--") and re.match(r"-(?![mc])", words[at]):
+        # argparse takes the beginning of an option for it.
+        takes_word = any(name.startswith(words[at]) for name in ("--json", "--target"))
+        at += 2 if takes_word else 1
+    return min(at, len(words))
+
+
+def _run(commands: Any) -> None:
+    run = commands.add_parser(
+        "run",
+        help="run a program as python does, with numba.cuda's names gridjit's from its first import",
+        usage="%(prog)s [-h] [--debug] [--target {cuda,host}] [--json FILE] "
+        "(PROGRAM | - | -m MODULE | -c CODE) [ARGUMENT ...]",
+        description="At the end, a line on standard error says how many kernels went through gridjit, and why others "
+        "did not. Exit status: the program's own; 1 if --debug finds a mistake.",
+    )
+    run.add_argument(
+        "--debug", action="store_true", help="compile all kernels with debug=True, and list what they find"
+    )
+    run.add_argument("--target", choices=("cuda", "host"), help="where kernels run (default: GRIDJIT_TARGET)")
+    run.add_argument("--json", metavar="FILE", type=values.file, help="write what was counted and found to a file, too")
+    run.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="a script, a folder or an archive")
+    run.set_defaults(run="run:run")
+
+
+def _demo(commands: Any) -> None:
+    demo = commands.add_parser("demo", help="sum a few million floats with a kernel whose shared array fits the launch")
+    demo.add_argument(
+        "--size", type=values.count("--size"), default=4_000_000, help="how many floats (default: %(default)s)"
+    )
+    demo.add_argument(
+        "--keep", action="store_true", help="use your own cache instead of an empty one made for the demo"
+    )
+    _add_quiet(demo)
+    demo.set_defaults(json=False)  # it is for people
+    demo.set_defaults(run="demo:run")
+
+
+def _info(commands: Any) -> None:
+    info = commands.add_parser(
+        "info", help="show versions, targets and GPUs, the cache, and settings with their origin"
+    )
+    _finish(info, "info:run", quiet=False)
+
+
+def _explain(commands: Any) -> None:
+    explain = commands.add_parser(
+        "explain",
+        help="show what is stored for a kernel, and why it would be compiled",
+        description="With --signature, the status is 0 if its code is in the cache and 1 if it would be compiled.",
+    )
+    explain.add_argument(
+        "kernel", metavar="KERNEL", type=values.kernel, help="a kernel: stats.rows:scale, or script.py:scale"
+    )
+    _add_launch(explain)
+    _add_target(explain, "T", '"host", or an architecture: sm_90 (default: this machine)')
+    _finish(explain, "explain:run", quiet=False)
+
+
+def _warm(commands: Any) -> None:
+    warm = commands.add_parser(
+        "warm",
+        help="compile kernels ahead of their first launch",
+        description="Status 1 if something could not be compiled or stored; the rest is then in the cache.",
+    )
+    warm.add_argument(
+        "kernels",
+        metavar="MODULE[:KERNEL]",
+        nargs="*",
+        help="kernels of modules or scripts (script.py); without :KERNEL, all that declare signatures",
+    )
+    _add_launch(warm, action="append", default=[])
+    warm.add_argument("--from", dest="file", type=values.file, metavar="FILE", help="what GRIDJIT_RECORD=FILE recorded")
+    _add_target(warm, "T,T", "sm_80,sm_90,host (default: as recorded, or this machine)")
+    warm.add_argument(
+        "--jobs", metavar="N", type=values.count("--jobs"), help="parallel processes (default: the usable cores)"
+    )
+    _finish(warm, "compiling.warm:run")
+
+
+def _serve(commands: Any) -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="compile for all programs that set GRIDJIT_COMPILE_SERVER=1, until Ctrl-C",
+        description="Imports the compiler once. Programs of this user, interpreter and cache folder "
+        "(GRIDJIT_CACHE_DIR) then need not import it.",
+    )
+    serve.add_argument(
+        "--jobs",
+        metavar="N",
+        type=values.count("--jobs"),
+        help="processes for each program (default: the usable cores)",
+    )
+    serve.set_defaults(run="compiling.serve:run")
+
+
+def _report(commands: Any) -> None:
+    report = commands.add_parser(
+        "report",
+        help="show what a cache or a traced run holds and spent; as a page with --html",
+        description="Kernels, what splits them, compile time by phase, hits and misses, sizes, registers, occupancy.",
+    )
+    report.add_argument(
+        "trace", metavar="TRACE", type=values.file, nargs="?", help="what GRIDJIT_TRACE=TRACE wrote (else: the cache)"
+    )
+    report.add_argument(
+        "--html",
+        metavar="FILE",
+        type=Path,
+        help='write a page that works without network and scripts; "-" is standard output',
+    )
+    _add_selection(report)
+    _finish(report, "reports.command:run")
+
+
+def _cache(commands: Any) -> None:
+    cache = commands.add_parser(
+        "cache",
+        help="inspect, check, tidy, export and import the cache",
+        description="Exit status: 0 if all is well, 1 if problems were found, 2 for wrong usage.",
+    )
+    cache.set_defaults(shown=cache)
+    actions = cache.add_subparsers(title="actions", metavar="ACTION", required=True)
+    for add in (_ls, _du, _stats, _show, _verify, _gc, _clear, _export, _import):
+        add(actions)
+
+
+def _ls(actions: Any) -> None:
+    ls = actions.add_parser("ls", help="list the compiled kernels in the cache")
+    ls.add_argument("--all", action="store_true", help="list every entry, manifests and histories too")
+    ls.add_argument("--sort", choices=values.ORDERS, default="kernel", help="the order (default: %(default)s)")
+    _add_selection(ls)
+    _finish(ls, "cache_ls:run_ls")
+
+
+def _du(actions: Any) -> None:
+    du = actions.add_parser("du", help="show how much space kernels take")
+    _add_selection(du)
+    _finish(du, "cache_ls:run_du")
+
+
+def _stats(actions: Any) -> None:
+    stats = actions.add_parser("stats", help="show how often kernels were found and compiled, and when last")
+    _add_selection(stats)
+    _finish(stats, "cache_ls:run_stats")
+
+
+def _show(actions: Any) -> None:
+    show = actions.add_parser("show", help="show what one entry holds")
+    show.add_argument("key", metavar="KEY", help="the entry's key, or a unique prefix of it")
+    show.add_argument("--asm", action="store_true", help="print the PTX that a GPU's code was generated from")
+    _add_folder(show)
+    _finish(show, "cache_show:run", quiet=False)
+
+
+def _verify(actions: Any) -> None:
+    verify = actions.add_parser("verify", help="read every entry; status 1 if one is damaged or not signed")
+    verify.add_argument("--remove", action="store_true", help="remove what is damaged")
+    _add_folder(verify)
+    _finish(verify, "cache_upkeep:run_verify")
+
+
+def _gc(actions: Any) -> None:
+    gc = actions.add_parser("gc", help="remove what dead processes left, and the oldest entries beyond the bounds")
+    gc.add_argument(
+        "--max-size", metavar="SIZE", type=values.size, help="bytes to keep, such as 512M (default: GRIDJIT_CACHE_SIZE)"
+    )
+    gc.add_argument(
+        "--max-entries",
+        metavar="N",
+        type=values.count("--max-entries", least=0),
+        help="entries to keep (default: GRIDJIT_CACHE_ENTRIES)",
+    )
+    gc.add_argument("--older-than", metavar="AGE", type=values.age, help="remove entries older than this: 36h, 30d, 8w")
+    _add_dry_run(gc)
+    _add_folder(gc)
+    _finish(gc, "cache_upkeep:run_gc")
+
+
+def _clear(actions: Any) -> None:
+    clear = actions.add_parser("clear", help="remove the entries of a kernel, or all; status 1 if it has none")
+    _add_dry_run(clear)
+    _add_selection(clear)
+    _finish(clear, "cache_upkeep:run_clear")
+
+
+def _export(actions: Any) -> None:
+    export = actions.add_parser("export", help="write entries to a file for other machines")
+    export.add_argument("file", type=values.file, metavar="FILE")
+    _add_target(export, "T,T", 'only code for these: "sm_90", "host"')
+    _add_selection(export)
+    _finish(export, "cache_bundle:run_export")
+
+
+def _import(actions: Any) -> None:
+    importing = actions.add_parser("import", help="add a file's entries; status 1 if some are refused or dropped")
+    importing.add_argument("file", type=values.file, metavar="FILE")
+    _add_folder(importing)
+    _finish(importing, "cache_bundle:run_import")
+
+
+def _completion(commands: Any) -> None:
+    completion = commands.add_parser(
+        "completion",
+        help="print a shell script that completes gridjit's commands and options",
+        description='In ~/.bashrc or ~/.zshrc: eval "$(gridjit completion bash)", with your shell\'s name. '
+        "In fish: gridjit completion fish > ~/.config/fish/completions/gridjit.fish",
+    )
+    completion.add_argument("shell", choices=values.SHELLS)
+    rest = completion.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    rest.required = False  # it may be empty, and a message would name it
+    completion.set_defaults(run="completion:run")
+
+
+def _add_folder(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--dir", metavar="FOLDER", type=values.folder, help="use this cache folder instead of the one in use"
+    )
+
+
+def _add_selection(made: argparse.ArgumentParser) -> None:
+    """Add the options that say which entries are meant."""
+    made.add_argument("--kernel", metavar="NAME", help="of this kernel only: its full name, its end, or a pattern")
+    _add_folder(made)
+
+
+def _add_launch(made: argparse.ArgumentParser, **several: Any) -> None:
+    """Add the options that describe a launch. several: the keywords that allow them to be given more than once."""
+    made.add_argument("--signature", metavar="S", help='argument types, such as "void(float32[::1], int64)"', **several)
+    made.add_argument(
+        "--config",
+        metavar="C",
+        type=values.launch,
+        help="a launch, such as grid=4,block=128,sharedmem=1024",
+        **several,
+    )
+
+
+def _add_target(made: argparse.ArgumentParser, metavar: str, words: str) -> None:
+    made.add_argument("--target", metavar=metavar, type=values.targets, help=words)
+
+
+def _add_dry_run(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+
+
+def _add_quiet(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--quiet", action="store_true", help=_QUIET)
+
+
+def _finish(made: argparse.ArgumentParser, run: str, *, quiet: bool = True) -> None:
+    """Add the options that nearly all commands take, and the function that runs the command."""
+    made.add_argument("--json", action="store_true", help=f"{_JSON}, {_QUIET}" if quiet else _JSON)
+    if quiet:
+        _add_quiet(made)
+    made.set_defaults(run=run)
+
+
+def check(given: argparse.Namespace) -> None:
+    """Raise WrongWord where words that are right by themselves make no sense together."""
+    match given.run:
+        case "run:run" if not given.program or given.program in (["-m"], ["-c"], ["--"]):
+            raise values.WrongWord("run: give a program: script.py, -m MODULE or -c CODE")
+        case "compiling.warm:run" if bool(given.kernels) == (given.file is not None):
+            raise values.WrongWord("give kernels (module:kernel) or --from FILE, but not both")
+        case "reports.command:run" if given.trace and given.dir:
+            raise values.WrongWord("give TRACE or --dir, but not both")
+        case "reports.command:run" if given.json and str(given.html) == "-":
+            raise values.WrongWord("--html - and --json both write to standard output: give one")
+        case "explain:run" if not given.signature and (given.config or given.target):
+            raise values.WrongWord("--config and --target describe the launch to ask about: give --signature with them")
+        case "explain:run" if given.target and len(given.target) > 1:
+            raise values.WrongWord(f"--target {','.join(given.target)}: give one")
