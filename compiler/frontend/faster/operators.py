@@ -1,14 +1,11 @@
 """operators: what numba-cuda asks about operators and operands is only asked where the answer is not known.
 
-For each operator, numba-cuda first looks for the NumPy loop that fits the operands, and rejects it if no operand is an
-array. For numbers, that is always the outcome, so it is returned at once.
+To lower an operator, numba-cuda tries to make a literal type of each operand, even if that is not a constant: an error
+is raised and its text coloured for each. Here, such operands get no type.
 
-To lower an operator, it tries to make a literal type of each operand, even if that is not a constant: an error is
-raised and its text coloured for each. Here, such operands get no type.
-
-It first takes Python's own functions, operators among them, for values: buffers, other libraries' arrays, functions of
-cffi, and objects that numba itself has a type for. They are none of these, so a function that numba implements is
-looked up at once.
+numba-cuda first takes Python's own functions, operators among them, for values: buffers, other libraries' arrays,
+functions of cffi, and objects that numba itself has a type for. They are none of these, so a function that numba
+implements is looked up at once.
 """
 
 from __future__ import annotations
@@ -17,21 +14,6 @@ from types import BuiltinFunctionType
 from typing import Any
 
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
-
-
-def _install_arrays(replace: Replace) -> None:
-    from numba.cuda import types
-    from numba.cuda.typing.npydecl import NumpyRulesArrayOperator
-
-    literals = (types.BooleanLiteral, types.IntegerLiteral)
-    numbers = frozenset((types.Boolean, types.Integer, types.Float, types.Complex, *literals))
-
-    def generic(template: Any, args: Any, kws: Any) -> Any:
-        if not kws and len(args) == 2 and type(args[0]) in numbers and type(args[1]) in numbers:
-            return None
-        return original(template, args, kws)
-
-    original = replace(NumpyRulesArrayOperator, "generic", generic)
 
 
 def _install_constants(replace: Replace) -> None:
@@ -59,16 +41,6 @@ def _install_functions(replace: Replace) -> None:
 
     original = replace(BaseContext, "resolve_value_type", resolve_value_type)
 
-
-ARRAYS = Piece(
-    name="array_operators",
-    written_for={
-        "numba.cuda.typing.npydecl:NumpyRulesArrayOperator.generic": ("21 lines, e9255f05d38f07a1",),
-        "numba.cuda.typing.npydecl:Numpy_rules_ufunc.generic": ("90 lines, 8a31a5c220f8a564",),
-        "numba.cuda.typing.npydecl:Numpy_rules_ufunc._handle_inputs": ("70 lines, 19531d930c8d7514",),
-    },
-    install=_install_arrays,
-)
 
 CONSTANTS = Piece(
     name="constant_operands",

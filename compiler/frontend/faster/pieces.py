@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from gridjit.compiler.frontend.faster import (
     assigned_once,
+    colours,
     flags,
+    instructions,
     lifetimes,
+    lines,
     liveness,
-    locations,
     operators,
+    pass_runs,
     printing,
     refreshing,
     resolving,
     sizes,
-    unread,
     variables,
+    warned,
 )
-from gridjit.compiler.frontend.faster.answers import attributes, constants, implementations
-from gridjit.compiler.frontend.faster.around import error_contexts, instructions, lines, memory, pass_runs, warned
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 from gridjit.compiler.frontend.faster.written_for import are_known
 
 PIECES: tuple[Piece, ...] = (
     refreshing.PIECE,
     resolving.PIECE,
-    operators.ARRAYS,
     operators.CONSTANTS,
     operators.FUNCTIONS,
     assigned_once.PIECE,
@@ -33,17 +33,10 @@ PIECES: tuple[Piece, ...] = (
     liveness.PIECE,
     variables.PIECE,
     flags.PIECE,
-    unread.COLOURS,
-    locations.PIECE,
+    colours.PIECE,
     sizes.PIECE,
-    unread.TEXTS,
-    implementations.PIECE,
-    attributes.PIECE,
-    constants.PIECE,
-    error_contexts.PIECE,
     pass_runs.PIECE,
     lines.PIECE,
-    memory.PIECE,
     instructions.PIECE,
     warned.PIECE,
     printing.PIECE,

@@ -1,10 +1,8 @@
-"""What pieces ask in another way has numba's answer: a statement's variables, flags, parameters, sizes of types."""
+"""What pieces ask in another way has numba's answer: a statement's variables, flags, sizes of types, colours."""
 
 from __future__ import annotations
 
-import functools
 import importlib
-import operator
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.faster import flags, locations, sizes, unread, variables
+from gridjit.compiler.frontend.faster import colours, flags, sizes, variables
 from gridjit.compiler.frontend.faster.flags import text_of
 from gridjit.compiler.frontend.isolated.replacing import changes_now, replace, undo_to
 
@@ -24,7 +22,6 @@ from numba.cuda.core import base, ir, ir_utils  # noqa: E402  # the first import
 from numba.cuda.core.targetconfig import TargetConfig  # noqa: E402
 from numba.cuda.cudadrv import nvvm  # noqa: E402
 from numba.cuda.flags import CUDAFlags, Flags  # noqa: E402
-from numba.cuda.lowering import Lower  # noqa: E402
 
 HERE = ir.Loc("here.py", 1)
 SCOPE = ir.Scope(parent=None, loc=HERE)
@@ -129,73 +126,6 @@ def test_the_text_of_flags_is_of_their_values_now() -> None:
     assert text_of(None) == repr(None)
 
 
-def plain(context, builder, sig, args):
-    """Take no location."""
-
-
-def with_location(context, builder, sig, args, loc=None):
-    """Take it."""
-
-
-def only_by_name(context, *, loc):
-    """Take it by its name."""
-
-
-def local(context):
-    """Have a variable of that name."""
-    loc = [context]
-    return loc * 2
-
-
-def gathered(*loc):
-    """Gather all under that name."""
-
-
-def named(**loc):
-    """Gather all named ones under that name."""
-
-
-@functools.wraps(with_location)
-def around(*args, **kws):
-    """Stand for one that takes it."""
-
-
-@functools.wraps(around)
-def twice_around(*args):
-    """Stand for one that stands for it."""
-
-
-def declared(*args):
-    """Say itself what it takes."""
-
-
-declared.__signature__ = __import__("inspect").signature(with_location)  # type: ignore[attr-defined]
-
-
-class Called:
-    """An object that is called."""
-
-    def __call__(self, context, loc=None):
-        """Take a location."""
-
-    def method(self, context):
-        """Take none."""
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        *(plain, with_location, only_by_name, local, gathered, named, around, twice_around, declared),
-        *(Called(), Called().method, functools.partial(with_location, loc=1), functools.wraps(Called())(lambda: None)),
-    ],
-    ids=lambda one: getattr(one, "__name__", type(one).__name__),
-)
-def test_whether_an_implementation_takes_the_location_is_what_its_signature_says(function: Any, faster: Any) -> None:
-    expected = base._has_loc(function)
-    faster(locations)
-    assert base._has_loc(function) is expected
-
-
 WORD, BYTES = llvm.IntType(64), llvm.IntType(8).as_pointer()
 TYPES = (
     *map(llvm.IntType, (1, 8, 16, 32, 64, 128)),
@@ -252,38 +182,15 @@ def test_errors_are_coloured_as_numba_does_without_the_terminal_being_prepared(
     monkeypatch.setattr(errors, "init", lambda: prepared.append(errors))
     monkeypatch.setattr(errors, "reinit", lambda: prepared.append(errors))
     expected, asked = str(errors.TypingError("words")), len(prepared)
-    faster(unread.COLOURS)
+    faster(colours)
     assert (str(errors.TypingError("words")), len(prepared)) == (expected, asked)
     assert asked
 
 
-def test_an_assignment_has_no_text_for_the_function_that_lowers_it_and_all_of_it_for_others(faster: Any) -> None:
-    texts: list[str] = []
-    statement = ir.Assign(ir.Expr.binop(operator.add, A, B, HERE), C, HERE)
-    lower = SimpleNamespace(
-        loc=HERE,
-        debuginfo=SimpleNamespace(mark_location=lambda *_: None),
-        builder=None,
-        _adjust_line_if_prologue=lambda line: line,
-        notify_loc=lambda _: None,
-        debug_print=texts.append,
-        typeof=_stop,
-    )
-    faster(unread.TEXTS)
-    with pytest.raises(StopIteration):
-        Lower.lower_inst(lower, statement)
-    assert texts == [""]
-    assert str(statement) == f"{statement}" == f"c = {statement.value}"
-
-
-def _stop(_: str) -> Any:
-    raise StopIteration
-
-
 def test_numbas_own_are_back_in_their_places() -> None:
-    before = (ir.Inst._rec_list_vars, ir_utils.compat_list_vars_stmt, TargetConfig.values, base._has_loc)
+    before = (ir.Inst._rec_list_vars, ir_utils.compat_list_vars_stmt, TargetConfig.values)
     start = changes_now()
-    for piece in (variables, flags, locations):
+    for piece in (variables, flags):
         piece.PIECE.install(replace)
     undo_to(start)
-    assert before == (ir.Inst._rec_list_vars, ir_utils.compat_list_vars_stmt, TargetConfig.values, base._has_loc)
+    assert before == (ir.Inst._rec_list_vars, ir_utils.compat_list_vars_stmt, TargetConfig.values)

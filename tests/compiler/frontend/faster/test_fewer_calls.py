@@ -1,8 +1,7 @@
-"""What is done with fewer calls has numba-cuda's result: names, places, errors' words, warnings, events, absences."""
+"""What is done with fewer calls has numba-cuda's result: names, places, warnings, events."""
 
 from __future__ import annotations
 
-import contextlib
 import random
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,26 +11,18 @@ from typing import Any
 import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.faster import liveness
-from gridjit.compiler.frontend.faster.answers import attributes, constants, implementations
-from gridjit.compiler.frontend.faster.around import error_contexts, instructions, lines, memory, pass_runs, warned
-from gridjit.compiler.frontend.isolated.isolation import import_all
+from gridjit.compiler.frontend.faster import instructions, lines, liveness, pass_runs, warned
 from gridjit.compiler.frontend.isolated.replacing import changes_now, replace, undo_to
 
 numba_cuda()
 
 from llvmlite import ir as llvm  # noqa: E402
-from numba.cuda import lowering, types  # noqa: E402  # the first import has to come first
 from numba.cuda.compiler import run_frontend  # noqa: E402
 from numba.cuda.core import analysis, errors, event, typeinfer, untyped_passes  # noqa: E402
 from numba.cuda.core.compiler_machinery import FunctionPass, PassManager, register_pass  # noqa: E402
 from numba.cuda.core.controlflow import CFGraph  # noqa: E402
-from numba.cuda.core.imputils import Registry  # noqa: E402
 from numba.cuda.core.ir import Assign, Block, Del, Loc, Scope, Var  # noqa: E402
-from numba.cuda.descriptor import cuda_target  # noqa: E402
 from numba.cuda.flags import CUDAFlags  # noqa: E402
-from numba.cuda.lowering import Lower  # noqa: E402
-from numba.cuda.typing import signature  # noqa: E402
 
 
 @pytest.fixture
@@ -81,26 +72,6 @@ def test_the_place_of_another_line_is_that_which_numba_makes(faster: Any) -> Non
         vars(place.with_lineno(7, 2)),
         vars(place.with_lineno(line=8, col=1)),
     ] == expected
-
-
-def words_of_a_failure() -> tuple[str, object]:
-    """Return an error's words after two contexts, and what numba-cuda notes of the place."""
-    errors.loc_info.clear()
-    with (
-        pytest.raises(errors.TypingError) as caught,
-        lowering.new_error_context("typing of {0} at {loc}", "x", loc=Loc("users.py", 3)),
-        typeinfer.new_error_context("{{braces}} {0[0]}", "yz", loc=Loc(errors.__file__, 1)),
-    ):
-        raise errors.TypingError("not typed")
-    return str(caught.value), dict(errors.loc_info)
-
-
-def test_an_error_is_told_its_surroundings_in_numbas_words(faster: Any) -> None:
-    expected = words_of_a_failure()
-    faster(error_contexts)
-    assert words_of_a_failure() == expected
-    with pytest.raises(ZeroDivisionError), errors.new_error_context("nothing of other errors"):
-        raise ZeroDivisionError
 
 
 def warnings_of_a_round() -> tuple[list[str], list[tuple[Any, ...]], list[str], list[str]]:
@@ -201,80 +172,6 @@ def test_those_who_listen_to_the_events_of_passes_hear_of_each(faster: Any) -> N
     with event.install_recorder("numba-cuda:run_pass") as heard:
         passed(False)
     assert [one.data["name"].partition(" ")[0] for _, one in heard.buffer] == ["ends_a_variable"] * 2
-
-
-@pytest.mark.parametrize("debuginfo", [None, False, True])
-@pytest.mark.parametrize("lines_only", [False, True])
-def test_whether_variables_are_in_memory_is_what_the_flags_say(
-    debuginfo: bool | None, lines_only: bool, faster: Any
-) -> None:
-    flags = CUDAFlags()
-    if debuginfo is not None:
-        flags.debuginfo = debuginfo
-    flags.dbg_directives_only = lines_only
-    made = [object.__new__(Lower), object.__new__(Lower)]
-    made[0].flags, made[1].flags = flags, None
-    expected = [one._disable_sroa_like_opt for one in made]
-    faster(memory)
-    assert [one._disable_sroa_like_opt for one in made] == expected
-
-
-def test_what_had_no_implementation_is_found_once_one_is_registered(faster: Any) -> None:
-    import_all()  # has contexts read all registries before this one
-    context, asked = cuda_target.target_context, signature(types.int32, types.int32)
-    registry = Registry()
-    context.install_registry(registry)
-
-    def words() -> str:
-        with pytest.raises(NotImplementedError) as caught:
-            context.get_function("absent until later", asked)
-        return str(caught.value)
-
-    expected = words()
-    faster(implementations)
-    assert [words(), words(), words()] == [expected] * 3
-    registry.lower("absent until later", types.float64)(lambda context, builder, sig, args: args[0])
-    context.install_registry(registry)
-    assert words() == expected
-    registry.lower("absent until later", types.int32)(lambda context, builder, sig, args: args[0])
-    context.install_registry(registry)
-    assert context.get_function("absent until later", asked) is not None
-
-
-def test_the_template_of_an_attribute_is_the_one_that_numba_finds(faster: Any) -> None:
-    context = cuda_target.typing_context
-    array = types.Array(types.float64, 1, "C")
-    wanted = [(array, "size"), (array, "T"), (array, "nothing"), (types.int64, "real"), (types.complex64, "imag")]
-    expected = [context.find_matching_getattr_template(*one) for one in wanted]
-    assert None in expected
-    faster(attributes)
-    assert [context.find_matching_getattr_template(*one) for one in (*wanted, *wanted)] == [*expected, *expected]
-
-
-def constants_of(function: Any) -> list[str]:
-    """Return what numba infers of each variable of a function, twice."""
-    made = run_frontend(function)
-    found = []
-    for name in [*made._definitions, *made._definitions, "unknown"]:
-        with contextlib.suppress(KeyError):
-            try:
-                found.append(repr(made.infer_constant(name)))
-            except errors.ConstantInferenceError as error:
-                found.append(f"{name}: {error}")
-    return found
-
-
-def test_others_than_rewrites_are_told_which_variables_are_constant_in_numbas_words(faster: Any) -> None:
-    def function(x: Any) -> Any:
-        y = x[0] + x[len(x) - 1]
-        for i in range(3):
-            y += x[i]
-        return types.int64, y, slice(1, 2), (1, x)
-
-    expected = constants_of(function)
-    assert any("not possible" in one for one in expected)
-    faster(constants)
-    assert constants_of(function) == expected
 
 
 def test_variables_are_alive_where_numba_finds_them_alive() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from gridjit import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.faster import matched, operators, pieces, resolving, unread
+from gridjit.compiler.frontend.faster import colours, matched, operators, pieces, resolving
 from gridjit.compiler.frontend.faster.piece import Piece
 from gridjit.compiler.frontend.faster.written_for import are_known, function_at, record
 from gridjit.compiler.frontend.lower import lower
@@ -29,9 +29,9 @@ from tests.programs import run_python
 
 numba_cuda()
 
+from numba.cuda.core.ir import Loc  # noqa: E402
 from numba.cuda.extending import overload  # noqa: E402  # the first import has to come first
 from numba.cuda.typing import signature  # noqa: E402
-from numba.cuda.typing.npydecl import NumpyRulesArrayOperator  # noqa: E402
 
 _SPEC = importlib.util.spec_from_file_location("many_kernels", Path(__file__).with_name("kernels.py"))
 assert _SPEC is not None and _SPEC.loader is not None
@@ -53,7 +53,7 @@ PLACES = sorted(
         place
         for piece in pieces.PIECES
         for place in piece.written_for
-        if piece is not unread.COLOURS or function_at("numba.core.errors:ColorShell") is not None
+        if piece is not colours.PIECE or function_at("numba.core.errors:ColorShell") is not None
     }
 )
 
@@ -136,13 +136,13 @@ def test_a_piece_stays_out_where_another_function_stands_in_the_place_of_numbas(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     theirs: list[Any] = []
-    original = NumpyRulesArrayOperator.generic
+    original = Loc.with_lineno
 
-    def generic(template: Any, args: Any, kws: Any) -> Any:
-        theirs.append(args)
-        return original(template, args, kws)
+    def with_lineno(place: Any, line: Any, col: Any = None) -> Any:
+        theirs.append(line)
+        return original(place, line, col)
 
-    monkeypatch.setattr(NumpyRulesArrayOperator, "generic", generic)
+    monkeypatch.setattr(Loc, "with_lineno", with_lineno)
     ir(MANY.operators, "void(int64[::1], float64[::1])")
     assert theirs
 

@@ -6,12 +6,15 @@ copies its filters and forgets what it warned of. Here that is done once, and ag
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from gridjit.compiler.frontend.faster.around.error_contexts import MADE_BY_CONTEXTLIB
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
+
+# The code of whatever contextlib makes of a generator.
+_MADE_BY_CONTEXTLIB = contextlib.contextmanager(lambda: iter(())).__code__
 
 
 def _install(replace: Replace) -> None:
@@ -19,7 +22,7 @@ def _install(replace: Replace) -> None:
     from numba.cuda.core.errors import WarningsFixer
     from numba.cuda.core.typeinfer import ConstraintNetwork
 
-    if WarningsFixer.catch_warnings.__code__ is not MADE_BY_CONTEXTLIB:
+    if WarningsFixer.catch_warnings.__code__ is not _MADE_BY_CONTEXTLIB:
         return
 
     def propagate(network: Any, inference: Any) -> Any:

@@ -1,1 +1,0 @@
-"""What numba-cuda does around each pass, each statement and each instruction, done with fewer calls."""
