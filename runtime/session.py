@@ -272,7 +272,7 @@ def _import_ahead() -> None:
     from gridjit.runtime.devices.cuda import presence
 
     if presence.has_to_start():
-        from gridjit.runtime.devices.cuda.ahead import import_ahead
+        from gridjit.runtime.ahead import import_ahead
 
         import_ahead()
 

@@ -26,9 +26,8 @@ from gridjit.compiler.phases import phase
 from gridjit.compiler.recorded.dependencies import library_code_dependency, library_parts
 from gridjit.compiler.recorded.library_code import names_text
 from gridjit.compiler.recorded.library_reach import Reach, reach
-from gridjit.compiler.recorded.library_settings import LibrarySetting
+from gridjit.compiler.recorded.library_settings import LibrarySetting, is_written_out
 from gridjit.compiler.recorded.loaded_settings import as_loaded, roots
-from gridjit.compiler.recorded.written_out import is_written_out
 from gridjit.compiler.signature import Signature
 from gridjit.forking import ThreadTimes, nobody_else_ran
 from gridjit.interrupts import let_through

@@ -38,9 +38,8 @@ from gridjit.compiler.recorded.everybody import (
     variable,
 )
 from gridjit.compiler.recorded.library_reach import reach, reached_by
-from gridjit.compiler.recorded.library_settings import LibrarySetting, setting_text
+from gridjit.compiler.recorded.library_settings import LibrarySetting, constants_of, setting_text
 from gridjit.compiler.recorded.loaded_settings import note_loaded_settings
-from gridjit.compiler.recorded.written_out import constants_of
 
 _RULES = ("numba.cuda.typeconv.rules", "numba.core.typeconv.rules")
 _SETTINGS = ("numba.core.config", "numba.cuda.core.config")

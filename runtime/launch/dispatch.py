@@ -45,7 +45,7 @@ def launch(
     if (tracer := session().tracer) is None:
         _launch_now(launcher, given, configured, hooks)
         return
-    from gridjit.runtime.traced.why import traced
+    from gridjit.runtime.launch.why import traced
 
     hooked = hooks and configured is not None and bool(configured.own_callbacks)
     traced(tracer, launcher, given, lambda: _launch_now(launcher, given, configured, hooks), hooked=hooked)
@@ -165,7 +165,7 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
     config_key.required = max(config_key.required, found.artifact.effects.sharedmem)
     asks_again = kernel.asks_again(found, config_key.config)
     if (tracer := session().tracer) is not None:
-        from gridjit.runtime.traced import why
+        from gridjit.runtime.launch import why
 
         tracer.note_why(why.first(found, again=asks_again))
     if not asks_again and not any(fact.of_each_launch for fact in found.footprint.facts):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gridjit.runtime.devices.host import allocations
+from gridjit.runtime.simulated import allocations
 
 
 def place_statistics(runtime: Any, answer: Callable[..., Any], *, wanted: Callable[[], bool]) -> Callable[[], None]:

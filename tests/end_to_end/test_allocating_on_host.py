@@ -9,7 +9,7 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.runtime.devices.host import allocations
+from gridjit.runtime.simulated import allocations
 
 
 @pytest.fixture(autouse=True)

@@ -6,12 +6,16 @@ fork in the middle, the rest would be missing for good, and every later compile 
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
+import importlib
+import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
-from gridjit.compiler.frontend.isolated.c_parser import parser_of_c_left_for_later
 from gridjit.compiler.frontend.isolated.replacing import on_undo
 
 # Whether the contexts may lack something. True from the start of each compile to its success, and for contexts that
@@ -166,3 +170,32 @@ def _versions(selector: Any) -> dict[int, list[Any]]:
     for signature, implementation in selector.versions:
         signatures.setdefault(id(implementation), []).append(signature)
     return signatures
+
+
+_PARSER = "pycparser"
+
+
+class _Later(ModuleType):
+    """Stands for pycparser in the one module that was imported meanwhile; whatever is asked of it is pycparser's."""
+
+    def __getattr__(self, name: str) -> Any:
+        _take_away(self)
+        return getattr(importlib.import_module(_PARSER), name)
+
+
+@contextlib.contextmanager
+def parser_of_c_left_for_later() -> Iterator[None]:
+    """Meanwhile, have cffi imported without pycparser, unless the process has either, or pycparser is missing."""
+    if {_PARSER, "cffi.cparser"} & sys.modules.keys() or find_spec(_PARSER) is None:
+        yield
+        return
+    later = sys.modules[_PARSER] = _Later(_PARSER)
+    try:
+        yield
+    finally:
+        _take_away(later)
+
+
+def _take_away(later: ModuleType) -> None:
+    if sys.modules.get(_PARSER) is later:
+        del sys.modules[_PARSER]

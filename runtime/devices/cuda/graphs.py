@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.devices.cuda.calls import attributed
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import DriverError
-from gridjit.runtime.devices.cuda.last_launched import attributed
 from gridjit.runtime.streams import Stream, stream_handle
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.compiler.target import Target
 from gridjit.forking import Lock, lock, section
 from gridjit.runtime.devices.cuda.callbacks import Module, module_of
+from gridjit.runtime.devices.cuda.calls import in_words
 from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, LOST_CONTEXT, DriverError
-from gridjit.runtime.devices.cuda.last_launched import in_words
 from gridjit.runtime.native.last_launches import last_launches
 from gridjit.runtime.native.table import KernelHandle
 from gridjit.runtime.streams import PER_THREAD, stream_handle

@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from gridjit.runtime.devices.cuda.calls import attributed
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
-from gridjit.runtime.devices.cuda.last_launched import attributed
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice

@@ -20,8 +20,6 @@ from typing import Any
 
 from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
-from gridjit.compiler.targets.host.emit.plan import ABSENT, MISSING, OUTSIDE
-from gridjit.compiler.targets.host.ir.warp_kinds import WORDS
 from gridjit.interrupts import surely
 from gridjit.runtime.devices.host.load import HostFunction
 from gridjit.stacks import on_new_thread
@@ -297,52 +295,14 @@ def judge(report: bytes, function: HostFunction, config: LaunchConfig) -> Status
             "go on; call it where all threads of the block reach it"
         )
     if SPINS < code < 0:
+        from gridjit.runtime.devices.host.lanes import lane_trouble  # only then does anyone need its words
+
         raise LaunchError(f"{name} [{config}]: {lane_trouble(code, _dim3(block), _dim3(thread), config.blockdim)}")
     return Status(code=code, block=_dim3(block), thread=_dim3(thread))
 
 
 def _dim3(values: tuple[int, ...]) -> Dim3:
     return (values[0], values[1], values[2])
-
-
-def lane_trouble(code: int, block: Dim3, found: Dim3, blockdim: Dim3) -> str:
-    """Return what went wrong; found: the number of a thread in its block, lanes as bits, and a kind of operation."""
-    number, bits, kind = found
-    words, lane = WORDS[kind], number % 32
-    who = f"thread {_place(number, blockdim)} of block {block}"
-    if code == MISSING:
-        return (
-            f"{who} waits at {words} for {_lanes(bits)} of its warp, which its mask names and which wait elsewhere or "
-            "with another mask, so none can continue; name the lanes that reach it"
-        )
-    if code == OUTSIDE:
-        mask = f"the mask 0x{bits % 2**32:08x}"
-        return f"{who} calls {words} with {mask}, which does not name its own lane, {lane}; add it to the mask"
-    if code == ABSENT:
-        return (
-            f"{who}, lane {lane} of its warp, uses {words} to read from a lane that does not take part; "
-            f"{_lanes(bits)} do, and CUDA leaves the value of others undefined; read from one of these"
-        )
-    raise ValueError(f"a kernel has no code {code}")
-
-
-def _place(number: int, blockdim: Dim3) -> Dim3:
-    x, y, _ = blockdim
-    return number % x, number // x % y, number // (x * y)
-
-
-def _lanes(bits: int) -> str:
-    """Return lanes as a person counts them: "lanes 0 to 3, 7 and 9"."""
-    lanes = [lane for lane in range(32) if bits >> lane & 1]
-    runs: list[list[int]] = []
-    for lane in lanes:
-        if runs and runs[-1][-1] == lane - 1:
-            runs[-1].append(lane)
-        else:
-            runs.append([lane])
-    parts = [part for run in runs for part in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
-    listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]])) if parts else "none"
-    return f"lane{'s' if len(lanes) != 1 else ''} {listed}"
 
 
 def too_deep(function: HostFunction) -> str:

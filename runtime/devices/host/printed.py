@@ -13,7 +13,7 @@ from typing import Any
 
 from gridjit.compiler.targets.host.library.symbols import COUNTERS, RESOURCES, STREAM
 from gridjit.forking import in_child, lock
-from gridjit.runtime.devices.host.allocations import counters
+from gridjit.runtime.simulated.allocations import counters
 
 _SEEK_SET = 0
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from gridjit.compiler.frontend.kept.asked import Asking
-from gridjit.compiler.frontend.kept.drafts import Drafts
+from gridjit.compiler.frontend.kept.drafts import Drafts, Unit
 from gridjit.compiler.frontend.kept.keeping import Callee, Keeping
 from gridjit.compiler.frontend.kept.places import OfKernel
 from gridjit.compiler.frontend.kept.surroundings import Surroundings
-from gridjit.compiler.frontend.kept.unit import Unit
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.view.config import ConfigView
 from gridjit.compiler.view.recording import recording_of

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from gridjit.compiler.recorded.written_out import is_written_out
+from gridjit.compiler.recorded.library_settings import is_written_out
 
 SOURCE = """
 import os

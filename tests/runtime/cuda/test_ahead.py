@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from gridjit.compiler.errors import DeviceError
-from gridjit.runtime.devices.cuda import ahead, presence
+from gridjit.runtime import ahead
+from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.session import Session
 from gridjit.runtime.settings import settings
 from tests.programs import run_new_python
@@ -21,7 +22,8 @@ import sys, threading
 from gridjit import cuda
 cuda.to_device
 from gridjit.compiler.errors import DeviceError
-from gridjit.runtime.devices.cuda import ahead, presence
+from gridjit.runtime import ahead
+from gridjit.runtime.devices.cuda import presence
 done, real = threading.Event(), ahead._import
 def importing():
     real()

@@ -7,8 +7,8 @@ import gc
 import pytest
 
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.devices.cuda.calls import attributed
 from gridjit.runtime.devices.cuda.errors import KernelError
-from gridjit.runtime.devices.cuda.last_launched import attributed
 from gridjit.runtime.native.last_launches import LastLaunches, last_launches
 from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import StandInKernel

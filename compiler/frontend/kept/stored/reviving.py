@@ -28,7 +28,7 @@ from gridjit.compiler.frontend.kept.asked import (
     Raised,
     value_taken,
 )
-from gridjit.compiler.frontend.kept.drafts import is_plain_owner
+from gridjit.compiler.frontend.kept.drafts import Unit, is_plain_owner
 from gridjit.compiler.frontend.kept.places import SharedPlace
 from gridjit.compiler.frontend.kept.plain import mark_of
 from gridjit.compiler.frontend.kept.stored.code import revived as result_of
@@ -36,7 +36,6 @@ from gridjit.compiler.frontend.kept.stored.record import StoredEvent, StoredUnit
 from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, told_among
 from gridjit.compiler.frontend.kept.stored.type_rows import row_of, type_of, value_of
 from gridjit.compiler.frontend.kept.stored.writing import called_row
-from gridjit.compiler.frontend.kept.unit import Unit
 from gridjit.compiler.key.source.libraries import is_library
 from gridjit.compiler.key.source.objects import MISSING, cell_value
 from gridjit.compiler.recorded.code_place import CodePlace

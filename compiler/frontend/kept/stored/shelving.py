@@ -11,12 +11,12 @@ from types import FunctionType
 from typing import Any
 
 from gridjit.compiler.frontend.kept.asked import Asking, Question
+from gridjit.compiler.frontend.kept.drafts import Unit
 from gridjit.compiler.frontend.kept.stored.record import MOST_ALIKE, StoredUnit, from_bytes, to_bytes
 from gridjit.compiler.frontend.kept.stored.reviving import Demands, revived
 from gridjit.compiler.frontend.kept.stored.told import digest_texts, told_function
 from gridjit.compiler.frontend.kept.stored.type_rows import row_of, rows_of
 from gridjit.compiler.frontend.kept.stored.writing import stored
-from gridjit.compiler.frontend.kept.unit import Unit
 from gridjit.compiler.view.recording import Shelf
 
 # Raise it whenever what is stored of a unit means something else.

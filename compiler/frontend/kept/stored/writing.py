@@ -18,13 +18,13 @@ from gridjit.compiler.frontend.kept.asked import (
     Raised,
     value_taken,
 )
+from gridjit.compiler.frontend.kept.drafts import Unit
 from gridjit.compiler.frontend.kept.places import InDispatcher, SharedPlace
 from gridjit.compiler.frontend.kept.plain import is_numbas
 from gridjit.compiler.frontend.kept.stored.code import described, printed
 from gridjit.compiler.frontend.kept.stored.record import StoredEvent, StoredUnit
 from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, tells_all, told, told_among, told_now
 from gridjit.compiler.frontend.kept.stored.type_rows import row_of, rows_of, value_row
-from gridjit.compiler.frontend.kept.unit import Unit
 from gridjit.compiler.key.source.libraries import is_library_module, name_of_module
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.forking import lock, section
+from gridjit.runtime.devices.cuda.calls import attributed
 from gridjit.runtime.devices.cuda.errors import DriverError
-from gridjit.runtime.devices.cuda.last_launched import attributed
 from gridjit.runtime.devices.cuda.plain_api import ResultCode
 from gridjit.runtime.native.last_launches import last_launches
 from gridjit.runtime.native.staging.records import MAX_ROOMS, ROOM_BYTES, RoomRecord, RoomsRecord

@@ -11,8 +11,8 @@ import numpy as np
 
 from gridjit.compiler.errors import LaunchError
 from gridjit.forking import cached_property
+from gridjit.runtime.devices.cuda.calls import attributed
 from gridjit.runtime.devices.cuda.driver import Driver
-from gridjit.runtime.devices.cuda.last_launched import attributed
 from gridjit.runtime.devices.cuda.memory.allocations import Allocations
 from gridjit.runtime.devices.cuda.memory.calls import AT_ONCE_BYTES
 from gridjit.runtime.memory.copies import (
