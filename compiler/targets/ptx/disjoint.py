@@ -30,6 +30,8 @@ _ACCESS = regex(
     r'^  store [^\n]*\* (?P<stored>%"[^"]*")|= load [^\n]*\* (?P<loaded>%"[^"]*")|(?P<call>\bcall \w+ @"_Z)'
 )
 _SECOND = "_disjoint"
+# Lines of a program that is compiled twice at most: the time of longer ones is their users' time.
+_LONGEST = 5000
 _UNWRITTEN = {b"readonly", b"readnone"}
 
 
@@ -45,7 +47,7 @@ class Pair:
 def with_second_body(texts: Sequence[str], entry: str, signature: Signature | None) -> tuple[str, Pair] | None:
     """Return the kernel's module with a body for arrays that do not overlap beside it; None if that gains nothing."""
     arrays = () if signature is None else _arrays(signature)
-    if len(arrays) < 2 or not _are_quiet(texts):
+    if len(arrays) < 2 or sum(text.count("\n") for text in texts) > _LONGEST or not _are_quiet(texts):
         return None
     head = re.search(rf'^define [^\n@]*@"{re.escape(entry)}"\(', texts[0], re.MULTILINE)
     if head is None or " !dbg " in texts[0]:

@@ -13,7 +13,7 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.compiler.options import Options
-from gridjit.compiler.targets.ptx import nvptx
+from gridjit.compiler.targets.ptx import disjoint, nvptx
 from tests.toolkit import needs_toolkit
 
 pytestmark = [
@@ -196,6 +196,11 @@ def test_kernels_that_gain_nothing_or_whose_memory_is_not_known_have_one_body(fu
 @pytest.mark.parametrize("options", [{"lineinfo": True}, {"debug": True, "opt": False}, {"opt": False}, {"lto": True}])
 def test_code_to_look_at_or_of_other_makers_has_one_body(options: dict[str, bool]) -> None:
     assert not has_second_body(ptx(eight, **options))
+
+
+def test_long_kernels_are_not_compiled_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disjoint, "_LONGEST", 100)
+    assert not has_second_body(ptx(eight))
 
 
 def test_both_bodies_have_the_bounds_that_are_given() -> None:
