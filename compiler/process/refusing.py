@@ -73,6 +73,7 @@ def _nothing() -> None:
 
 def _refuse(*_arguments: Any, **_keywords: Any) -> NoReturn:
     # It runs with the globals of the function that it is given to.
+    from gridjit.compiler.process.refusing import outside
 
     try:
         raise outside("the name")

@@ -7,24 +7,18 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import itertools
 import math
-import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
-from gridjit.compiler.elf import place_of
-from gridjit.compiler.errors import ConfigWarning, DeviceError, LaunchError
+from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
-from gridjit.compiler.recorded.code_place import shown
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.llvm.libllvm import NO_SYMBOLS, host_target
 from gridjit.forking import cached_property
-from gridjit.messages import warn_or_log
 from gridjit.runtime import attention
 from gridjit.runtime.devices.host.launch import SPINS, Status, judge, launch
 from gridjit.runtime.devices.host.load import HostFunction, load
@@ -229,6 +223,8 @@ class HostKernel:
 
     def _raise(self, failure: Status) -> NoReturn:
         if failure.code <= SPINS:
+            from gridjit.runtime.devices.host.vain import vain_wait
+
             raise vain_wait(self.artifact, SPINS - failure.code, failure, self.device.patience)
         from gridjit.runtime.devices.exceptions import kernel_exception
 
@@ -374,6 +370,8 @@ class HostDevice:
             check_static(artifact)
         function, checking = in_room(lambda: self._loaded(artifact))
         if self._symbols is not None and "lines" in artifact.metadata:
+            from gridjit.runtime.devices.host.symbols import write_symbols
+
             write_symbols(self._symbols, artifact.image, artifact.entry, function.address)
         return HostKernel(
             artifact=artifact,
@@ -400,34 +398,3 @@ class HostDevice:
 if TYPE_CHECKING:
     _device: type[Device] = HostDevice
     _kernel: type[LoadedKernel] = HostKernel
-
-
-_numbers = itertools.count(1)
-
-
-def write_symbols(folder: Path, image: bytes, entry: str, address: int) -> None:
-    """Write a loaded object file, and add a line to the process's script for gdb; a failure is a warning."""
-    place = place_of(image, entry)
-    if place is None:
-        return
-    path = folder / f"{entry}-{os.getpid()}-{next(_numbers)}.o"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(image)
-        with open(folder / f"gdb-{os.getpid()}", "a") as script:
-            script.write(f'add-symbol-file "{path}" {address - place[0]:#x}\n')
-    except OSError as error:
-        words = f"GRIDJIT_HOST_SYMBOLS: {path} cannot be written: {error}"
-        warn_or_log(ConfigWarning(words), logger="gridjit")
-
-
-def vain_wait(artifact: Artifact, cut: int, where: Status, patience: int) -> LaunchError:
-    """Return the error for a thread that waited at a cut for so many nanoseconds, in which no thread got on."""
-    places = artifact.metadata.get("waits")
-    place = places.get(str(cut)) if isinstance(places, dict) else None
-    line = f", at {shown(place, whole=True)}" if place else ""
-    return LaunchError(
-        f"{artifact.kernel}, tid={list(where.thread)} ctaid={list(where.block)}: the thread waits in a loop{line}, and "
-        f"no thread of the grid has made progress for {patience / 1e9:g} s: what it waits for is never written, or "
-        "only by a thread that waits too; GRIDJIT_HOST_PATIENCE=SECONDS sets how long that may last; 0 sets no limit"
-    )
