@@ -31,7 +31,7 @@ _ACCESS = regex(
 )
 _SECOND = "_disjoint"
 # Lines of a program that is compiled twice at most: the time of longer ones is their users' time.
-_LONGEST = 5000
+_LONGEST = 2000
 _UNWRITTEN = {b"readonly", b"readnone"}
 
 
