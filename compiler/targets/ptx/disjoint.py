@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from gridjit.compiler.signature import ArrayType, ScalarType, Signature
-from gridjit.compiler.targets.ptx.versions import blocks_of, bodies, reached, successors
+from gridjit.compiler.targets.ptx.versions import blocks_of, bodies, reached_from, successors
 from gridjit.regexes import regex
 from gridjit.values import dataclass
 
@@ -93,7 +93,7 @@ def _loads_after_a_store(body: str) -> bool:
     kinds = {name: [_kind(line, items) for line in lines] for name, lines in blocks.items()}
     loading = {name for name, found in kinds.items() if "load" in found}
     return any(
-        "load" in found[found.index("store") :] or loading & reached(name, follow)
+        "load" in found[found.index("store") :] or loading & reached_from(name, follow)
         for name, found in kinds.items()
         if "store" in found
     )

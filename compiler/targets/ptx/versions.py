@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from gridjit.compiler.targets.graph import reached
 from gridjit.regexes import regex
 
 _FUNCTION = regex(r"^define [^\n]*\{?\n(?:\{\n)?(?P<body>(?:.*\n)*?)\}$", re.MULTILINE)
@@ -77,7 +78,7 @@ def _twice(blocks: Mapping[str, list[str]]) -> Iterator[tuple[str, set[str]]]:
             users[used].add(name)
     heads = {name for name, lines in blocks.items() if _HEAD.match(lines[0])}
     for name in _after_unknown(blocks):
-        loop = reached(name, follow) & reached(name, before) if name in heads else set()
+        loop = reached_from(name, follow) & reached_from(name, before) if name in heads else set()
         if loop & heads == {name} and _may_be_twice(loop, blocks, users):
             yield name, loop
 
@@ -108,14 +109,9 @@ def _text(blocks: Mapping[str, Iterable[str]]) -> str:
     return "".join(f'"{name}":\n' + "".join(f"{line}\n" for line in lines) for name, lines in blocks.items())
 
 
-def reached(first: str, follow: Mapping[str, Collection[str]]) -> set[str]:
+def reached_from(first: str, follow: Mapping[str, Collection[str]]) -> set[str]:
     """Return the blocks that are reached from one, which is one of them only if it is reached again."""
-    reached, left = set[str](), [first]
-    while left:
-        new = [name for name in follow.get(left.pop(), ()) if name not in reached]
-        reached.update(new)
-        left += new
-    return reached
+    return set(reached(follow.get(first, ()), lambda block: follow.get(block, ())))
 
 
 def _after_unknown(blocks: Mapping[str, Iterable[str]]) -> Iterator[str]:

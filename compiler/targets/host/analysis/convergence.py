@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.barriers import SplitBlocks, arrival, goes_on
 from gridjit.compiler.targets.host.analysis.postdominators import between
 from gridjit.compiler.targets.host.analysis.uniformity import divergent_blocks
 from gridjit.compiler.targets.host.ir import warp_kinds
 from gridjit.compiler.targets.host.ir.body import Block, Body, opcode, used, without_labels
-from gridjit.compiler.targets.host.ir.graph import reached
 
 _GOES_ON = -1
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.ir.body import Block, Body, opcode
-from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.ir.intrinsics import OUTSIDE
 
 # What notes an index out of bounds, in the kernel's own code and in checked code.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.ir.body import Block
-from gridjit.compiler.targets.host.ir.graph import reached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.ir.body import Block
-from gridjit.compiler.targets.host.ir.graph import reached
 
 # Where all paths end: it comes after the blocks that lead nowhere.
 _END = ""

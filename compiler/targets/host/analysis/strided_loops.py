@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.affine import affine
 from gridjit.compiler.targets.host.analysis.exit_edges import without_exit_edges
 from gridjit.compiler.targets.host.analysis.loop_steps import (
@@ -32,7 +33,6 @@ from gridjit.compiler.targets.host.ir.body import (
     used,
     without_labels,
 )
-from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.ir.opcodes import PURE
 from gridjit.compiler.targets.host.ir.warp_operations import read_call
 from gridjit.regexes import regex

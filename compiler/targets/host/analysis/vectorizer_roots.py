@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.vectorizer_lines import (
     BOX,
     CELL,
@@ -23,7 +24,6 @@ from gridjit.compiler.targets.host.analysis.vectorizer_lines import (
     read,
 )
 from gridjit.compiler.targets.host.analysis.vectorizer_ways import is_memory, most_ways, users_of, with_memory
-from gridjit.compiler.targets.host.ir.graph import reached
 
 _OPAQUE = frozenset(("alloca", "extractvalue", "insertvalue", "freeze"))
 _DECIDES = frozenset(("br", "switch", "ret"))

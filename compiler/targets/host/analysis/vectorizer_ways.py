@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
+from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.vectorizer_lines import BOX, CELL, LoopValue
-from gridjit.compiler.targets.host.ir.graph import reached
 
 # More turns than LLVM unrolls of a loop: it adds up to about 1,200 instructions.
 _TURNS = 2**11

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host.ir.graph import reached
+from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.library.float_maths import float_maths
 from gridjit.compiler.targets.host.library.integer_maths import integer_maths
 from gridjit.compiler.targets.host.library.libm import ODD_DECLARATIONS, LibmCall, libm_calls

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.loop_steps import (
     BRANCH,
     GOTO,
@@ -34,7 +35,6 @@ from gridjit.compiler.targets.host.ir.body import (
     used,
     without_labels,
 )
-from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.ir.opcodes import PURE, may_wait
 
 TURN = "%gj.turn"

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
 from gridjit.compiler.targets.host.analysis.barriers import is_cut
 from gridjit.compiler.targets.host.ir.body import Block, Body, Parameter, defined, definitions_of, opcode, used
-from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.ir.instructions import instruction
 from gridjit.compiler.targets.host.passes.guard_hoisting import PASSES
 from gridjit.compiler.targets.host.passes.row_values import FAR, RegionValues, RowWriter

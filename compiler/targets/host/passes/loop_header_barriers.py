@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.loops import Loop, loops
 from gridjit.compiler.targets.host.ir import warp_kinds
 from gridjit.compiler.targets.host.ir.body import Block, Body, arms, defined, lines_of, opcode, used
-from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.ir.opcodes import EARLY, is_operation
 from gridjit.compiler.targets.host.ir.warp_operations import read_call
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.barriers import goes_on, passing
 from gridjit.compiler.targets.host.analysis.liveness import live_in
 from gridjit.compiler.targets.host.ir.body import Block, opcode, with_predecessors
-from gridjit.compiler.targets.host.ir.graph import reached
 
 # Regions that have more lines together than so many times the kernel, and than so many, share.
 _MOST_TIMES, _MOST_LINES = 6, 2_000

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.barriers import arrival, passage
 from gridjit.compiler.targets.host.ir.body import Block, Parameter, arms, defined, opcode, rename, used
 from gridjit.compiler.targets.host.ir.contexts import Slot
-from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.passes.forward_progress import progress
 from gridjit.compiler.targets.host.passes.row_values import RegionValues
 

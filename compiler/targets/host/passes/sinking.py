@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.barriers import arrival, passage
 from gridjit.compiler.targets.host.analysis.loop_steps import BRANCH
 from gridjit.compiler.targets.host.analysis.pointers import BLOCK, CONSTANT, Argument, Root, Roots
@@ -28,7 +29,6 @@ from gridjit.compiler.targets.host.ir.body import (
     used,
     without_labels,
 )
-from gridjit.compiler.targets.host.ir.graph import reached
 from gridjit.compiler.targets.host.ir.opcodes import EARLY, is_operation
 from gridjit.compiler.targets.host.passes.peeled_distances import Distances
 from gridjit.compiler.targets.host.passes.peeling import RARE, Stop

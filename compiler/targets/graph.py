@@ -1,4 +1,4 @@
-"""graph: the search for all nodes of a graph that some nodes lead to: blocks, values, functions."""
+"""graph: the search for all nodes of a graph that some nodes lead to: blocks, values, functions, of either target."""
 
 from __future__ import annotations
 
