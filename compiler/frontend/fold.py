@@ -80,7 +80,7 @@ def _with_extents(modules: tuple[str, ...], name: str, extents: Dim3) -> tuple[s
 def chosen(
     job: CompileJob, lowered: Lowered, view: ConfigView, generate: Callable[[Lowered], ObjectCode]
 ) -> tuple[ObjectCode, str]:
-    """Return a job's code, and in words what of the launch was folded into it; no words if that was not to be chosen.
+    """Return a job's code, and a sentence on the folded block; an empty one if the block was not to be chosen.
 
     If the block is folded, view records that it was read.
     """

@@ -30,7 +30,7 @@ _ACCESS = regex(
     r'^  store [^\n]*\* (?P<stored>%"[^"]*")|= load [^\n]*\* (?P<loaded>%"[^"]*")|(?P<call>\bcall \w+ @"_Z)'
 )
 _SECOND = "_disjoint"
-# Lines of a program that is compiled twice at most: the time of longer ones is their users' time.
+# Lines of IR up to which a kernel is compiled for a second body, which takes as long again.
 _LONGEST = 2000
 _UNWRITTEN = {b"readonly", b"readnone"}
 
@@ -52,11 +52,10 @@ def with_second_body(texts: Sequence[str], entry: str, signature: Signature | No
     head = re.search(rf'^define [^\n@]*@"{re.escape(entry)}"\(', texts[0], re.MULTILINE)
     if head is None or " !dbg " in texts[0]:
         return None
-    body = texts[0][head.start() : texts[0].index("\n}\n", head.start()) + 3]
     if not any(map(_loads_after_a_store, chain.from_iterable(map(bodies, texts)))):
         return None
     pair = Pair(first=entry, second=entry + _SECOND, arrays=arrays)
-    line, rest = body.split("\n", 1)
+    line, rest = texts[0][head.start() : texts[0].index("\n}\n", head.start()) + 3].split("\n", 1)
     line = line.replace(f'@"{entry}"(', f'@"{pair.second}"(').replace("define void", "define ptx_kernel void")
     line = re.sub(r'\* (%"[^"]*\.4")', r"* noalias \1", line)
     return f"{_bounded(texts[0], pair)}\n{line}\n{rest}", pair
@@ -124,8 +123,8 @@ def written(module: Any, pair: Pair) -> tuple[int, ...]:
 
     A store that does nothing where arrays do not overlap is not in the second body.
     """
-    bodies = [list(module.get_function(name).arguments) for name in (pair.first, pair.second)]
-    return tuple(at for at in pair.arrays if not all(_UNWRITTEN & set(body[at + 4].attributes) for body in bodies))
+    both = [list(module.get_function(name).arguments) for name in (pair.first, pair.second)]
+    return tuple(at for at in pair.arrays if not all(_UNWRITTEN & set(body[at + 4].attributes) for body in both))
 
 
 def in_one_kernel(ptx: str, pair: Pair, written: Sequence[int]) -> str:
