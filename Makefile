@@ -5,7 +5,7 @@ SUPPORTED := $(PYTHON) -c 'import sys; sys.version_info < (3, 10) and sys.exit("
 .DEFAULT_GOAL := help
 # What one process of the tests compiles to bytecode is there for the next.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist clean soak bench-cache bench-compile suite docs compat
+.PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist clean soak bench-cache bench-compile suite docs compat native
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
@@ -70,6 +70,10 @@ check: .venv/test view  ## lint, types and import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=.view $(BIN)/lint-imports
+
+# It fetches clang, 90 MB, from the package index into build/clang. ARGS=--check only compares.
+native: .venv/test  ## make the LLVM IR of the code that is written in C, after a change of it (ARGS=--check)
+	$(BIN)/python scripts/make-native.py $(ARGS)
 
 format: .venv/test  ## apply the formatter
 	$(BIN)/ruff check --fix .

@@ -32,7 +32,7 @@ class Indexable:
     1, True and 1.0 are equal, but only whole numbers are dimensions. So what is found by equality counts only if it is
     made of ints, or the very object that was given before. NumPy's integers are looked up as ints.
 
-    Machine code looks among the last few (native/index_ir.py says how), before __getitem__ does among more of them.
+    Machine code looks among the last few (native/c/index.c says how), before __getitem__ does among more of them.
     """
 
     __slots__ = ("_hot", "_misses", "_ready")

@@ -92,7 +92,7 @@ class Launcher:
         A report in place of a code is of a launch that was made: what the kernel did wrong is raised. So are codes of
         launches whose arrays could not be copied back.
         """
-        from gridjit.runtime.native.function import KEYWORDS_GIVEN
+        from gridjit.runtime.native.records import KEYWORDS_GIVEN
 
         assert self.native is not None
         if isinstance(code, bytes):

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 # Tables in a chain: an inline cache for a few kinds of arguments; more are launched by Python.
 MAX_TABLES = 4
-KEYWORDS_GIVEN = -1
 _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 
 

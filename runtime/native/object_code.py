@@ -6,70 +6,41 @@ The code refers to nothing outside itself, so placing it is a copy: a warm proce
 from __future__ import annotations
 
 import ctypes
-import functools
 import mmap
-import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping
 
 from gridjit.cache.key import Key
 from gridjit.cache.store import Store
+from gridjit.compiler.c_code import ir_text
 from gridjit.compiler.elf import RELOCATIONS, SHORT_RELOCATIONS, named_sections
 from gridjit.compiler.frontend.locks import giving_back
-from gridjit.compiler.key.source.files import read_regular
 from gridjit.compiler.key.toolchain import overtaken, version_of
 from gridjit.compiler.target import Target
 
-_SCHEMA = 2
+_SCHEMA = 3
 _CPU = "generic"
 
 
-def object_code(name: str, inputs: object, text: Callable[[], str], store: Store) -> bytes:
-    """Return the object file of LLVM IR, from store if it is there.
-
-    text: returns the IR. inputs: values that the IR is made from and that show all of it in their repr; the rest is
-    in this folder's files.
-    """
+def object_code(name: str, numbers: Mapping[str, int], store: Store) -> bytes:
+    """Return the object file of the code in c/<name>.c with the values of constants, from store if it is there."""
+    text = ir_text(__name__, name, numbers)
     key = Key.of(
         (
             ("kind", f"native {name} function"),
             ("schema", _SCHEMA),
-            ("sources", _sources() or text()),
-            ("inputs", repr(inputs)),
+            ("text", text),
             ("cpu", f"{platform.machine()} {_CPU}"),
             ("llvmlite", version_of("llvmlite")),
         )
     ).digest
     if (found := store.get(key)) is not None:
         return found
-    made = giving_back(lambda: compile_text(text()))
+    made = giving_back(lambda: compile_text(text))
     if "llvmlite" not in overtaken("host", lines=False, headers=False):
         store.put(key, made, suffix=".o")
     return made
-
-
-@functools.cache
-def _sources() -> bytes:
-    """Return what the modules that write IR say, so that a process that finds its code need not run them; b"" if they
-    cannot be read."""
-    try:
-        return b"".join(map(read_regular, sorted(_files(os.path.dirname(__file__)))))
-    except OSError:
-        return b""
-
-
-def _files(folder: str) -> list[str]:
-    # By hand: pathlib takes three times as long, in each process that launches on a GPU.
-    files, folders = [], [folder]
-    for inside in folders:
-        with os.scandir(inside) as entries:
-            for entry in entries:
-                if entry.name.endswith(".py"):
-                    files.append(entry.path)
-                elif entry.name != "__pycache__" and entry.is_dir():
-                    folders.append(entry.path)
-    return files
 
 
 def compile_text(text: str) -> bytes:

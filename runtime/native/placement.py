@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import TypeVar
 
 from gridjit.cache.store import Store
@@ -30,22 +30,19 @@ _addresses: dict[str, int | None] = {}
 
 def launch_address(store: Store) -> int | None:
     """Return the address of the launch function; None where launches go through Python."""
-    return _address_of("launch", (object_layout(),), _launch_text, store)
+    return _address_of("launch", {}, store)
 
 
 def index_address(store: Store, hot: int, callbacks: int, weak: int) -> int | None:
     """Return the address of the indexing function, given the offsets of its slots; None where Python does that."""
-    slots = (hot, callbacks, weak)
-    return _address_of("indexing", (object_layout(), slots), lambda: _index_text(*slots), store)
+    return _address_of("index", {"HOT": hot, "CALLBACKS": callbacks, "WEAK": weak}, store)
 
 
 def grids_address(store: Store) -> int | None:
     """Return the address of what tells where the functions that run grids are; None where Python runs them."""
-    from gridjit.runtime.native.grids.records import known_machine
+    from gridjit.runtime.native.grids.records import known_machine, machine_numbers
 
-    if not known_machine():
-        return None
-    return _address_of("grids", platform.machine(), _grids_text, store)
+    return _address_of("grids", machine_numbers(platform.machine()), store) if known_machine() else None
 
 
 def environment_address() -> int:
@@ -53,21 +50,21 @@ def environment_address() -> int:
     return ctypes.addressof(environment)
 
 
-def _address_of(name: str, inputs: object, text: Callable[[], str], store: Store) -> int | None:
+def _address_of(name: str, numbers: Mapping[str, int], store: Store) -> int | None:
     if name not in _addresses:
         with section(), _placing:
             if name not in _addresses:
-                _addresses[name] = _address_in_memory(name, inputs, text, store)
+                _addresses[name] = _address_in_memory(name, numbers, store)
     return _addresses[name]
 
 
-def _address_in_memory(name: str, inputs: object, text: Callable[[], str], store: Store) -> int | None:
-    if object_layout() is None:
+def _address_in_memory(name: str, numbers: Mapping[str, int], store: Store) -> int | None:
+    if (layout := object_layout()) is None:
         return None
     from gridjit.runtime.native.object_code import code_of, object_code, put_in_memory  # for launches in machine code
 
     _fill_environment()
-    code = code_of(object_code(name, inputs, text, store))
+    code = code_of(object_code(name, layout.numbers | numbers, store))
     return None if code is None else put_in_memory(code)
 
 
@@ -76,26 +73,3 @@ def _fill_environment() -> None:
         setattr(environment, name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
     for name, value in zip(records.OBJECTS, (None, True, False, bytes, int), strict=True):
         setattr(environment, name, id(value))
-
-
-def _launch_text() -> str:
-    # Only a process that finds no code in its cache needs the text that it is made from.
-    from gridjit.runtime.native.launch_ir import launch_ir
-
-    found = object_layout()
-    assert found is not None
-    return launch_ir(found)
-
-
-def _index_text(hot: int, callbacks: int, weak: int) -> str:
-    from gridjit.runtime.native.index_ir import SlotOffsets, index_ir
-
-    found = object_layout()
-    assert found is not None
-    return index_ir(found, SlotOffsets(hot=hot, callbacks=callbacks, weak=weak))
-
-
-def _grids_text() -> str:
-    from gridjit.runtime.native.grids.grid_ir import grid_ir
-
-    return grid_ir(platform.machine())

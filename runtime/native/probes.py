@@ -39,6 +39,11 @@ class ObjectLayout:
     int_size: int
     int_single: int
 
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The numbers by the names that they have in C."""
+        return {name.upper(): int(getattr(self, name)) for name in self.__slots__}
+
 
 @functools.cache
 def object_layout() -> ObjectLayout | None:

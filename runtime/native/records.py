@@ -1,9 +1,8 @@
-"""The records that the native launch function reads, as ctypes has them and as LLVM has them, from one description."""
+"""The records that the native launch function reads, as ctypes has them; C has them in c/records.h."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 
 # The ways to read an argument; their places here are the cases of the native function's switch.
 READS = (
@@ -40,7 +39,7 @@ API = (
     "PyEval_RestoreThread",
     "PyBytes_FromStringAndSize",
 )
-OBJECTS = ("none", "true", "false", "bytes_type", "int_type")
+OBJECTS = ("Py_None", "Py_True", "Py_False", "PyBytes_Type", "PyLong_Type")
 
 # Where objects that are launched keep the address of the function that launches them, and of its CellRecord.
 FUNCTION = 48
@@ -52,6 +51,8 @@ PADDED = 2
 HOST = 4
 REPORT_BYTES = 40
 REPORT_HANDLE = 32
+# The code of launches that were given keywords, which machine code does not read.
+KEYWORDS_GIVEN = -1
 # What such a function returns once a Python error is set.
 INTERRUPTED = -1000
 # Host arrays are copied for the launch, as the record at `staging` says.
@@ -131,9 +132,3 @@ class EnvironmentRecord(ctypes.Structure):
         ("launches", ctypes.c_int64),
         *((name, ctypes.c_int64) for name in (*API, *OBJECTS, "index")),
     ]
-
-
-def offsets(record: type[ctypes.Structure]) -> dict[str, int]:
-    """Return where each field of a record is."""
-    names: Sequence[str] = [field[0] for field in record._fields_]
-    return {name: getattr(record, name).offset for name in names}

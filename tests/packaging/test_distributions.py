@@ -45,8 +45,9 @@ print(gridjit.__file__, double.stats.compiles, double.stats.disk_hits)
 
 
 def modules(folder: str, package: str) -> set[str]:
-    """Return where a source folder's modules belong in a wheel."""
-    return {f"{package}/{file.relative_to(ROOT / folder)}" for file in (ROOT / folder).rglob("*.py")}
+    """Return where a source folder's modules, and the machine code of those in C, belong in a wheel."""
+    files = (file for kind in ("py", "ll") for file in (ROOT / folder).rglob(f"*.{kind}"))
+    return {f"{package}/{file.relative_to(ROOT / folder)}" for file in files}
 
 
 def test_the_wheel_holds_every_module_and_its_types(wheel: Path) -> None:
@@ -71,6 +72,8 @@ def test_wheel_and_sdist_hold_the_licence(wheel: Path, sdist: Path) -> None:
         "Makefile",
         "docs/cache-format.md",
         "tests/conftest.py",
+        "runtime/native/c/launch.c",
+        "runtime/native/c/records.h",
         "scripts/bench-cache.py",
         "examples/01_saxpy.py",
         "mkdocs.yml",

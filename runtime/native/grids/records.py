@@ -1,11 +1,9 @@
-"""What the machine code that runs grids reads and writes, as ctypes has it and as LLVM has it, from one description."""
+"""The records that the machine code which runs grids reads and writes, as ctypes has them; C has them in c/grids.h."""
 
 from __future__ import annotations
 
 import ctypes
 import platform
-
-from gridjit.runtime.native.records import INTERRUPTED, REPORT_HANDLE, offsets
 
 # What the code calls, in the order of EngineRecord: of the C library, and of CPython.
 FUNCTIONS = (
@@ -44,12 +42,8 @@ SHAPE_BYTES, PATIENCE, LAUNCH_BYTES = 28, 32, 40
 STOPPED = -1001
 NO_SLOT = -1002
 
-# Of the kernel of Linux, on the machines that native functions are placed on or could be: the number of the futex call,
-# and where a signal's context has the program counter.
-_MACHINES = {
-    "x86_64": {"FUTEX": 202, "COUNTER": 168},
-    "aarch64": {"FUTEX": 98, "COUNTER": 440},
-}
+# The machines that native functions are placed on or could be, and whether C calls them ARM.
+_MACHINES = {"x86_64": 0, "aarch64": 1}
 
 
 class EngineRecord(ctypes.Structure):
@@ -200,29 +194,11 @@ class PoolRecord(ctypes.Structure):
     ]
 
 
-def names(machine: str) -> dict[str, object]:
-    """Return what the text calls the fields of records, the numbers above and the machine's own."""
-    records = {
-        "Engine": EngineRecord,
-        "Kernel": KernelRecord,
-        "Transfer": TransferRecord,
-        "Piece": PieceRecord,
-        "Step": StepRecord,
-        "Caller": CallerRecord,
-        "Runner": RunnerRecord,
-        "Part": PartRecord,
-        "Slot": SlotRecord,
-        "Pool": PoolRecord,
-    }
-    fields = {f"{kind}.{name}": at for kind, record in records.items() for name, at in offsets(record).items()}
-    sizes = {f"{kind}.size_": ctypes.sizeof(record) for kind, record in records.items()}
-    numbers = {"SLOTS": SLOTS, "PARTS": PARTS, "WORKERS": WORKERS, "DEPTH": DEPTH, "STATUS": STATUS_BYTES}
-    numbers["REPORT_HANDLE"] = REPORT_HANDLE
-    launch = {"SHAPE_BYTES": SHAPE_BYTES, "PATIENCE": PATIENCE, "LAUNCH_BYTES": LAUNCH_BYTES}
-    codes = {"INTERRUPTED": INTERRUPTED, "STOPPED": STOPPED, "NO_SLOT": NO_SLOT}
-    return {**fields, **sizes, **numbers, **launch, **codes, **_MACHINES[machine]}
+def machine_numbers(machine: str) -> dict[str, int]:
+    """Return what C does not know of a machine."""
+    return {"IS_ARM": _MACHINES[machine]}
 
 
 def known_machine() -> bool:
-    """Return whether this is a machine whose numbers are known."""
+    """Return whether this is a machine that grids are run on by machine code."""
     return platform.system() == "Linux" and platform.machine() in _MACHINES

@@ -18,7 +18,7 @@ hiddenimports = ["_numba_cuda_redirector"]
 for package in ("gridjit", "numba", "llvmlite"):
     hiddenimports += collect_submodules(package, filter=_is_used)
 
-datas, binaries = [], []
+datas, binaries = collect_data_files("gridjit"), []
 for package in ("numba_cuda", "cuda.core", "cuda.bindings", "cuda.pathfinder"):
     datas += collect_data_files(package, include_py_files=True, excludes=["**/tests/**"])
     binaries += collect_dynamic_libs(package, search_patterns=["*.so"])

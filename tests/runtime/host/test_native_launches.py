@@ -12,11 +12,12 @@ import pytest
 
 import gridjit
 from gridjit import cuda
+from gridjit.compiler.c_code import ir_text
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.runtime.current import create_stream
 from gridjit.runtime.launch import launcher
+from gridjit.runtime.native import object_code
 from gridjit.runtime.native.grids import engine, records
-from gridjit.runtime.native.grids.grid_ir import grid_ir
 from gridjit.runtime.native.probes import object_layout
 from tests.programs import run_python
 
@@ -356,10 +357,11 @@ def test_the_code_that_runs_grids_is_code_for_either_kind_of_processor(machine, 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     made = llvm.Target.from_triple(triple).create_target_machine(cpu="generic", opt=2, reloc="pic")
-    module = llvm.parse_assembly(
-        f'target datalayout = "{made.target_data}"\ntarget triple = "{triple}"\n{grid_ir(machine)}'
-    )
+    text = ir_text(object_code.__name__, "grids", records.machine_numbers(machine))
+    module = llvm.parse_assembly(f'target datalayout = "{made.target_data}"\ntarget triple = "{triple}"\n{text}')
     module.verify()
+    passes = llvm.create_pass_builder(made, llvm.create_pipeline_tuning_options(speed_level=2))
+    passes.getModulePassManager().run(module, passes)
     assert made.emit_object(module)[:4] == b"\x7fELF"
 
 

@@ -1,1 +1,0 @@
-"""The ways to read an argument in machine code, as LLVM IR: one function for each of READS."""
