@@ -50,10 +50,11 @@ define internal void @arm_yield() alwaysinline {
 
 
 class Unit(NamedTuple):
-    """A file of C, from the root and without its ending, and the modules whose numbers and records it uses."""
+    """A file of C, from the root and without its ending; modules whose records and numbers it uses, or numbers only."""
 
     path: str
-    modules: tuple[str, ...] = ()
+    records: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
 
     @property
     def ir(self) -> Path:
@@ -64,7 +65,7 @@ _RECORDS = "gridjit.runtime.native.records"
 UNITS = (
     Unit("runtime/native/c/launch", (_RECORDS, "gridjit.runtime.native.staging.records")),
     Unit("runtime/native/c/index", (_RECORDS,)),
-    Unit("runtime/native/c/grids", ("gridjit.runtime.native.grids.records",)),
+    Unit("runtime/native/c/grids", ("gridjit.runtime.native.grids.records",), (_RECORDS,)),
 )
 
 
@@ -118,15 +119,14 @@ def _sources(unit: Unit) -> Iterator[Path]:
 
 def source(unit: Unit) -> str:
     """Return a unit's C, between the numbers that it uses and checks of its records."""
-    modules = [importlib.import_module(name) for name in unit.modules]
     numbers, checks = {}, {}
-    for module in modules:
-        for name, value in vars(module).items():
+    for module in (*unit.numbers, *unit.records):
+        for name, value in vars(importlib.import_module(module)).items():
             if name.isupper() and type(value) is int:
                 numbers[name] = f"#define {name} ({value})"
             elif name.isupper() and isinstance(value, tuple) and all(isinstance(one, str) for one in value):
                 numbers[name] = _listed(name, value)
-            elif isinstance(value, type) and issubclass(value, ctypes.Structure):
+            elif module in unit.records and isinstance(value, type) and issubclass(value, ctypes.Structure):
                 checks[name] = _checks(value)
     return "\n".join((*numbers.values(), f'#include "{Path(unit.path).name}.c"', *checks.values(), ""))
 
@@ -160,14 +160,15 @@ def _portable(text: str) -> str:
 def _plain(line: str) -> str:
     if line.startswith("attributes "):
         head, _, rest = line.partition("{")
-        return f"{head}{{ {' '.join(_KEPT_ATTRIBUTES.findall(_LEFT_OUT.sub('', rest)))} }}"
+        kept = (one for one in _ATTRIBUTE.findall(rest) if one.startswith(_KEPT))
+        return f"{head}{{ {' '.join(kept)} }}"
     line = _EXTERNAL.sub(r"external constant \1", line)
     return _WORDS.sub("", _BEHIND.sub("", line))
 
 
-# Of a group of attributes, all that is quoted but these two.
-_KEPT_ATTRIBUTES = re.compile(r'"no-[^"]*"(?:="true")?|memory\([^)]*\)|[a-z_]+')
-_LEFT_OUT = re.compile(r'"(?!no-builtins|no-jump-tables)[^"]*"(?:="[^"]*")?')
+# Of a group's attributes with quotes, two are the code's own; the others are about a processor.
+_ATTRIBUTE = re.compile(r'"[^"]*"(?:="[^"]*")?|memory\([^)]*\)|[a-z_]+')
+_KEPT = ('"no-builtins"', '"no-jump-tables"', *"abcdefghijklmnopqrstuvwxyz")
 _EXTERNAL = re.compile(r"external (?:dso_local |local_unnamed_addr )*constant (\S+), align \d+")
 # Metadata of an instruction, and the predecessors of a block.
 _BEHIND = re.compile(r"(?:, ![\w.]+ !\d+| +; preds = .*)+$")

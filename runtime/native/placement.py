@@ -64,7 +64,7 @@ def _address_in_memory(name: str, numbers: Mapping[str, int], store: Store) -> i
     from gridjit.runtime.native.object_code import code_of, object_code, put_in_memory  # for launches in machine code
 
     _fill_environment()
-    code = code_of(object_code(name, layout.numbers | numbers, store))
+    code = code_of(object_code(name, {**layout.numbers, **numbers}, store))
     return None if code is None else put_in_memory(code)
 
 

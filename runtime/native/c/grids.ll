@@ -1,4 +1,4 @@
-; made from sources c214622eeae4bc2af96e90b5fb32bec38c10fc776421d59c57c586ec9109654e by make native
+; made from sources 47449114c4092727e0cc30395d56292ea0ef2f200e65f42d5b0db4a553858234 by make native
 %struct.Launch = type { %struct.Shape, i64 }
 %struct.Shape = type { i32, i32, i32, i32, i32, i32, i32 }
 %struct.Caller = type { ptr, i64, ptr, ptr, i32, i32, i32, i32 }
