@@ -15,8 +15,7 @@ from gridjit.cache import disk
 from gridjit.cache.lock import Locks
 from gridjit.cache.manifest import note_use
 from gridjit.cache.store import Store
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.compiled import Compiled
+from gridjit.compiler.artifact import Artifact, Compiled
 from gridjit.compiler.errors import CompileDisabledError, CompileError, LaunchNeededError
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.phases import phase, phases_text, phases_until_now

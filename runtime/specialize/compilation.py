@@ -27,8 +27,7 @@ from gridjit.runtime.tracebacks import for_users
 from gridjit.stacks import with_room_for_frames
 
 if TYPE_CHECKING:
-    from gridjit.compiler.artifact import Artifact
-    from gridjit.compiler.compiled import Compiled
+    from gridjit.compiler.artifact import Artifact, Compiled
     from gridjit.compiler.view.config import ConfigView
     from gridjit.runtime.accepted import LaunchShape, SignatureLike
     from gridjit.runtime.devices.base import Device, LoadedKernel

@@ -7,8 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
+from gridjit.compiler.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
 from gridjit.compiler.footprint import Fact, Footprint
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
