@@ -23,9 +23,8 @@ from gridjit.runtime.launch.launcher import Launcher, launcher_for
 from gridjit.runtime.numba_names.inspection import Inspection
 from gridjit.runtime.session import session
 from gridjit.runtime.specialize.compilation import Compilation
-from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.statistics import Statistics
-from gridjit.runtime.specialize.table import DEFAULT_LIMIT, Displaced, Specialization
+from gridjit.runtime.specialize.table import DEFAULT_LIMIT, Displaced, KernelCode, Specialization
 from gridjit.runtime.streams import Timeline
 from gridjit.runtime.tracebacks import for_users
 from gridjit.runtime.warnings import warn_of_few_blocks
@@ -196,7 +195,9 @@ class Kernel(Compilation, Inspection, Indexable):
         """Have launches ask again for what is doubted, and let go of what was evicted."""
         self._drop(self._code.unload(displaced))
         if displaced.evicted:
-            self._code.warn_of_crowding(self.name)
+            from gridjit.runtime.specialize.explain import warn_of_crowding  # few kernels have so many
+
+            warn_of_crowding(self.name, self._code)
 
     # -- sensitivity -------------------------------------------------------------------------------------------------
 

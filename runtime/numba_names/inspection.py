@@ -10,9 +10,8 @@ from gridjit.compiler.errors import ConfigError, GridjitError, switch
 from gridjit.compiler.launch_config import as_launch_config
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
-from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.statistics import BySignature, Statistics, as_signature
-from gridjit.runtime.specialize.table import Specialization
+from gridjit.runtime.specialize.table import KernelCode, Specialization
 from gridjit.runtime.tracebacks import for_users
 
 if TYPE_CHECKING:

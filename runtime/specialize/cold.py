@@ -24,9 +24,8 @@ from gridjit.compiler.target import Target
 from gridjit.interrupts import let_through
 from gridjit.messages import DEBUG, INFO
 from gridjit.runtime.session import Session
-from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.look import Launch, Look
-from gridjit.runtime.specialize.table import Displaced, Specialization
+from gridjit.runtime.specialize.table import Displaced, KernelCode, Specialization
 from gridjit.stacks import stack_bytes
 from gridjit.values import dataclass
 
