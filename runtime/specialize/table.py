@@ -1,4 +1,4 @@
-"""Specialization: one artifact in use by a kernel; Specializations: the table of them; KernelCode: that table, loaded."""
+"""Specialization: one artifact in use by a kernel; Specializations: the table of them; KernelCode: the table loaded."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ class KernelCode:
     """The code of one kernel in this process. Any thread may load, unload and forget.
 
     table: the specializations. generation: raised when all is forgotten, as a launch that began before must not bring
-    it back. needs_launch: what is said of signatures that have no code without a launch. crowded: whether that was said.
+    it back. needs_launch: what is said of signatures that have no code without a launch. crowded: a warning was given.
     """
 
     def __init__(self, limit: int) -> None:
