@@ -16,10 +16,10 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.forking import cached_property
 from gridjit.runtime.device_function import DeviceFunction
-from gridjit.runtime.launch.argument_extensions import Extensions
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.indexing import Indexable
 from gridjit.runtime.launch.launcher import Launcher, launcher_for
+from gridjit.runtime.launch.ready import Extensions
 from gridjit.runtime.numba_names.inspection import Inspection
 from gridjit.runtime.session import session
 from gridjit.runtime.specialize.compilation import Compilation
