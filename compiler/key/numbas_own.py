@@ -16,8 +16,7 @@ import numpy
 
 from gridjit.compiler.key.installed import distribution_of
 from gridjit.compiler.key.source.libraries import home_of, is_library, is_numbas
-from gridjit.compiler.key.source.objects import cell_value
-from gridjit.compiler.key.source.opaque import of_kind
+from gridjit.compiler.key.source.objects import cell_value, of_kind
 from gridjit.compiler.process.stamps import addresses
 
 # Kinds of objects that hold functions, and how to get at those.

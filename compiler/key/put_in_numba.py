@@ -29,8 +29,7 @@ from gridjit.compiler.key.numbas_own import (
 from gridjit.compiler.key.source.code import plan_of
 from gridjit.compiler.key.source.fingerprint import fingerprint_values
 from gridjit.compiler.key.source.libraries import home_of, is_numbas
-from gridjit.compiler.key.source.objects import MISSING, closure_of
-from gridjit.compiler.key.source.opaque import of_kind
+from gridjit.compiler.key.source.objects import MISSING, closure_of, of_kind
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.process.collecting import collecting_rarely
 from gridjit.compiler.process.refusing import refuses
