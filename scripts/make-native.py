@@ -61,11 +61,11 @@ class Unit(NamedTuple):
         return ROOT / f"{self.path}.ll"
 
 
-_RECORDS = "gridjit.runtime.native.records"
+_RECORDS = "gridjit.runtime.native.layout.launch_records"
 UNITS = (
-    Unit("runtime/native/c/launch", (_RECORDS, "gridjit.runtime.native.staging.records")),
+    Unit("runtime/native/c/launch", (_RECORDS, "gridjit.runtime.native.layout.staging_records")),
     Unit("runtime/native/c/index", (_RECORDS,)),
-    Unit("runtime/native/c/grids", ("gridjit.runtime.native.grids.records",), (_RECORDS,)),
+    Unit("runtime/native/c/grids", ("gridjit.runtime.native.layout.grid_records",), (_RECORDS,)),
 )
 
 

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
+from gridjit.base.interrupts import let_through
 from gridjit.compiler.key.numbas_own import is_own_function
-from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.process.refusing import refuses
 from gridjit.compiler.process.stamps import set_since_made
-from gridjit.interrupts import let_through
+from gridjit.compiler.source.scalars import scalar_text
 
 
 def not_as_written(functions: Sequence[FunctionType]) -> list[FunctionType]:

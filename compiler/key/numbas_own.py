@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy
 
 from gridjit.compiler.key.installed import distribution_of
-from gridjit.compiler.key.source.libraries import home_of, is_library, is_numbas
-from gridjit.compiler.key.source.objects import cell_value, of_kind
 from gridjit.compiler.process.stamps import addresses
+from gridjit.compiler.source.libraries import home_of, is_library, is_numbas
+from gridjit.compiler.source.objects import cell_value, of_kind
 
 # Kinds of objects that hold functions, and how to get at those.
 _HOLDERS: Mapping[type, Callable[[Any], tuple[object, ...]]] = {

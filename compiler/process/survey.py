@@ -14,10 +14,10 @@ from itertools import chain, compress, count
 from types import CellType, FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
+from gridjit.base.forking import lock
 from gridjit.compiler.process.collecting import collecting_rarely, making_what_stays
 from gridjit.compiler.process.stamps import Stamps, of_attributes, of_cells, of_dictionaries
 from gridjit.compiler.process.watched import Watched, same_items
-from gridjit.forking import lock
 
 # How the names of their modules begin.
 FRONT_END = ("numba.", "llvmlite.")

@@ -9,10 +9,10 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from gridjit.base.values import dataclass
 from gridjit.runtime.memory.copies import Array, address_of
+from gridjit.runtime.queues.streams import Timeline, stream_handle
 from gridjit.runtime.queues.timeline import HOST
-from gridjit.runtime.streams import Timeline, stream_handle
-from gridjit.values import dataclass
 
 # What is copied so before a write in a stream of the host's returns, as drivers do.
 _FEW_BYTES = 1 << 16

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from gridjit.cache.key import Key
 from gridjit.cache.store import Store
 from gridjit.compiler.c_code import ir_text
-from gridjit.compiler.elf import RELOCATIONS, SHORT_RELOCATIONS, named_sections
-from gridjit.compiler.frontend.locks import giving_back
 from gridjit.compiler.key.toolchain import overtaken, version_of
-from gridjit.compiler.target import Target
+from gridjit.compiler.process.locks import giving_back
+from gridjit.compiler.values.elf import RELOCATIONS, SHORT_RELOCATIONS, named_sections
+from gridjit.compiler.values.target import Target
 
 _SCHEMA = 3
 _CPU = "generic"

@@ -7,10 +7,10 @@ import platform
 from collections.abc import Mapping
 from typing import TypeVar
 
+from gridjit.base.forking import lock, section
 from gridjit.cache.store import Store
-from gridjit.forking import lock, section
-from gridjit.runtime.native import records
-from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.layout import launch_records as records
+from gridjit.runtime.native.layout.probes import object_layout
 
 Value = TypeVar("Value")
 
@@ -40,7 +40,7 @@ def index_address(store: Store, hot: int, callbacks: int, weak: int) -> int | No
 
 def grids_address(store: Store) -> int | None:
     """Return the address of what tells where the functions that run grids are; None where Python runs them."""
-    from gridjit.runtime.native.grids.records import known_machine, machine_numbers
+    from gridjit.runtime.native.layout.grid_records import known_machine, machine_numbers
 
     return _address_of("grids", machine_numbers(platform.machine()), store) if known_machine() else None
 

@@ -1,1 +1,1 @@
-"""The host's streams: queues of work, the threads that do it, and what machine code must know about them."""
+"""Streams and events, the host's queues of work and their threads, and the attention that machine code owes them."""

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from gridjit.runtime.environment.models import DeviceModel, UnknownAttributeError, active_blocks, attribute_of, model
+from gridjit.runtime.environment.settings import settings
 from gridjit.runtime.queues.timeline import HOST
-from gridjit.runtime.settings import settings
 from gridjit.runtime.simulated import current, memory
 from gridjit.runtime.simulated.memory import ledger
-from gridjit.runtime.simulated.models import DeviceModel, UnknownAttributeError, active_blocks, attribute_of, model
 
 # As the driver that the models were asked of.
 VERSION = 13000

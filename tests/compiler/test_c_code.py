@@ -12,8 +12,9 @@ import llvmlite.binding as llvm
 import pytest
 
 from gridjit.compiler.c_code import ir_text
-from gridjit.runtime.native import object_code, probes
-from gridjit.runtime.native.grids.records import machine_numbers
+from gridjit.runtime.native import object_code
+from gridjit.runtime.native.layout import probes
+from gridjit.runtime.native.layout.grid_records import machine_numbers
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "make-native.py"
@@ -67,7 +68,7 @@ def test_no_constant_is_left_without_a_value(unit: str) -> None:
 
 
 def test_a_change_of_a_record_makes_other_ir(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gridjit.runtime.native import records
+    from gridjit.runtime.native.layout import launch_records as records
 
     (unit,) = (unit for unit in make_native.UNITS if unit.path.endswith("/launch"))
     before = make_native.digest(unit)

@@ -13,15 +13,15 @@ from itertools import chain, compress, repeat
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeAlias
 
+from gridjit.base.forking import section
 from gridjit.compiler.frontend.kept.within import Within
 from gridjit.compiler.frontend.narrow.modules import LEFT_OUT
 from gridjit.compiler.frontend.narrow.words import imported_by_programs
-from gridjit.compiler.key.source.objects import MISSING
-from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.process.collecting import making_what_stays
 from gridjit.compiler.process.survey import FRONT_END, Survey, surveying, the_survey
 from gridjit.compiler.process.watched import same_items
-from gridjit.forking import section
+from gridjit.compiler.source.objects import MISSING
+from gridjit.compiler.source.scalars import scalar_text
 
 # What Python remembers of a class that was copied and of a module that warned, and the counters by which numba names
 # shared arrays, variables and loops.
@@ -110,7 +110,7 @@ class _Group:
 
     def text(self) -> str | None:
         """Return a text of all this that holds in any process; None if it contains a program's code."""
-        from gridjit.compiler.frontend.kept.stored.around import numbas_text
+        from gridjit.compiler.frontend.kept.around import numbas_text
 
         if (count := len(self.then)) not in self._text:
             told = (f"{name} {many}" for name, many in self._told)

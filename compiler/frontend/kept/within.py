@@ -13,11 +13,11 @@ from itertools import chain, compress
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
-from gridjit.compiler.key.source.objects import cell_value
 from gridjit.compiler.process.refusing import refuses
 from gridjit.compiler.process.stamps import of_cells, of_dictionaries
 from gridjit.compiler.process.survey import FRONT_END, Survey
 from gridjit.compiler.process.watched import Watched, same_items
+from gridjit.compiler.source.objects import cell_value
 
 
 class Within:

@@ -6,12 +6,12 @@ import importlib
 import sys
 from types import ModuleType
 
+from gridjit.base.forking import held, section
+from gridjit.base.interrupts import uninterrupted
 from gridjit.compiler.frontend.narrow.words import MODULES_OF_WORDS
 from gridjit.compiler.process.collecting import making_what_stays
 from gridjit.compiler.process.refusing import refuse_calls
-from gridjit.compiler.signature import Signature
-from gridjit.forking import held, section
-from gridjit.interrupts import uninterrupted
+from gridjit.compiler.values.signature import Signature
 
 # As numba-cuda's contexts name them, in the order in which they install their registries.
 NAMES = ("fp16", "bf16", "fp8")

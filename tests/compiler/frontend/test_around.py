@@ -8,7 +8,7 @@ from types import FunctionType
 import pytest
 from numba.core.utils import SortedMap, erase_traceback
 
-from gridjit.compiler.frontend.kept.stored.around import numbas_text
+from gridjit.compiler.frontend.kept.around import numbas_text
 from gridjit.compiler.frontend.kept.within import Within
 from gridjit.compiler.process.survey import Survey
 from tests.programs import run_new_python
@@ -62,7 +62,7 @@ def test_generated_code_of_a_program_is_seen_behind_other_functions() -> None:
 
 
 TEXT = """
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 numba_cuda()
 from gridjit.compiler.frontend.kept import patches
 patches.patches({})

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.key import put_in_numba as put_in_numba_module
 from gridjit.compiler.key.put_in_numba import put_in_numba
 from gridjit.compiler.process import survey

@@ -6,7 +6,7 @@ from types import CellType, FunctionType
 
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.frontend.kept import surroundings, within
 from gridjit.compiler.process import stamps, survey
 from gridjit.compiler.process.stamps import Stamps, of_attributes, of_cells, of_dictionaries

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.vectorizer_roots import may_have_chain
-from gridjit.regexes import regex
 
 _BLOCK = regex(r'^("[^"]+"|[-\w.$]+):', re.MULTILINE)
 _NAME = regex(r'%(?:"[^"]+"|[-\w.$]+)')

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.body import arms
 from gridjit.compiler.targets.host.ir.opcodes import is_operation
-from gridjit.regexes import regex
 
 _NAME = regex(r'%(?:"[^"]+"|[-\w.$]+)')
 _LABEL = regex(r'label %("[^"]+"|[-\w.$]+)')

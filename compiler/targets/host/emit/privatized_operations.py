@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.emit.metadata import ROLLED
 from gridjit.compiler.targets.host.ir.cold_code import COLD
 from gridjit.compiler.targets.host.passes.privatization import ALONE, MARK, PrivatizedArray
 from gridjit.compiler.targets.host.passes.shared_atomics import EXCHANGE, SIMPLE
-from gridjit.regexes import regex
 
 _MARKED = regex(rf"^\s*(.*){re.escape(MARK)}$", re.MULTILINE)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gridjit.regexes import regex
+from gridjit.base.regexes import regex
 
 NAME = r'%(?:"[^"]*"|[-a-zA-Z$._0-9]+)'
 _NAMES = regex(NAME)

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
-from gridjit.compiler.recorded.code_place import CodePlace
-from gridjit.compiler.target import Lowered
-from gridjit.regexes import regex
-from gridjit.values import dataclass
+from gridjit.base.regexes import regex
+from gridjit.base.values import dataclass
+from gridjit.compiler.source.code_place import CodePlace
+from gridjit.compiler.values.target import Lowered
 
 _FUNCTION = regex(r'^define [^\n]*?@"?([^"(\s]+)"?\([^\n]*\n(.*?)^\}', re.MULTILINE | re.DOTALL)
 # A block that checks divide goes on in blocks at the end of the text, whose names begin with its own.

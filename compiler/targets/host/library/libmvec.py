@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from gridjit.compiler.target import Target
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.llvm.features import has_feature, libmvec_level
-from gridjit.regexes import regex
+from gridjit.compiler.values.target import Target
 
 # libmvec's functions by the glibc level (see target) that brought them.
 _LIBMVEC = dict.fromkeys(("sin", "cos", "exp", "log", "pow"), 1) | dict.fromkeys(

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from gridjit.compiler.errors import CompileError
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.body import Body
 from gridjit.compiler.targets.host.ir.intrinsics import (
     ACTIVE_MASK,
@@ -23,7 +23,7 @@ from gridjit.compiler.targets.host.ir.intrinsics import (
     WAITS,
 )
 from gridjit.compiler.targets.host.ir.source_locations import path_of
-from gridjit.regexes import regex
+from gridjit.compiler.values.errors import CompileError
 
 _DEFINE = regex(r'^define [^\n]*@"?([^"(\s]+)"?\([^\n]*\{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
 _NAME = r'@("[^"\n]*"|[^"(\s]+)\('

@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gridjit.compiler.errors import UnsupportedError
+from gridjit.base.digests import sha256
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir import intrinsics
 from gridjit.compiler.targets.host.ir.debug_locations import without_debug_location
 from gridjit.compiler.targets.host.ir.source_locations import with_locations
 from gridjit.compiler.targets.host.library.ptx.inline_asm import replace_asm
-from gridjit.digests import sha256
-from gridjit.regexes import regex
+from gridjit.compiler.values.errors import UnsupportedError
 
 # What the lines begin with that are left out; where places in the source are kept, fewer are.
 _DROPPED_BUT_LINES = ("target triple", "target datalayout", "source_filename", "!nvvm")

@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from gridjit.compiler.errors import UnsupportedError
-from gridjit.compiler.target import Lowered
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.intrinsics import is_intrinsic
 from gridjit.compiler.targets.host.library.device_libraries import is_provided
 from gridjit.compiler.targets.host.library.maths import is_maths
 from gridjit.compiler.targets.host.library.ptx.inline_asm import asm_function
-from gridjit.regexes import regex
+from gridjit.compiler.values.errors import UnsupportedError
+from gridjit.compiler.values.target import Lowered
 
 _ASM = regex(r'^[^"\n]*(?:"[^"\n]*"[^"\n]*)?\bcall [^@"\n]*\basm\b[^"\n]*"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _DEBUG = regex(r"!dbg !(\d+)")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.body import Block, Body, opcode
 from gridjit.compiler.targets.host.ir.debug_locations import DEBUG_LOCATION, without_debug_location
-from gridjit.regexes import regex
 
 _DEFINE = regex(r"^define (?P<head>[^\n]*@(?P<name>[\w.$\"-]+)\([^\n]*) \{\n(?P<body>.*?)^\}", re.MULTILINE | re.DOTALL)
 _CALL = regex(r"^(  [^\n]*\bcall [^\n]*@gridjit\.[^\n]*)$", re.MULTILINE)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from gridjit.compiler.target import Target
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.memory_layout import local_arrays
 from gridjit.compiler.targets.host.ir.body import Block, Body
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.nvvm.recursion import name_of
-from gridjit.regexes import regex
+from gridjit.compiler.values.target import Target
 
 # A code that no exception has.
 STACK_ENDS = 0x7FFF_FFF1

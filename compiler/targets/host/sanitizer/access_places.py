@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.debug_locations import DEBUG_LOCATION
 from gridjit.compiler.targets.host.sanitizer.routines.record import MOST_SITES, UPDATES
-from gridjit.regexes import regex
 
 # The folder of a file that is an array's name.
 ARRAY_MARK = "gridjit.array"

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.memory_layout import SharedLayout
 from gridjit.compiler.targets.host.ir.body import Body
 from gridjit.compiler.targets.host.ir.contexts import ValueType
@@ -23,7 +24,6 @@ from gridjit.compiler.targets.host.sanitizer.routines.race_tests import tests_ir
 from gridjit.compiler.targets.host.sanitizer.routines.reports import reports_ir
 from gridjit.compiler.targets.host.sanitizer.routines.shadow import shadow_ir
 from gridjit.compiler.targets.host.sanitizer.routines.unwritten import unwritten_ir
-from gridjit.regexes import regex
 
 # What checks are there, by the names that GRIDJIT_HOST_CHECKS has for them.
 ALL = ("bounds", "uninitialized", "races")

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.library.narrow_floats.builder import BFLOAT, HALF, IRBuilder, narrowed
 from gridjit.compiler.targets.host.library.narrow_floats.conversions import from_number, to_number
 from gridjit.compiler.targets.host.library.narrow_floats.mangled_names import INTEGERS, CppFunction
-from gridjit.regexes import regex
 
 # CUDA's numbers of two of the formats, and one of our own for that of powers of two.
 _E4M3, _E5M2, _E8M0 = 0, 1, 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gridjit.regexes import regex
+from gridjit.base.regexes import regex
 
 # Integers by their letter: how many bits, and whether they have a sign.
 INTEGERS = {

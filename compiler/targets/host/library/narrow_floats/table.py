@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.intrinsics import OURS, declaration
 from gridjit.compiler.targets.host.library.narrow_floats.arithmetic import BODIES, OPERATORS, THREE, TWO
 from gridjit.compiler.targets.host.library.narrow_floats.builder import (
@@ -24,7 +25,6 @@ from gridjit.compiler.targets.host.library.narrow_floats.fp8_functions import fp
 from gridjit.compiler.targets.host.library.narrow_floats.fp8_routines import ROUTINES
 from gridjit.compiler.targets.host.library.narrow_floats.mangled_names import INTEGERS, CppFunction, read_name
 from gridjit.compiler.targets.host.library.narrow_floats.pairs import pair_function
-from gridjit.regexes import regex
 
 _KINDS = {"__half": HALF, "__nv_bfloat16": BFLOAT}
 _PAIR = "__nv_bfloat162"

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import re
 
-from gridjit.compiler.launch_config import Dim3
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.intrinsics import BARRIER, GRID_BARRIER, OURS, SREG, WAITS, declaration
-from gridjit.regexes import regex
+from gridjit.compiler.values.launch_config import Dim3
 
 PREFIX = "gridjit.cluster."
 WAIT = f"{PREFIX}wait"

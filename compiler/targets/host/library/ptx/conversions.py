@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 
-from gridjit.regexes import regex
+from gridjit.base.regexes import regex
 
 _CONVERSION = regex(
     r"^(?P<indent> *)(?P<name>%\S+) = fpto(?P<sign>[su])i (?P<from>float|double) (?P<value>\S+) to "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.intrinsics import COORDINATES, OURS, REGISTERS, SREG
 from gridjit.compiler.targets.host.library.ptx.clusters import cluster_function
-from gridjit.regexes import regex
 
 _PREFIX = "gridjit.asm."
 
