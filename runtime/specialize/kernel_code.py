@@ -18,7 +18,7 @@ class KernelCode:
     """The code of one kernel in this process. Any thread may load, unload and forget.
 
     table: the specializations. generation: raised when all is forgotten, as a launch that began before must not bring
-    it back. needs_launch: what is said of signatures that have no code without a launch.
+    it back. needs_launch: the messages about signatures that have no code without a launch.
     """
 
     def __init__(self, limit: int) -> None:
@@ -30,17 +30,17 @@ class KernelCode:
         self._crowded = False
 
     def load(self, found: Specialization, device: Device) -> LoadedKernel:
-        """Return a specialization as it is launched on device, loading it if need be."""
+        """Return a specialization's kernel on device, loading it if need be."""
         with section(), self._loading:
             if (loaded := self._loaded.get((found, device))) is None:
                 loaded = self._loaded[found, device] = device.load(found.artifact, found.module)
         return loaded
 
     def unload(self, displaced: Displaced) -> list[LoadedKernel]:
-        """Let go of what was evicted; return what no launch may use without asking, what is doubted among it."""
+        """Drop evicted code; return the kernels that launches must look up again, doubted kernels among them."""
         with section(), self._loading:
             gone = [loaded for (old, _), loaded in self._loaded.items() if old in displaced.doubted]
-            # Whatever is loaded and not known: another thread may have loaded it just when it was evicted.
+            # Loaded and not in the table: another thread may have loaded it just when it was evicted.
             return gone + [self._loaded.pop(key) for key in list(self._loaded) if key[0] not in self.table]
 
     def forget(self) -> tuple[Specialization, ...]:
@@ -53,7 +53,7 @@ class KernelCode:
         return forgotten
 
     def warn_of_crowding(self, name: str) -> None:
-        """Warn, once, that a kernel of this name has more specializations than it may keep."""
+        """Warn, once, that a kernel of this name has too many specializations."""
         if not self._crowded:
             from gridjit.runtime.specialize import explain
 
