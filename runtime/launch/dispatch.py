@@ -1,4 +1,4 @@
-"""dispatch: from a call to a launch. The first call of a kind finds or makes its specialization; the rest reuse it."""
+"""dispatch: from a call to a launch. The first call of a kind finds or makes its specialization; the rest use it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def launch(
 def _launch_now(
     launcher: Launcher, given: tuple[Any, ...], configured: ConfiguredKernel | None, hooks: bool
 ) -> Ready | None:
-    """Launch; return what was launched, None for what was run as plain Python."""
+    """Launch; return the Ready that was launched, None for plain Python."""
     kernel = launcher.kernel
     if attention.chosen() and (here := launcher.here()) is not launcher:
         launcher = here
@@ -100,7 +100,7 @@ def _launch(
     kernel = launcher.kernel
     args = given
     after: Sequence[Callable[[], Any]] = ()
-    if kernel.extensions:  # after the hooks: what they did to an extension or an argument counts
+    if kernel.extensions:  # after the hooks: their changes of an extension or an argument count
         args, after = prepared(kernel, given, launcher.stream)
         handlers = handlers_of(kernel, args)
         ready = _packed(kernel, ready, handlers, args)
@@ -132,7 +132,7 @@ def _record(
     args: tuple[Any, ...],
     after: Sequence[Callable[[], Any]],
 ) -> None:
-    """Have a launch recorded for a graph. Machine code is told nothing: it would make such launches."""
+    """Record a launch for a graph. Machine code learns nothing: it would make such launches."""
     from gridjit.runtime.graphs.recording import refuse_what_follows
 
     kernel = launcher.kernel
@@ -144,7 +144,7 @@ def _record(
 
 
 def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[ArgumentHandler], key: ReadyKey) -> Ready:
-    """Return what a launch with args needs, finding or making its specialization first."""
+    """Return what is Ready for args, finding or making its specialization first."""
     kernel, config_key, table = launcher.kernel, launcher.config_key, launcher.ready
     drops = table.drops
     own = signature_of(kernel, args)
@@ -174,7 +174,7 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
 
 
 def _packed(kernel: Kernel, ready: Ready, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...]) -> Ready:
-    """Return ready for arguments as the extensions prepared them; the code is for those that were given."""
+    """Return ready for the arguments that extensions prepared; its code is for the original arguments."""
     kinds = kinds_of(kernel, handlers, args)
     if (found := ready.packed.get(kinds)) is None:
         found = ready.packed[kinds] = _repacked(kernel, ready, handlers, args)
@@ -201,7 +201,7 @@ def _shown(kernel: Kernel, ready: Ready) -> LaunchedKernel:
 
 
 def refuse_without_wait(artifact: Artifact, config: LaunchConfig) -> None:
-    """Raise ConfigError for code that waits for no grid: it could read what the previous grid has not yet written."""
+    """Raise ConfigError for code without a wait for grids: it could read too early what the previous grid writes."""
     if not artifact.metadata.get("waits_for_grids"):
         raise ConfigError(
             f"{artifact.kernel} [{config}]: with programmatic=True it may begin before the previous grid has ended, "
