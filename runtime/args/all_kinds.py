@@ -1,6 +1,6 @@
 """Every kind of argument, registered by being imported.
 
-The order of the kinds that are found by what a type offers: the fastest way to its memory first.
+The order of the kinds that are found by a type's protocols: the fastest way to its memory first.
 """
 
 from gridjit.runtime.args import (

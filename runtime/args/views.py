@@ -1,4 +1,4 @@
-"""StridedMemoryViews as arguments: their parameters are packed when they are made, as those of device arrays are."""
+"""StridedMemoryViews as arguments: their parameters are packed when they are made, like device arrays'."""
 
 from __future__ import annotations
 
