@@ -1,1 +1,1 @@
-"""The host's streams: queues of work, the threads that do it, and what machine code must know about them."""
+"""The host's streams: queues of work, their threads, and their state for machine code."""
