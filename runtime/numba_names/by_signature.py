@@ -1,4 +1,4 @@
-"""BySignature: values by signature, which may be asked for with numba's types too."""
+"""BySignature: values by signature, where numba's types are keys too."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BySignature(dict[Signature, Value]):
 
 
 def as_signature(key: Any) -> Signature | None:
-    """Return what numba's types stand for; None for something that is not a signature."""
+    """Return the signature of numba's types; None for anything else."""
     if isinstance(key, Signature):
         return key
     from gridjit.compiler.frontend.types import parse_signature

@@ -1,4 +1,4 @@
-"""Inspection: the part of a kernel that shows what was compiled - types, resources, code, reasons."""
+"""Inspection: the part of a kernel that shows its compiled code - types, resources, code, reasons."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class _Replaced:
-    """An attribute of numba-cuda's that kernels do not have: reading it raises an AttributeError with the way on.
+    """An attribute of numba-cuda's that kernels do not have: reading it raises an AttributeError with advice.
 
     If kernels had __getattr__ for this, reading any attribute of them would be slower.
     """
@@ -43,13 +43,12 @@ class _Replaced:
 
 
 class Inspection:
-    """What can be asked of a kernel. Where a signature may be given, None asks for all specializations.
+    """Users' queries of a kernel. In place of a signature, None asks for all specializations.
 
-    They come by signature: first the one that launches here would use, then, under keys that say what each is for,
-    those for other targets and for other launches. Such a key, or one of `specializations`, may be given as the
-    signature. `target` ("host", "cuda",
-    "sm_90") and `config` (a LaunchConfig, or (griddim, blockdim[, sharedmem])) leave only those for them.
-    Of a kernel for one signature only (`specialized`), None asks for that one where a number is the answer.
+    They come by signature: first the one for launches here, then, under keys with the target and the launch, the
+    others. Such a key, or one of `specializations`, may be given as the signature. `target` ("host", "cuda", "sm_90")
+    and `config` (a LaunchConfig, or (griddim, blockdim[, sharedmem])) select specializations for them. Of a kernel for
+    one signature only (`specialized`), None asks for that signature where a number is the answer.
     """
 
     __name__: str
@@ -60,10 +59,10 @@ class Inspection:
     may_compile: bool = True
 
     def __dir__(self) -> list[str]:
-        """Return the names of what is there, without those of numba-cuda's that only say what to use instead."""
+        """Return the names of its attributes, without numba-cuda's names that only raise advice."""
         return [name for name in super().__dir__() if type(vars(Inspection).get(name)) is not _Replaced]
 
-    if not TYPE_CHECKING:  # type checkers are to find attributes that are not there
+    if not TYPE_CHECKING:  # type checkers must find missing attributes
         add_overload, bind, call, compile_device, doc, dump = (_Replaced() for _ in range(6))
         fold_argument_types, get_annotation_info, get_call_template = (_Replaced() for _ in range(3))
         get_function_type, inspect_cfg, inspect_disasm_cfg, inspect_ptx = (_Replaced() for _ in range(4))
@@ -135,7 +134,7 @@ class Inspection:
         return self.get_overload(sig)
 
     def disable_compile(self, val: bool = True) -> None:
-        """Have launches use only what is compiled, in memory or in the cache.
+        """Restrict launches to code in memory or in the cache.
 
         val: False allows compiles again. A launch that needs more raises CompileDisabledError.
         """
@@ -154,7 +153,7 @@ class Inspection:
         return view is not None and bool(view.dispatcher == self)
 
     def explain(self) -> str:
-        """Return, in words, what was compiled, why, and on what each specialization depends."""
+        """Return, in words, which code was compiled, why, and its dependences."""
         from gridjit.runtime.display import Story
         from gridjit.runtime.specialize import explain
 
@@ -168,16 +167,16 @@ class Inspection:
         return Story(explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self.in_memory(), told))
 
     def _told(self) -> list[str]:
-        """Return what people are told besides: of what needs a launch, and of what other processes compile."""
+        """Return further lines: on signatures that need a launch, and on other processes' compiles."""
         kernel = cast("Kernel", self)
         return [*kernel._code.needs_launch.values(), *(said for ahead in kernel._ahead if (said := ahead.told()))]
 
     def in_memory(self) -> tuple[Specialization, ...]:
-        """Return the specializations that are in use now."""
+        """Return the specializations in use now."""
         return self._code.table.all()
 
     def _all(self) -> tuple[Specialization, ...]:
-        """Return the specializations, with those that are declared and compiled in other processes."""
+        """Return the specializations, with declared signatures compiled in other processes."""
         cast("Kernel", self)._settle()
         return self.in_memory()
 
@@ -187,7 +186,7 @@ class Inspection:
     def inspect_llvm(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
     @for_users
     def inspect_llvm(self, signature: Any = None, **which: Any) -> Any:
-        """Return the LLVM IR of the kernel and of what it calls, made again from its source.
+        """Return the LLVM IR of the kernel and of its callees, made again from its source.
 
         which: config= and target= leave only the code for that launch, and for that target.
         """
@@ -338,7 +337,7 @@ class Inspection:
         if signature is None:
             return BySignature({key: value(found) for key, found in self._overloads(**which).items()})
         wanted = as_signature(signature)
-        # The key of one specialization is that among all of them.
+        # A specialization's key is its key among all specializations.
         overloads = self._overloads(**which) if wanted is None or type(wanted) is Signature else self._overloads()
         if wanted is None or wanted not in overloads:
             raise ConfigError(self._not_compiled(wanted or signature, **which))
@@ -352,13 +351,13 @@ class Inspection:
     def _overloads(
         self, *, config: Any = None, target: str | None = None, of_gpus: bool = False
     ) -> BySignature[Overload]:
-        """Return the specializations by their keys: those for a target and a launch, and GPUs' if there are any."""
+        """Return the specializations by their keys: for a target and a launch, and for GPUs if there are any."""
         from gridjit.runtime.numba_names.specialized_signature import by_key, chosen
 
         found = chosen(self._all(), config=as_launch_config(self.name, config), target=target)
         if of_gpus:
             found = chosen(found, target="cuda") or found
-        several = len({one.target for one in found}) > 1  # else there is nothing to ask a device for
+        several = len({one.target for one in found}) > 1  # else no device is needed
         keyed = by_key(found, cast("Kernel", self).target_here if several else None)
         return BySignature({key: self._overload_of(one) for key, one in keyed.items()})
 
@@ -370,7 +369,7 @@ class Inspection:
         return f"{self.name} is not compiled for {wanted}{where}; it is for: {known}"
 
     def _repr_html_(self) -> str:
-        """Return the kernel as notebooks show it."""
+        """Return the kernel for notebooks."""
         from gridjit.runtime.display import kernel_page
 
         return kernel_page(cast("Kernel", self))
