@@ -50,7 +50,6 @@ from gridjit.compiler.frontend.kept.drafts import NotedReads
 from gridjit.compiler.frontend.kept.keeping import Keeping
 from gridjit.compiler.frontend.kept.library import find_modules_once
 from gridjit.compiler.frontend.kept.noticing import note_what_spoils, reuse_internal_functions, suspend_others
-from gridjit.compiler.frontend.kept.patches import note_first_modules
 from gridjit.compiler.frontend.kept.surroundings import Surroundings, allow_keeping, surroundings
 from gridjit.compiler.frontend.locks import compiler_locks, compiling_locks, give_back, taken
 from gridjit.compiler.frontend.narrow.leaving_out import (
@@ -71,6 +70,7 @@ from gridjit.compiler.frontend.narrow.words import stop_at_words
 from gridjit.compiler.frontend.vocabulary import correct_draws, keep_functions_in_tuples
 from gridjit.compiler.frontend.warp_types import widen_warp_types
 from gridjit.compiler.key.extensions import all_registrations
+from gridjit.compiler.numba_state.first_modules import note_first_modules
 from gridjit.compiler.phases import phase
 from gridjit.compiler.process.collecting import making_what_stays
 from gridjit.compiler.recorded.reads import Reads
