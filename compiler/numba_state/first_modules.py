@@ -29,8 +29,8 @@ def note_first_modules() -> bool:
     """Note which of numba's modules are there, unless a compile began before; return whether none did."""
     if _first:
         return False
-    names = (name for name in [*sys.modules] if isinstance(name, str) and name.startswith(FRONT_END))
-    _first.update(name for name in names if not name.startswith(LEFT_OUT))
+    names = [name for name in [*sys.modules] if isinstance(name, str) and name.startswith(FRONT_END)]
+    _first.update([name for name in names if not name.startswith(LEFT_OUT)])
     # A program may have changed the modules of words that it imported. The floats import the vector types.
     imported = (name for name in WORDS if name != "numba.cuda.vector_types" and name in sys.modules)
     _first.update(name for name in imported if name not in _imported_here)
