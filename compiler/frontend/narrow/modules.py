@@ -6,13 +6,14 @@ import importlib
 import sys
 from types import ModuleType
 
-from gridjit.compiler.numba_state.first_modules import NARROW_FLOATS as NAMES
+from gridjit.compiler.numba_state.first_modules import NARROW_FLOATS
 from gridjit.compiler.process.collecting import making_what_stays
 from gridjit.compiler.process.refusing import refuse_calls
 from gridjit.compiler.signature import Signature
 from gridjit.forking import held, section
 from gridjit.interrupts import uninterrupted
 
+NAMES = NARROW_FLOATS
 MODULES = frozenset((*(f"numba.cuda.{name}" for name in NAMES), *(f"numba.cuda._internal.cuda_{n}" for n in NAMES)))
 # In the names of types: numba's float16 and __nv_bfloat16, gridjit's float16, bfloat16 and float8_e5m2.
 _FLOAT16, _FLOAT8 = "float16", "float8"

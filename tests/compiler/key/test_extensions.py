@@ -300,6 +300,6 @@ def test_a_template_that_claims_to_be_numbas_is_an_extensions_if_a_method_of_it_
     from numba.cuda.typing.templates import AbstractTemplate
 
     names = {"key": "ours", "generic": lambda self, args, kws: None, "__module__": AbstractTemplate.__module__}
-    template = type("Claiming", (AbstractTemplate,), names)
+    template: Any = type("Claiming", (AbstractTemplate,), names)
     (found,) = registry_entries.registered_in("typing implementation", [template])
     assert found.sources == (template.generic,)
