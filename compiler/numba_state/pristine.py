@@ -15,11 +15,20 @@ from collections.abc import Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
+from gridjit.compiler.key.toolchain import version_of
+
+# The versions of numba-cuda that all replacements were written for.
+_VERSIONS = frozenset({"0.30.4"})
 # The namespaces on the way to a function, each with the name that was looked for and what was there.
 _Way: TypeAlias = "list[tuple[Mapping[str, Any], str, object]]"
 # By place: the way to a function that had one of its records, the function, its code, and its records.
 _known: dict[str, tuple[_Way, FunctionType, CodeType, tuple[str, ...]]] = {}
 _NOTHING = object()
+
+
+def is_known_version() -> bool:
+    """Return whether the installed numba-cuda is one that all replacements were written for."""
+    return version_of("numba-cuda") in _VERSIONS
 
 
 def is_pristine(functions: Mapping[str, tuple[str, ...]]) -> bool:
