@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gridjit.compiler.frontend.isolated.isolation import Isolation, Settings, isolated
+from gridjit.compiler.frontend.isolated.isolation import Isolation, Conditions, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import while_visible
 from gridjit.compiler.frontend.lower import _run_pipeline, capability, lower
 from gridjit.compiler.job import CompileJob
@@ -53,7 +53,7 @@ def lto_ptx(job: CompileJob, view: ConfigView) -> str:
 def annotation(job: CompileJob, view: ConfigView) -> Any:
     """Return numba's annotation of a kernel: as text, its source with numba's IR and the types that it inferred."""
 
-    settings = Settings(
+    conditions = Conditions(
         view=view,
         capability=capability(job.target),
         boundscheck=job.options.debug,
@@ -63,4 +63,4 @@ def annotation(job: CompileJob, view: ConfigView) -> Any:
     def annotate(record: Isolation) -> Any:
         return _run_pipeline(job.function, job.signature, job.options, job.target, record).type_annotation
 
-    return while_visible(view, isolated, settings, annotate)
+    return while_visible(view, isolated, conditions, annotate)

@@ -88,7 +88,7 @@ _NVVM_IR_VERSION = (2, 0, 3, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Conditions:
     """What a compile is for, as isolation has numba answer. reads: where what code takes from Python is noted.
 
     keep: whether callees may be those of other compiles, and be kept for them.
@@ -101,7 +101,7 @@ class Settings:
     keep: bool = True
 
 
-def isolated(settings: Settings, lower: Callable[[Isolation], Result]) -> Result:
+def isolated(conditions: Conditions, lower: Callable[[Isolation], Result]) -> Result:
     """Return lower(record): one compile, which notes in the record and in reads what it uses.
 
     It is begun again with the floats of 16 and 8 bits if it ended for want of them. That shows in many ways, such as a
@@ -110,11 +110,11 @@ def isolated(settings: Settings, lower: Callable[[Isolation], Result]) -> Result
     again with the words first, even if numba did without.
     """
     import_all()
-    record = Isolation(view=settings.view)
-    begin_again = settings.view.until_now()
+    record = Isolation(view=conditions.view)
+    begin_again = conditions.view.until_now()
     for words_first in (True, False):
         try:
-            result = _in_isolation(settings, record, lower)
+            result = _in_isolation(conditions, record, lower)
         except Exception as error:
             let_through(error)
             if not record.without_narrow_floats:
@@ -125,13 +125,13 @@ def isolated(settings: Settings, lower: Callable[[Isolation], Result]) -> Result
         words = words_first and record.met_a_word
         import_all(words=words, narrow_floats=not words)
         begin_again()
-        record = Isolation(view=settings.view, told_before=record.told, needs_all=not words)
+        record = Isolation(view=conditions.view, told_before=record.told, needs_all=not words)
         if not words:
             break
-    return _in_isolation(settings, record, lower)
+    return _in_isolation(conditions, record, lower)
 
 
-def _in_isolation(settings: Settings, record: Isolation, lower: Callable[[Isolation], Result]) -> Result:
+def _in_isolation(conditions: Conditions, record: Isolation, lower: Callable[[Isolation], Result]) -> Result:
     """Return lower(record), done while numba is as one compile needs it.
 
     However it ends, even by an interrupt anywhere in numba's code, the next compile finds everything as it should be.
@@ -141,7 +141,7 @@ def _in_isolation(settings: Settings, record: Isolation, lower: Callable[[Isolat
     with core, cuda, section():
         before = _Before()
         try:
-            _enter(settings, record, before)
+            _enter(conditions, record, before)
             result = lower(record)
             if record.keeping is not None:
                 record.keeping.keep()
@@ -234,15 +234,15 @@ def _load_words() -> None:
         load_words()
 
 
-def _enter(settings: Settings, record: Isolation, before: _Before) -> None:
+def _enter(conditions: Conditions, record: Isolation, before: _Before) -> None:
     """Replace in numba what a compile needs otherwise."""
     from numba.cuda.descriptor import cuda_target
 
     if before.is_outermost:
         undo_to(0)  # left by a compile that was cut short while undoing
         mend_contexts()
-        if settings.keep:
-            _keep_callees(record, settings)
+        if conditions.keep:
+            _keep_callees(record, conditions)
     failures = Failures(record.drafts)
     on_undo(failures.forget)
     if not before.is_outermost or (record.needs_all and are_left_out()):  # where nothing can be imported for good
@@ -258,8 +258,8 @@ def _enter(settings: Settings, record: Isolation, before: _Before) -> None:
     widen_warp_types(replace)
     make_faster(replace)
     replace(matched, "surroundings", _alike(record.keeping))
-    _answer_device(settings.capability)
-    _set_boundscheck(settings.boundscheck)
+    _answer_device(conditions.capability)
+    _set_boundscheck(conditions.boundscheck)
     number_exceptions(record)
     replace(cuda_target.target_context, "cached_internal_func", {})
     callees = Callees(record.keeping, functools.partial(empty, record))
@@ -270,7 +270,7 @@ def _enter(settings: Settings, record: Isolation, before: _Before) -> None:
     find_modules_once()
     note_what_spoils(record.drafts)
     replace(recording_of(record.view), "listener", record.drafts)
-    record_reads(NotedReads(settings.reads, record.drafts))
+    record_reads(NotedReads(conditions.reads, record.drafts))
     time_passes()
     _leave_out(record)
     hide_from_backend()
@@ -405,7 +405,7 @@ def _set_boundscheck(boundscheck: bool) -> None:
     replace(CUDATargetContext, "enable_boundscheck", boundscheck)
 
 
-def _keep_callees(record: Isolation, settings: Settings) -> None:
+def _keep_callees(record: Isolation, conditions: Conditions) -> None:
     """Have what is kept of callees used, and what is compiled of them kept, where nothing could alter it unseen.
 
     A process's first compile looks at what surrounds it when it meets a callee, as there is nothing kept before: to
@@ -416,12 +416,14 @@ def _keep_callees(record: Isolation, settings: Settings) -> None:
 
     def look_around() -> Surroundings:
         replaced = originals()
-        found = surroundings(settings.capability, settings.boundscheck, replaced)
+        found = surroundings(conditions.capability, conditions.boundscheck, replaced)
         if replaced:  # the compile is under way
             matched.surroundings = found if found.allow_keeping else None
         return found
 
-    asking = Asking(reads=settings.reads, recording=recording_of(record.view), number=functools.partial(number, record))
+    asking = Asking(
+        reads=conditions.reads, recording=recording_of(record.view), number=functools.partial(number, record)
+    )
     record.keeping = Keeping(record.view, asking, look_around, record.drafts, functools.partial(empty, record))
     if not note_first_modules() and not record.keeping.surroundings.allow_keeping:
         record.keeping = None
