@@ -166,7 +166,7 @@ def _settled(job: CompileJob, view: ConfigView, made: _Made, code: ObjectCode, f
         if made.needed is None:
             effects, unrepeatable = _asked_for(view, _callbacks(made))
         else:
-            effects, unrepeatable = Effects(), recording_of(view).private
+            effects, unrepeatable = Effects(), (*recording_of(view).private,)
         overtaken = _overtaken(job, code)
         if overtaken and (shelf := recording_of(view).shelf) is not None:
             shelf.leave_nothing()

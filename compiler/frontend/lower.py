@@ -13,7 +13,7 @@ from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba
 from gridjit.compiler.frontend.debugging.unassigned import check_assignments
 from gridjit.compiler.frontend.fold import folded
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
-from gridjit.compiler.frontend.isolated.isolation import Isolation, Conditions, import_all, isolated
+from gridjit.compiler.frontend.isolated.isolation import CompileConditions, Isolation, import_all, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, while_visible
 from gridjit.compiler.frontend.isolated.numbers import numbered, without_numbers
 from gridjit.compiler.frontend.isolated.recursion import link_what_was_waited_for
@@ -66,7 +66,7 @@ def lower(
     Meanwhile, view is the launch configuration that this thread sees, and what code takes from Python goes into reads.
     Raises CompileError in the user's terms.
     """
-    conditions = Conditions(
+    conditions = CompileConditions(
         view=view,
         capability=capability(target),
         boundscheck=_looks_at_bounds(options),

@@ -88,7 +88,7 @@ _NVVM_IR_VERSION = (2, 0, 3, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
+class CompileConditions:
     """What a compile is for, as isolation has numba answer. reads: where what code takes from Python is noted.
 
     keep: whether callees may be those of other compiles, and be kept for them.
@@ -101,7 +101,7 @@ class Conditions:
     keep: bool = True
 
 
-def isolated(conditions: Conditions, lower: Callable[[Isolation], Result]) -> Result:
+def isolated(conditions: CompileConditions, lower: Callable[[Isolation], Result]) -> Result:
     """Return lower(record): one compile, which notes in the record and in reads what it uses.
 
     It is begun again with the floats of 16 and 8 bits if it ended for want of them. That shows in many ways, such as a
@@ -131,7 +131,7 @@ def isolated(conditions: Conditions, lower: Callable[[Isolation], Result]) -> Re
     return _in_isolation(conditions, record, lower)
 
 
-def _in_isolation(conditions: Conditions, record: Isolation, lower: Callable[[Isolation], Result]) -> Result:
+def _in_isolation(conditions: CompileConditions, record: Isolation, lower: Callable[[Isolation], Result]) -> Result:
     """Return lower(record), done while numba is as one compile needs it.
 
     However it ends, even by an interrupt anywhere in numba's code, the next compile finds everything as it should be.
@@ -234,7 +234,7 @@ def _load_words() -> None:
         load_words()
 
 
-def _enter(conditions: Conditions, record: Isolation, before: _Before) -> None:
+def _enter(conditions: CompileConditions, record: Isolation, before: _Before) -> None:
     """Replace in numba what a compile needs otherwise."""
     from numba.cuda.descriptor import cuda_target
 
@@ -405,7 +405,7 @@ def _set_boundscheck(boundscheck: bool) -> None:
     replace(CUDATargetContext, "enable_boundscheck", boundscheck)
 
 
-def _keep_callees(record: Isolation, conditions: Conditions) -> None:
+def _keep_callees(record: Isolation, conditions: CompileConditions) -> None:
     """Have what is kept of callees used, and what is compiled of them kept, where nothing could alter it unseen.
 
     A process's first compile looks at what surrounds it when it meets a callee, as there is nothing kept before: to
