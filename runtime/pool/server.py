@@ -106,11 +106,11 @@ def look_at_what_is_there() -> None:
 
     The first survey after a fork takes longer: it copies the memory that it reads.
     """
-    from gridjit.compiler.key.put_in_numba import put_in_numba
     from gridjit.compiler.key.registrations import registrations
+    from gridjit.compiler.numba_state.changes import changes
 
     registrations()
-    put_in_numba()
+    changes()
 
 
 class _Worker:

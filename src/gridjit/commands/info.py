@@ -12,12 +12,14 @@ from typing import Any
 from gridjit.commands import printing
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.key.toolchain import NOT_INSTALLED, toolchain
+from gridjit.compiler.numba_state.pristine import is_known_version
 from gridjit.runtime.devices.cuda import census, presence
 from gridjit.runtime.misspelt import near_name
 from gridjit.runtime.pool.address import listening_process
 from gridjit.runtime.session import Session, session
 from gridjit.runtime.settings import VARIABLES, Settings, Variable, unknown_names
 
+_UNKNOWN = ", which this gridjit does not know: kernels are right, but it compiles them by numba-cuda's slower ways"
 _NOT_VERSIONS = ("artifact schema", "python", "gridjit sources", "cuda toolkit")
 
 
@@ -45,6 +47,7 @@ def collect() -> dict[str, Any]:
             for name, version in made_with.items()
             if name not in (*_NOT_VERSIONS, "gridjit")
         },
+        "knows_numba_cuda": is_known_version(),
         "artifact_schema": int(made_with["artifact schema"]),
         "target": _target(here),
         "cuda": {
@@ -106,7 +109,8 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "gridjit", f"{facts['gridjit']}, artifacts of schema {facts['artifact_schema']}"
     yield "python", facts["python"]
     for name, version in facts["versions"].items():
-        yield name, version or "not installed"
+        is_new = name == "numba-cuda" and version and not facts["knows_numba_cuda"]
+        yield name, f"{version or 'not installed'}{_UNKNOWN if is_new else ''}"
     instead = f", stands in for {target['stands_in_for']}" if target["stands_in_for"] else ""
     yield "target", f"{target['kind']} ({target['arch']}){instead}" if target["kind"] else f"none: {target['why_not']}"
     yield "CUDA driver", cuda["driver"] or "none"

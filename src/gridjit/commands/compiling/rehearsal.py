@@ -10,7 +10,7 @@ from typing import Any
 
 from gridjit import cuda
 from gridjit.compiler.errors import GridjitError
-from gridjit.compiler.frontend.kept.patches import numbas_own_text
+from gridjit.compiler.numba_state.mark import numbas_own_text
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.ptx.nvvm import compile_ptx
 from gridjit.runtime.devices.cuda import presence
