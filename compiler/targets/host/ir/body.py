@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from gridjit.compiler.targets.host.ir.module import definitions
 from gridjit.regexes import regex
 
 NAME = r'%(?:"[^"]*"|[-a-zA-Z$._0-9]+)'
@@ -70,11 +71,11 @@ class Body:
 
 def read_body(text: str, name: str, parameters: tuple[Parameter, ...]) -> Body:
     """Return the function called name out of a module's canonical text."""
-    found = re.search(rf'^define [^\n]*@"?{re.escape(name)}"?\([^\n]*\{{\n(.*?)^\}}\n', text, re.MULTILINE | re.DOTALL)
+    found = next((one for one in definitions(text) if one.name == name), None)
     if found is None:
         raise ValueError(f"the module has no function {name}")
-    rest = text[: found.start()] + text[found.end() :]
-    return Body(parameters=parameters, blocks=tuple(_blocks(found.group(1))), rest=rest)
+    rest = text.replace(f"{found.text}\n", "", 1)
+    return Body(parameters=parameters, blocks=tuple(_blocks(found.body)), rest=rest)
 
 
 def _blocks(text: str) -> Iterator[Block]:
