@@ -16,6 +16,7 @@ from gridjit.compiler.targets.host.ir.module import (
     with_definitions,
     with_each_line,
 )
+from gridjit.compiler.targets.host.sanitizer.access_places import AccessPlace, read_places
 
 NUMBAS = 'define {i32, i1} @"f(\\22é\\5c)"(i8** %".ret", {i32, i32} %"x")\n{\nentry:\n  ret {i32, i1} undef\n}\n'
 LLVMS = "define internal range(i32 0, 9) i32 @g.1(ptr %a) #0 {\n  switch i32 %a, label %b [\n  ]\nb:\n  ret i32 1\n}\n"
@@ -132,3 +133,12 @@ def test_nodes_are_known_with_their_fields_as_written() -> None:
     assert found["!2"].written == "line: 5, column: 1, scope: !1, inlinedAt: !3"
     assert node_text(text, "!3") == '!{!"call(", i32 1}'
     assert node_text(text, "!4") == ""
+
+
+def test_a_place_in_a_file_is_told_by_its_name_as_the_user_wrote_it() -> None:
+    places = read_places(
+        '!1 = !DIFile(filename: "\\C3\\A9crit.py", directory: "")\n!2 = !DISubprogram(name: "f[abi:v1]", file: !1)\n'
+        "!3 = !DILocation(line: 5, scope: !2)\n"
+    )
+    number = places.number("store i32 0, ptr %a, !dbg !3")
+    assert places.by_number()[number] == AccessPlace(file="écrit.py", line=5, function="f", array="")
