@@ -39,6 +39,8 @@ def test_declarations_are_found_and_nothing_else(end: str) -> None:
     text = MODULE + DECLARED.replace("h i", "last").rstrip() + end
     assert [one.name for one in declarations(text)] == ["h i", "last"]
     assert with_declarations(text, lambda one: "") == MODULE.replace(DECLARED, "")
+    assert with_declarations(DECLARED * 3 + "x", lambda one: one.text.upper()) == DECLARED.upper() * 3 + "x"
+    assert with_declarations(DECLARED * 3 + "x", lambda one: "") == "x"
 
 
 def test_a_change_of_functions_leaves_the_text_beside_them() -> None:

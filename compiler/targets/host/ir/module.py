@@ -106,15 +106,17 @@ def closing(text: str, start: int) -> int:
 
 
 def _functions(text: str, begins: str, ends: str) -> Iterator[FunctionText]:
-    for other in f"\n{text}".split(begins)[1:]:
-        own, end, _ = other.partition(ends)
-        yield FunctionText(f"{begins[1:]}{own}{end}")
+    return (function for function, _ in _split(text, begins, ends)[1])
 
 
 def _changed(text: str, begins: str, ends: str, change: Callable[[FunctionText], str]) -> str:
-    first, *others = f"\n{text}".split(begins)
-    parts = [first]
-    for other in others:
-        own, end, rest = other.partition(ends)
-        parts += ["\n", change(FunctionText(f"{begins[1:]}{own}{end}")), rest]
-    return "".join(parts)[1:]
+    first, others = _split(text, begins, ends)
+    return "".join([first, *(part for function, rest in others for part in (change(function), rest))])
+
+
+def _split(text: str, begins: str, ends: str) -> tuple[str, Iterator[tuple[FunctionText, str]]]:
+    """Return the text before the first function, and each function with the text behind it."""
+    *parts, last = f"\n{text}".split(begins)
+    first, *others = [*(f"{part}\n" for part in parts), last]
+    cut = (other.partition(ends) for other in others)
+    return first[1:], ((FunctionText(f"{begins[1:]}{own}{end}"), rest) for own, end, rest in cut)

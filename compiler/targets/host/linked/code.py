@@ -90,10 +90,9 @@ def _text(file: LinkedFile) -> str:
     except (RuntimeError, UnicodeDecodeError) as error:
         raise LinkError(f"{file.name} is not LLVM IR: {error}") from error
     lines = text.splitlines(keepends=True)
-    if foreign := next((line for line in lines if line.startswith(_FOREIGN)), ""):
+    if foreign := next((line.split('"')[1] for line in lines if line.startswith(_FOREIGN)), ""):
         raise UnsupportedError(
-            f"{file.name} is LLVM IR for {foreign.split(chr(34))[1]}, which the host cannot run; compile its source for "
-            "this processor"
+            f"{file.name} is LLVM IR for {foreign}, which the host cannot run; compile its source for this processor"
         )
     if instruction := next((one.name for one in declarations(text) if one.name.startswith(_OF_GPUS)), ""):
         raise UnsupportedError(

@@ -40,8 +40,8 @@ def read_name(symbol: str) -> CppFunction | None:
     if is_conversion:
         owner, rest = source_name(rest)
         to, _, end = rest.removeprefix("cv").rpartition("Ev_")
-        is_conversion = owner and rest.startswith("cv") and (end == "nbst" or end.isdecimal())
-        return CppFunction(kind="conversion", name=owner, owner=owner, types=to) if is_conversion else None
+        known = owner and rest.startswith("cv") and (end == "nbst" or end.isdecimal())
+        return CppFunction(kind="conversion", name=owner, owner=owner, types=to) if known else None
     if not symbol.startswith("_Z") or not symbol.endswith("_nbst"):
         return None
     mangled = symbol[2:].removesuffix("_nbst")
