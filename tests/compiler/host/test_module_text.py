@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from gridjit.compiler.targets.host.ir.body import blocks_of
 from gridjit.compiler.targets.host.ir.calls import asm_calls, call_in, calls, split_arguments
 from gridjit.compiler.targets.host.ir.metadata import node_text, nodes
 from gridjit.compiler.targets.host.ir.module import (
     attribute_groups,
     declarations,
     definitions,
-    is_label,
+    label_of,
     name_of,
+    values,
     with_declarations,
     with_definitions,
     with_each_line,
@@ -60,10 +62,24 @@ def test_groups_of_attributes_are_known_by_their_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "label"), [("b:", True), ('"b 1":  ; preds = %a', True), ("  %a = b c:", False), ("}", False), ("", False)]
+    ("line", "label"),
+    [("b.1:", "b.1"), ('"b: 1":  ; preds = %a', '"b: 1"'), ("  %a = b c:", ""), ("; a:", ""), ("}", ""), ("", "")],
 )
-def test_a_line_that_begins_a_block_is_told_from_others(line: str, label: bool) -> None:
-    assert is_label(line) == label
+def test_a_line_that_begins_a_block_is_told_from_others(line: str, label: str) -> None:
+    assert label_of(line) == label
+
+
+def test_a_name_is_counted_as_often_as_it_is_there() -> None:
+    assert values('%"a, b" = call i32 @f(i32 %c, i32 %c.1, i32 %c)') == ['%"a, b"', "%c", "%c.1", "%c"]
+
+
+def test_blocks_have_each_instruction_in_one_line() -> None:
+    (function,) = definitions(
+        LLVMS.replace("ret i32 1", "call void @llvm.lifetime.end.p0(ptr %a)\n  ; no\n  ret i32 1")
+    )
+    first, second = blocks_of(function.body)
+    assert (first.label, first.lines, first.successors) == ("", ("switch i32 %a, label %b [ ]",), ("%b",))
+    assert (second.label, second.lines) == ("%b", ("ret i32 1",))
 
 
 def test_bytes_of_names_are_written_as_two_digits() -> None:

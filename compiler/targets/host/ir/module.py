@@ -11,8 +11,9 @@ from typing import NamedTuple
 from gridjit.regexes import regex
 
 _DEFINE, _DECLARE = ("\ndefine ", "\n}"), ("\ndeclare ", "\n")
-# What other lines of functions begin with: instructions, comments, braces, and lines without a character.
-_NO_LABEL = ("", " ", "\t", ";", "{", "}", "\n")
+# What other lines of functions begin with: instructions, comments, braces.
+_NO_LABEL = (" ", "\t", ";", "{", "}")
+_VALUE = regex(r'%(?:"[^"]*"|[-a-zA-Z$._0-9]+)')
 _GROUP = "attributes "
 _BYTE = regex(rb"\\([0-9A-Fa-f]{2})")
 
@@ -76,9 +77,16 @@ def attribute_groups(text: str) -> dict[str, str]:
     return {name: attributes.strip("{}") for name, _, attributes in (line.partition(" = ") for line in lines)}
 
 
-def is_label(line: str) -> bool:
-    """Return whether a line of a function begins a block."""
-    return line[:1] not in _NO_LABEL and ":" in line
+def label_of(line: str) -> str:
+    """Return the label of the block that a line of a function begins; "" for another line."""
+    if ":" not in line or line.startswith(_NO_LABEL):
+        return ""
+    return line[: line.find('"', 1) + 1] if line.startswith('"') else line.partition(":")[0]
+
+
+def values(text: str) -> list[str]:
+    """Return the names of local values in a text, each as often as it is there."""
+    return _VALUE.findall(text)
 
 
 def symbol(text: str) -> str:

@@ -19,7 +19,7 @@ from gridjit.compiler.targets.host.ir.debug_locations import without_debug_locat
 from gridjit.compiler.targets.host.ir.module import (
     FunctionText,
     declarations,
-    is_label,
+    label_of,
     name_of,
     symbol,
     with_declarations,
@@ -214,7 +214,7 @@ def hoisted(text: str) -> str:
 
 def _in_first_block(function: FunctionText) -> str:
     lines = function.text.splitlines(keepends=True)
-    first, second, *_ = [*(place for place, line in enumerate(lines) if is_label(line)), len(lines), len(lines)]
+    first, second, *_ = [*(place for place, line in enumerate(lines) if label_of(line)), len(lines), len(lines)]
     fixed = [line for line in lines[second:] if _is_fixed(line)]
     if not fixed:
         return function.text
