@@ -10,8 +10,8 @@ ROOT = Path(__file__).parents[2]
 HOST = "gridjit.compiler.targets.host"
 # From the bottom up; the last one is the target's own files, which list the passes.
 LAYERS = (
-    "llvm",
     "ir",
+    "llvm",
     "linked",
     "library.narrow_floats",
     "library.ptx",
