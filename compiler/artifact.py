@@ -2,12 +2,14 @@
 
 Layout: the code image as the target made it (an ELF file that other tools read), then a JSON description, then
 its length in 8 bytes (little endian) and an 8-byte magic. ELF readers ignore what follows the image.
+Compiled adds the functions that an artifact wants called, which exist in this process only.
 """
 
 from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gridjit import reading
@@ -222,3 +224,32 @@ def _hook(value: Any) -> Hook:
         return hook_from_json(value)
     except (ValueError, TypeError) as error:
         raise reading.Unreadable(f"{value!r} is not a hook: {error}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleCallbacks:
+    """What linked code wants called with its module (a cuda.core.ObjectCode), in each context where it is launched.
+
+    setup: before its first launch. teardown: before it is unloaded.
+    """
+
+    setup: tuple[Callable[[Any], Any], ...] = ()
+    teardown: tuple[Callable[[Any], Any], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.setup or self.teardown)
+
+
+NO_CALLBACKS = ModuleCallbacks()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Compiled:
+    """What there is of a kernel once it is compiled.
+
+    hooks: called before each launch of the code; they may take themselves away. module: called with what it becomes.
+    """
+
+    artifact: Artifact
+    hooks: list[Callable[..., Any]] = field(default_factory=list)
+    module: ModuleCallbacks = NO_CALLBACKS

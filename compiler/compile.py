@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, cast
 
-from gridjit.compiler.artifact import SUFFIXES, Artifact
-from gridjit.compiler.compiled import Compiled, ModuleCallbacks
+from gridjit.compiler.artifact import SUFFIXES, Artifact, Compiled, ModuleCallbacks
 from gridjit.compiler.dependency import Dependency
 from gridjit.compiler.errors import CompileError, LaunchNeededError
 from gridjit.compiler.footprint import PRESENCE, Effects

@@ -6,43 +6,99 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import CodeType
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import gridjit.compiler.frontend.locks  # noqa: F401  # they are freed in a forked child from here on
-from gridjit.compiler.errors import ConfigError, LimitError, not_called, shown
+from gridjit.compiler.errors import ConfigError, GridjitError, LimitError, not_called, shown, switch
 from gridjit.compiler.footprint import MARKABLE, Markable
 from gridjit.compiler.launch_config import DimLike, LaunchConfig, way_on
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.forking import cached_property
 from gridjit.runtime.device_function import DeviceFunction
-from gridjit.runtime.launch.argument_extensions import Extensions
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.indexing import Indexable
 from gridjit.runtime.launch.launcher import Launcher, launcher_for
-from gridjit.runtime.numba_names.inspection import Inspection
+from gridjit.runtime.launch.ready import Extensions
 from gridjit.runtime.session import session
 from gridjit.runtime.specialize.compilation import Compilation
-from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.statistics import Statistics
-from gridjit.runtime.specialize.table import DEFAULT_LIMIT, Displaced, Specialization
+from gridjit.runtime.specialize.table import DEFAULT_LIMIT, Displaced, KernelCode, Specialization
 from gridjit.runtime.streams import Timeline
 from gridjit.runtime.tracebacks import for_users
 from gridjit.runtime.warnings import warn_of_few_blocks
 
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import StreamLike
+    from gridjit.runtime.display import SpecializationList
     from gridjit.runtime.launch.forall import ForAll
     from gridjit.runtime.launch.launched_kernel import LaunchedKernel
     from gridjit.runtime.numba_names.pickling import Reduced
 
 
-class Kernel(Compilation, Inspection, Indexable):
+class _Asked:
+    """A name of numba-cuda's that kernels have: their Inspection answers to it, which is imported then.
+
+    If kernels had __getattr__ for this, reading any attribute of them would be slower.
+    """
+
+    __slots__ = ("_name",)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Kernel | None, owner: type | None = None) -> Any:
+        from gridjit.runtime.numba_names.inspection import Inspection  # launches do without
+
+        return getattr(Inspection if instance is None else Inspection(instance), self._name)
+
+
+class _Replaced(_Asked):
+    """A name of numba-cuda's that kernels do not have: reading it raises an AttributeError with the way on."""
+
+    __slots__ = ()
+
+    def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
+        from gridjit.runtime.numba_names.replacements import refuse_of_kernel  # programs seldom ask
+
+        refuse_of_kernel(self._name)
+
+
+if TYPE_CHECKING:
+    from gridjit.runtime.numba_names.inspection import Inspection as _NumbasNames
+else:
+
+    class _NumbasNames:
+        """numba-cuda's names on a kernel: those that its Inspection answers to, and those that are refused."""
+
+        typeof_pyval, targetoptions, overloads, signatures, nopython_signatures = (_Asked() for _ in range(5))
+        get_overload, get_compile_result, enable_caching, inspect_llvm, inspect_asm = (_Asked() for _ in range(5))
+        inspect_lto_ptx, inspect_sass, inspect_sass_cfg, inspect_types, get_metadata = (_Asked() for _ in range(5))
+        (
+            get_regs_per_thread,
+            get_shared_mem_per_block,
+            get_local_mem_per_thread,
+            get_const_mem_size,
+            get_max_threads_per_block,
+        ) = (_Asked() for _ in range(5))
+        add_overload, bind, call, compile_device, doc = (_Replaced() for _ in range(5))
+        dump, fold_argument_types, get_annotation_info, get_call_template, get_function_type = (
+            _Replaced() for _ in range(5)
+        )
+        inspect_cfg, inspect_disasm_cfg, inspect_ptx, ptx, targetctx = (_Replaced() for _ in range(5))
+        targetdescr, typingctx = (_Replaced() for _ in range(2))
+
+
+class Kernel(Compilation, _NumbasNames, Indexable):
     """A kernel: configure it with `kernel[grid, block, stream, sharedmem]`, then call that with the arguments.
 
     It is compiled on the first launch of each combination of argument types and of the facts of the launch
     configuration that its compilation read; results are kept on disk for the next process.
     """
+
+    __name__: str
+    specialized: bool = False
+    may_compile: bool = True
 
     def __init__(
         self,
@@ -196,7 +252,9 @@ class Kernel(Compilation, Inspection, Indexable):
         """Make launches look up doubted code again, and drop evicted code."""
         self._drop(self._code.unload(displaced))
         if displaced.evicted:
-            self._code.warn_of_crowding(self.name)
+            from gridjit.runtime.specialize.explain import warn_of_crowding  # few kernels have so many
+
+            warn_of_crowding(self.name, self._code)
 
     # -- sensitivity -------------------------------------------------------------------------------------------------
 
@@ -216,6 +274,74 @@ class Kernel(Compilation, Inspection, Indexable):
             raise ConfigError(f"mark {sorted(unknown)}: fields are {', '.join(MARKABLE)}")
         self.marks = tuple(sorted({*self.marks, *(fields or MARKABLE)}))
         self._forget()
+
+    # -- reports -----------------------------------------------------------------------------------------------------
+
+    def __dir__(self) -> list[str]:
+        """Return the names of the attributes, without the names of numba-cuda's that are refused."""
+        return [name for name in super().__dir__() if type(vars(_NumbasNames).get(name)) is not _Replaced]
+
+    @property
+    def name(self) -> str:
+        """The function's qualified name."""
+        return self.py_func.__qualname__
+
+    @property
+    @for_users
+    def specializations(self) -> SpecializationList:
+        """The specializations in use in this process, oldest first within a signature; then those of specialize()."""
+        from gridjit.runtime.display import SpecializationList
+
+        made = tuple(self._specialized_kernels.values())
+        found = (*self._all(), *(found for kernel in made for found in kernel.specializations))
+        return SpecializationList(found, of=self.name)
+
+    def disable_compile(self, val: bool = True) -> None:
+        """Have launches use only what is compiled, in memory or in the cache.
+
+        val: False allows compiles again. A launch that needs more raises CompileDisabledError.
+        """
+        self.may_compile = not switch("disable_compile: val", val)
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether this thread is compiling the kernel."""
+        from gridjit.compiler.view.config import current_view
+
+        view = current_view()
+        return view is not None and bool(view.dispatcher == self)
+
+    def explain(self) -> str:
+        """Return, in words, what was compiled, why, and on what each specialization depends."""
+        from gridjit.runtime.display import Story
+        from gridjit.runtime.specialize import explain
+
+        told = []
+        try:
+            self._settle()
+        except GridjitError as error:
+            told = [f"what it declares does not compile: {error}"]
+        told += self._told()
+        return Story(explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self.in_memory(), told))
+
+    def _told(self) -> list[str]:
+        """Return what people are told besides: of what needs a launch, and of what other processes compile."""
+        return [*self._code.needs_launch.values(), *(said for ahead in self._ahead if (said := ahead.told()))]
+
+    def in_memory(self) -> tuple[Specialization, ...]:
+        """Return the specializations that are in use now."""
+        return self._code.table.all()
+
+    def _all(self) -> tuple[Specialization, ...]:
+        """Return the specializations, with those that are declared and compiled in other processes."""
+        self._settle()
+        return self.in_memory()
+
+    def _repr_html_(self) -> str:
+        """Return the kernel as notebooks show it."""
+        from gridjit.runtime.display import kernel_page
+
+        return kernel_page(self)
 
     @property
     def func_code(self) -> CodeType:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from gridjit.compiler.errors import SharedError
 from gridjit.compiler.key.numba_settings import is_asked_for, is_on
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.shared_errors import SharedError
 from gridjit.messages import warn
 
 # Fewer blocks than this leave most of a big GPU idle.

@@ -13,7 +13,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda, interrupts, stacks
-from gridjit.compiler.compiled import Compiled
+from gridjit.compiler.artifact import Compiled
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.view.config import ConfigView
 from gridjit.runtime.devices.host.pool import ThreadPool

@@ -10,7 +10,7 @@ from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.key.argument_classes import held_by_functions
 from gridjit.compiler.key.installed import owner_of
 from gridjit.compiler.key.registrations import registrations
-from gridjit.compiler.key.source.opaque import type_name
+from gridjit.compiler.key.source.objects import type_name
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.signature import ForeignType
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any, cast
 
-from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
+from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError, for_cause
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.debugging.unassigned import check_assignments
 from gridjit.compiler.frontend.fold import folded
@@ -31,7 +31,6 @@ from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.options import Options
 from gridjit.compiler.phases import phase
 from gridjit.compiler.recorded.reads import Reads
-from gridjit.compiler.shared_errors import for_cause
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import ExceptionEntry, LinkedFile, Lowered, Target
 from gridjit.compiler.view.config import ConfigView

@@ -21,8 +21,7 @@ from gridjit.compiler.key.installed import generator_of, installed_modules, owne
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.source.code import CodeTable, plan_of, with_nested
 from gridjit.compiler.key.source.libraries import in_loaded, is_library, is_librarys, name_of_module
-from gridjit.compiler.key.source.objects import closure_of
-from gridjit.compiler.key.source.opaque import type_name
+from gridjit.compiler.key.source.objects import closure_of, type_name
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.values import dataclass
 

@@ -18,8 +18,7 @@ from gridjit.compiler.key.installed import owner_of
 from gridjit.compiler.key.source.code import plan_of
 from gridjit.compiler.key.source.fingerprint import fingerprint_values
 from gridjit.compiler.key.source.libraries import home_of, is_numbas
-from gridjit.compiler.key.source.objects import MISSING, closure_of
-from gridjit.compiler.key.source.opaque import of_kind
+from gridjit.compiler.key.source.objects import MISSING, closure_of, of_kind
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.numba_state.own import (
     counts,

@@ -17,8 +17,7 @@ import numpy
 
 from gridjit.compiler.key.installed import distribution_of
 from gridjit.compiler.key.source.libraries import home_of, is_library, is_numbas
-from gridjit.compiler.key.source.objects import cell_values
-from gridjit.compiler.key.source.opaque import of_kind
+from gridjit.compiler.key.source.objects import cell_values, of_kind
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.numba_state.stamps import addresses, set_since_made
 from gridjit.compiler.process.refusing import refuses

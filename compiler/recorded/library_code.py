@@ -15,7 +15,7 @@ from gridjit.compiler.key.installed import owner_of
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.fingerprint import fingerprint_values
 from gridjit.compiler.key.source.libraries import is_library
-from gridjit.compiler.key.source.opaque import OpaqueValue
+from gridjit.compiler.key.source.objects import OpaqueValue
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.digests import utf8
 

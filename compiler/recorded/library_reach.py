@@ -28,8 +28,7 @@ from types import (
 from gridjit.compiler.key.installed import Distribution, owner_of
 from gridjit.compiler.key.source.dynamic import works_names_out
 from gridjit.compiler.key.source.libraries import home_of, is_library, name_of_module
-from gridjit.compiler.key.source.objects import closure_of, defaults_of
-from gridjit.compiler.key.source.opaque import of_kind
+from gridjit.compiler.key.source.objects import closure_of, defaults_of, of_kind
 from gridjit.compiler.recorded.code_names import (
     CodeNames,
     code_of_import,

@@ -17,7 +17,7 @@ from types import FunctionType, ModuleType
 from gridjit.compiler.key.installed import owner_of
 from gridjit.compiler.key.source.files import read_regular
 from gridjit.compiler.key.source.libraries import file_of, home_of, is_library, is_librarys
-from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind, type_name
+from gridjit.compiler.key.source.objects import OpaqueValue, of_kind, type_name
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.values import Visit, value_text
 from gridjit.compiler.recorded.library_code import NOT_LOADED, users_text

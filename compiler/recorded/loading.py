@@ -23,8 +23,7 @@ from gridjit.compiler.key.installed import (
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registry_entries import is_foreign
 from gridjit.compiler.key.source.libraries import in_loaded, is_library, name_of_module
-from gridjit.compiler.key.source.objects import MISSING, code_behind
-from gridjit.compiler.key.source.opaque import of_kind
+from gridjit.compiler.key.source.objects import MISSING, code_behind, of_kind
 from gridjit.compiler.numba_state.changes import changes
 from gridjit.compiler.recorded.code_names import names_of_module
 from gridjit.compiler.recorded.everybody import (

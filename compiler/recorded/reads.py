@@ -24,8 +24,7 @@ from gridjit.compiler.key.source.libraries import (
     is_own_builtin,
     name_of_module,
 )
-from gridjit.compiler.key.source.objects import MISSING, defaults_of, function_of
-from gridjit.compiler.key.source.opaque import OpaqueValue
+from gridjit.compiler.key.source.objects import MISSING, OpaqueValue, defaults_of, function_of
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.values import InstalledTexts, Visit, value_text
 from gridjit.compiler.key.source.walk import registered_alike

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
+from gridjit.compiler.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.target import Target
 from gridjit.values import dataclass

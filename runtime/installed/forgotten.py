@@ -11,8 +11,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
-from gridjit.compiler.errors import DeviceError
-from gridjit.compiler.shared_errors import for_cause
+from gridjit.compiler.errors import DeviceError, for_cause
 from gridjit.runtime.installed.taken import name_of
 from gridjit.runtime.installed.watching import Watching
 from gridjit.runtime.session import session

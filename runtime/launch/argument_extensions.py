@@ -9,7 +9,7 @@ passed value is new, passed as the type that was returned with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import ArgumentError, ConfigError, a_class
@@ -19,36 +19,6 @@ from gridjit.runtime.launch.arguments import prepared_types
 if TYPE_CHECKING:
     from gridjit.compiler.signature import ForeignType
     from gridjit.runtime.kernel import Kernel
-
-
-class Extensions(list[Any]):
-    """A kernel's extensions. changed: called after each change, as launches without them must end."""
-
-    def __init__(self, extensions: Iterable[Any], changed: Callable[[], None]) -> None:
-        super().__init__(extensions)
-        self._changed = changed
-
-    def __reduce__(self) -> tuple[type, tuple[list[Any]]]:
-        return list, (list(self),)
-
-
-def _told(name: str) -> Callable[..., Any]:
-    method = getattr(list, name)
-
-    def change(self: Extensions, *args: Any, **keywords: Any) -> Any:
-        try:
-            return method(self, *args, **keywords)
-        finally:
-            self._changed()
-
-    return change
-
-
-for _name in (
-    "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse",
-    "__setitem__", "__delitem__", "__iadd__", "__imul__",
-):  # fmt: skip
-    setattr(Extensions, _name, _told(_name))
 
 
 def prepared(kernel: Kernel, args: tuple[Any, ...], stream: Any) -> tuple[tuple[Any, ...], list[Callable[[], Any]]]:

@@ -15,7 +15,6 @@ from gridjit.runtime import attention
 from gridjit.runtime.args.handler import ArgumentHandler
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.attention import recorder_of, recorders, watchers
-from gridjit.runtime.launch.argument_extensions import prepared
 from gridjit.runtime.launch.arguments import (
     conversions,
     handlers_of,
@@ -100,7 +99,9 @@ def _launch(
     kernel = launcher.kernel
     args = given
     after: Sequence[Callable[[], Any]] = ()
-    if kernel.extensions:  # after the hooks: their changes of an extension or an argument count
+    if kernel.extensions:  # after the hooks: what they did to an extension or an argument counts
+        from gridjit.runtime.launch.argument_extensions import prepared  # few kernels have any
+
         args, after = prepared(kernel, given, launcher.stream)
         handlers = handlers_of(kernel, args)
         ready = _packed(kernel, ready, handlers, args)

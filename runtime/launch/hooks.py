@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from gridjit.compiler.compiled import ModuleCallbacks
+from gridjit.compiler.artifact import ModuleCallbacks
 from gridjit.compiler.footprint import Effects
 from gridjit.compiler.hooks.hook import Hook, Plain
 

@@ -1,13 +1,14 @@
 """ReadyTable: all that is ready for a kernel's launches, in one place, so that dropped code is never launched.
 
-A launch is known by its configuration, its stream and its arguments, and is looked up in two steps. The index as it was
-written, or configuration and stream, gives its Launcher. The Launcher's ConfigKey and the kinds of the arguments give
-its Ready. Machine code's tables are ready here too, as long as they may be launched.
+A launch is known by its configuration, its stream and its arguments, and is looked up in two steps. The index as it
+was written, or configuration and stream, gives its Launcher. The Launcher's ConfigKey and the kinds of the arguments
+give what is Ready. What machine code has a table for is ready here too, as long as it may be launched. A change of the
+kernel's Extensions ends all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.launch_config import LaunchConfig
@@ -161,3 +162,33 @@ def launch_key(grid: Any, block: Any, stream: Any) -> tuple[Any, ...]:
 
 def _is_of(ready: Ready, gone: Sequence[LoadedKernel] | None) -> bool:
     return gone is None or any(ready.loaded is one for one in gone)
+
+
+class Extensions(list[Any]):
+    """A kernel's extensions. changed: called after each change, as what launches without them has to end."""
+
+    def __init__(self, extensions: Iterable[Any], changed: Callable[[], None]) -> None:
+        super().__init__(extensions)
+        self._changed = changed
+
+    def __reduce__(self) -> tuple[type, tuple[list[Any]]]:
+        return list, (list(self),)
+
+
+def _told(name: str) -> Callable[..., Any]:
+    method = getattr(list, name)
+
+    def change(self: Extensions, *args: Any, **keywords: Any) -> Any:
+        try:
+            return method(self, *args, **keywords)
+        finally:
+            self._changed()
+
+    return change
+
+
+for _name in (
+    "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse",
+    "__setitem__", "__delitem__", "__iadd__", "__imul__",
+):  # fmt: skip
+    setattr(Extensions, _name, _told(_name))

@@ -1,18 +1,15 @@
-"""Inspection: the part of a kernel that shows its compiled code - types, resources, code, reasons."""
+"""Inspection: a kernel under numba-cuda's names: types, resources and code of its specializations."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast, overload
+from typing import TYPE_CHECKING, Any, TextIO, cast, overload
 
-from gridjit.compiler.errors import ConfigError, GridjitError, switch
+from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.launch_config import as_launch_config
-from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
-from gridjit.runtime.numba_names.by_signature import BySignature, as_signature
-from gridjit.runtime.specialize.kernel_code import KernelCode
-from gridjit.runtime.specialize.statistics import Statistics
+from gridjit.runtime.specialize.statistics import BySignature, as_signature
 from gridjit.runtime.specialize.table import Specialization
 from gridjit.runtime.tracebacks import for_users
 
@@ -20,26 +17,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from gridjit.runtime.accepted import CodeLike, SignatureLike, WhichCode
-    from gridjit.runtime.display import SpecializationList
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.numba_names.overload import Overload
-
-
-class _Replaced:
-    """An attribute of numba-cuda's that kernels do not have: reading it raises an AttributeError with advice.
-
-    If kernels had __getattr__ for this, reading any attribute of them would be slower.
-    """
-
-    __slots__ = ("_name",)
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
-        from gridjit.runtime.numba_names.replacements import refuse_of_kernel  # programs seldom ask
-
-        refuse_of_kernel(self._name)
 
 
 class Inspection:
@@ -51,29 +30,8 @@ class Inspection:
     one signature only (`specialized`), None asks for that signature where a number is the answer.
     """
 
-    __name__: str
-    py_func: Callable[..., Any]
-    options: Options
-    stats: Statistics
-    specialized: bool = False
-    may_compile: bool = True
-
-    def __dir__(self) -> list[str]:
-        """Return the names of its attributes, without numba-cuda's names that only raise advice."""
-        return [name for name in super().__dir__() if type(vars(Inspection).get(name)) is not _Replaced]
-
-    if not TYPE_CHECKING:  # type checkers must find missing attributes
-        add_overload, bind, call, compile_device, doc, dump = (_Replaced() for _ in range(6))
-        fold_argument_types, get_annotation_info, get_call_template = (_Replaced() for _ in range(3))
-        get_function_type, inspect_cfg, inspect_disasm_cfg, inspect_ptx = (_Replaced() for _ in range(4))
-        ptx, targetctx, targetdescr, typingctx = (_Replaced() for _ in range(4))
-    _code: KernelCode
-    _specialized_kernels: dict[Signature, Kernel]
-
-    @property
-    def name(self) -> str:
-        """The function's qualified name."""
-        return self.py_func.__qualname__
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
 
     @for_users
     def typeof_pyval(self, val: Any) -> Any:
@@ -82,23 +40,13 @@ class Inspection:
         from gridjit.runtime.args.handler import handler_of
         from gridjit.runtime.launch.arguments import place_of
 
-        kind = handler_of(val).type_of(val, place_of(cast("Kernel", self)))
+        kind = handler_of(val).type_of(val, place_of(self._kernel))
         return numba_arguments(Signature(arguments=(kind,)))[0]
 
     @property
     def targetoptions(self) -> dict[str, Any]:
         """The options that differ from their defaults."""
-        return self.options.changed()
-
-    @property
-    @for_users
-    def specializations(self) -> SpecializationList:
-        """The specializations in use in this process, oldest first within a signature; then those of specialize()."""
-        from gridjit.runtime.display import SpecializationList
-
-        made = tuple(self._specialized_kernels.values())
-        found = (*self._all(), *(found for kernel in made for found in kernel.specializations))
-        return SpecializationList(found, of=self.name)
+        return self._kernel.options.changed()
 
     @property
     @for_users
@@ -109,7 +57,7 @@ class Inspection:
     @property
     def signatures(self) -> list[Signature]:
         """The argument types the kernel was specialized for."""
-        return list(dict.fromkeys(found.signature for found in self._all()))
+        return list(dict.fromkeys(found.signature for found in self._kernel._all()))
 
     @property
     def nopython_signatures(self) -> list[Any]:
@@ -130,55 +78,12 @@ class Inspection:
     @for_users
     def get_compile_result(self, sig: SignatureLike) -> Overload:
         """Return the specialization of a signature that launches here use, compiled if need be."""
-        cast("Kernel", self).compile(sig)
+        self._kernel.compile(sig)
         return self.get_overload(sig)
-
-    def disable_compile(self, val: bool = True) -> None:
-        """Restrict launches to code in memory or in the cache.
-
-        val: False allows compiles again. A launch that needs more raises CompileDisabledError.
-        """
-        self.may_compile = not switch("disable_compile: val", val)
 
     def enable_caching(self) -> None:
         """Keep results on disk from now on, as jit(cache=True) does, which is the default."""
-        cast("Kernel", self)._cache = True
-
-    @property
-    def is_compiling(self) -> bool:
-        """Whether this thread is compiling the kernel."""
-        from gridjit.compiler.view.config import current_view
-
-        view = current_view()
-        return view is not None and bool(view.dispatcher == self)
-
-    def explain(self) -> str:
-        """Return, in words, which code was compiled, why, and its dependences."""
-        from gridjit.runtime.display import Story
-        from gridjit.runtime.specialize import explain
-
-        kernel = cast("Kernel", self)
-        told = []
-        try:
-            kernel._settle()
-        except GridjitError as error:
-            told = [f"what it declares does not compile: {error}"]
-        told += self._told()
-        return Story(explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self.in_memory(), told))
-
-    def _told(self) -> list[str]:
-        """Return further lines: on signatures that need a launch, and on other processes' compiles."""
-        kernel = cast("Kernel", self)
-        return [*kernel._code.needs_launch.values(), *(said for ahead in kernel._ahead if (said := ahead.told()))]
-
-    def in_memory(self) -> tuple[Specialization, ...]:
-        """Return the specializations in use now."""
-        return self._code.table.all()
-
-    def _all(self) -> tuple[Specialization, ...]:
-        """Return the specializations, with declared signatures compiled in other processes."""
-        cast("Kernel", self)._settle()
-        return self.in_memory()
+        self._kernel._cache = True
 
     @overload
     def inspect_llvm(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[str]: ...
@@ -329,7 +234,7 @@ class Inspection:
 
     def _number(self, signature: Any, value: Callable[[Overload], int], **which: Any) -> Any:
         found = self._by_signature(signature, value, **which)
-        return next(iter(found.values())) if signature is None and self.specialized and found else found
+        return next(iter(found.values())) if signature is None and self._kernel.specialized and found else found
 
     def _by_signature(self, signature: Any, value: Callable[[Overload], Any], **which: Any) -> Any:
         if isinstance(signature, Specialization):
@@ -346,7 +251,7 @@ class Inspection:
     def _overload_of(self, found: Specialization) -> Overload:
         from gridjit.runtime.numba_names.overload import Overload
 
-        return Overload(cast("Kernel", self).form_of(found), found)
+        return Overload(self._kernel.form_of(found), found)
 
     def _overloads(
         self, *, config: Any = None, target: str | None = None, of_gpus: bool = False
@@ -354,22 +259,16 @@ class Inspection:
         """Return the specializations by their keys: for a target and a launch, and for GPUs if there are any."""
         from gridjit.runtime.numba_names.specialized_signature import by_key, chosen
 
-        found = chosen(self._all(), config=as_launch_config(self.name, config), target=target)
+        found = chosen(self._kernel._all(), config=as_launch_config(self._kernel.name, config), target=target)
         if of_gpus:
             found = chosen(found, target="cuda") or found
-        several = len({one.target for one in found}) > 1  # else no device is needed
-        keyed = by_key(found, cast("Kernel", self).target_here if several else None)
+        several = len({one.target for one in found}) > 1  # else there is nothing to ask a device for
+        keyed = by_key(found, self._kernel.target_here if several else None)
         return BySignature({key: self._overload_of(one) for key, one in keyed.items()})
 
     def _not_compiled(
         self, wanted: Any, *, config: Any = None, target: str | None = None, of_gpus: bool = False
     ) -> str:
-        known = "; ".join(map(str, self._all())) or "none yet"
+        known = "; ".join(map(str, self._kernel._all())) or "none yet"
         where = (f" for {target}" if target else "") + (f" and a launch of {config}" if config is not None else "")
-        return f"{self.name} is not compiled for {wanted}{where}; it is for: {known}"
-
-    def _repr_html_(self) -> str:
-        """Return the kernel for notebooks."""
-        from gridjit.runtime.display import kernel_page
-
-        return kernel_page(cast("Kernel", self))
+        return f"{self._kernel.name} is not compiled for {wanted}{where}; it is for: {known}"

@@ -16,8 +16,7 @@ from gridjit.runtime.session import session
 from gridjit.runtime.specialize.table import Specialization
 
 if TYPE_CHECKING:
-    from gridjit.compiler.artifact import Artifact
-    from gridjit.compiler.compiled import ModuleCallbacks
+    from gridjit.compiler.artifact import Artifact, ModuleCallbacks
     from gridjit.compiler.footprint import Footprint
     from gridjit.compiler.hooks.hook import Hook
     from gridjit.compiler.launch_config import LaunchConfig

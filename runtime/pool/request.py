@@ -10,14 +10,14 @@ import sys
 import warnings
 from collections.abc import Callable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.interrupts import let_through
-from gridjit.runtime.numba_names.inspection import Inspection
+from gridjit.runtime.launch.indexing import Indexable
 from gridjit.runtime.numba_names.pickling import look_of, named, pickled_for_others
 from gridjit.values import dataclass
 
@@ -119,7 +119,7 @@ def _name(function: Callable[..., Any]) -> NamedFunction | None:
         return None
     # Nothing while it is decorated, then a kernel. Anything else is not this function.
     found = named(module, qualname)
-    if found is None or function is (found.py_func if isinstance(found, Inspection) else found):
+    if found is None or function is (cast("Kernel", found).py_func if isinstance(found, Indexable) else found):
         return NamedFunction(module=module, qualname=qualname, look=look_of(function))
     return None
 

@@ -74,9 +74,9 @@ def capture_compile_config(kernel: Kernel) -> Iterator[CompileCapture]:
             kernel[grid, block](x)
         print(capture["config"])
     """
-    from gridjit.runtime.numba_names.inspection import Inspection
+    from gridjit.runtime.launch.indexing import Indexable
 
-    if not isinstance(kernel, Inspection):
+    if not isinstance(kernel, Indexable):
         raise ConfigError(f"capture_compile_config takes a kernel made by gridjit.jit, not {kernel!r}")
     capture: CompileCapture = {"config": None}
     entry = (kernel, capture)

@@ -15,8 +15,7 @@ from gridjit.cache import disk
 from gridjit.cache.lock import Locks
 from gridjit.cache.manifest import note_use
 from gridjit.cache.store import Store
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.compiled import Compiled
+from gridjit.compiler.artifact import Artifact, Compiled
 from gridjit.compiler.errors import CompileDisabledError, CompileError, LaunchNeededError
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.phases import phase, phases_text, phases_until_now
@@ -25,9 +24,8 @@ from gridjit.compiler.target import Target
 from gridjit.interrupts import let_through
 from gridjit.messages import DEBUG, INFO
 from gridjit.runtime.session import Session
-from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.look import Launch, Look
-from gridjit.runtime.specialize.table import Displaced, Specialization
+from gridjit.runtime.specialize.table import Displaced, KernelCode, Specialization
 from gridjit.stacks import stack_bytes
 from gridjit.values import dataclass
 

@@ -20,15 +20,13 @@ from gridjit.interrupts import let_through
 from gridjit.runtime.session import Session, session
 from gridjit.runtime.settings import settings
 from gridjit.runtime.specialize.cold import Cold, add, in_memory, look_up, note_needed, shown, specialize
-from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.look import Launch, Look
-from gridjit.runtime.specialize.table import Displaced, Specialization
+from gridjit.runtime.specialize.table import Displaced, KernelCode, Specialization
 from gridjit.runtime.tracebacks import for_users
 from gridjit.stacks import with_room_for_frames
 
 if TYPE_CHECKING:
-    from gridjit.compiler.artifact import Artifact
-    from gridjit.compiler.compiled import Compiled
+    from gridjit.compiler.artifact import Artifact, Compiled
     from gridjit.compiler.view.config import ConfigView
     from gridjit.runtime.accepted import LaunchShape, SignatureLike
     from gridjit.runtime.devices.base import Device, LoadedKernel

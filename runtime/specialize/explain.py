@@ -26,10 +26,11 @@ from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.phases import phases_text
 from gridjit.compiler.recorded.dependencies import holds
+from gridjit.messages import warn_or_log
 from gridjit.printable import printable
 from gridjit.runtime.specialize.look import Launch, Look
 from gridjit.runtime.specialize.statistics import Statistics
-from gridjit.runtime.specialize.table import Specialization, Specializations
+from gridjit.runtime.specialize.table import KernelCode, Specialization, Specializations, SpecializationWarning
 
 FIRST_USE = "first use in this process, nothing in the cache"
 _GONE = "its code is no longer in the cache, or is damaged"
@@ -63,8 +64,15 @@ def story(name: str, stats: Statistics, specializations: Iterable[Specialization
     return "\n".join(map(printable, lines))
 
 
-def crowding(name: str, known: Specializations) -> str:
-    """Return the warning for a kernel with too many specializations: the varying part, and the cure."""
+def warn_of_crowding(name: str, code: KernelCode) -> None:
+    """Warn, once, that a kernel of this name has more specializations than it may keep."""
+    if not code.crowded:
+        code.crowded = True
+        warn_or_log(SpecializationWarning(_crowding(name, code.table)), logger="gridjit")
+
+
+def _crowding(name: str, known: Specializations) -> str:
+    """Return the warning for a kernel with more specializations than it may keep: the varying fact, and the cure."""
     what, count = known.variety()
     if what == "argument types":
         cure = "Pass arguments of fewer types, dimensions or layouts"

@@ -1,20 +1,22 @@
-"""Specialization: an artifact in use by a kernel; Specializations: the table of them, searched on every new launch."""
+"""Specialization: one artifact in use by a kernel; Specializations: the table of them; KernelCode: the table loaded."""
 
 from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
+from gridjit.compiler.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
 from gridjit.compiler.footprint import Fact, Footprint
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.forking import lock, section
 from gridjit.values import dataclass, field
+
+if TYPE_CHECKING:
+    from gridjit.runtime.devices.base import Device, LoadedKernel
 
 LaunchHook = Callable[..., Any]
 
@@ -212,3 +214,42 @@ class Specializations:
                 places.setdefault(fact.field, f"{fact.field}, read at {fact.where}" if fact.where else fact.field)
         label = max(values, key=lambda name: len(values[name]))
         return places.get(label, label), len(values[label])
+
+
+class KernelCode:
+    """The code of one kernel in this process. Any thread may load, unload and forget.
+
+    table: the specializations. generation: raised when all is forgotten, as a launch that began before must not bring
+    it back. needs_launch: what is said of signatures that have no code without a launch. crowded: a warning was given.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.table = Specializations(limit)
+        self.generation = 0
+        self.needs_launch: dict[tuple[Signature, Target], str] = {}
+        self._loaded: dict[tuple[Specialization, Device], LoadedKernel] = {}
+        self._loading = lock()
+        self.crowded = False
+
+    def load(self, found: Specialization, device: Device) -> LoadedKernel:
+        """Return a specialization as it is launched on device, loading it if need be."""
+        with section(), self._loading:
+            if (loaded := self._loaded.get((found, device))) is None:
+                loaded = self._loaded[found, device] = device.load(found.artifact, found.module)
+        return loaded
+
+    def unload(self, displaced: Displaced) -> list[LoadedKernel]:
+        """Let go of what was evicted; return what no launch may use without asking, what is doubted among it."""
+        with section(), self._loading:
+            gone = [loaded for (old, _), loaded in self._loaded.items() if old in displaced.doubted]
+            # Whatever is loaded and not known: another thread may have loaded it just when it was evicted.
+            return gone + [self._loaded.pop(key) for key in list(self._loaded) if key[0] not in self.table]
+
+    def forget(self) -> tuple[Specialization, ...]:
+        """Forget and return all specializations."""
+        self.generation += 1
+        self.needs_launch.clear()
+        forgotten = self.table.clear()
+        with section(), self._loading:
+            self._loaded.clear()
+        return forgotten

@@ -20,8 +20,7 @@ from gridjit.runtime.specialize.table import Specialization
 from gridjit.runtime.tiered.tiers import Tiers, Wanted
 
 if TYPE_CHECKING:
-    from gridjit.compiler.artifact import Artifact
-    from gridjit.compiler.compiled import Compiled
+    from gridjit.compiler.artifact import Artifact, Compiled
     from gridjit.compiler.view.config import ConfigView
     from gridjit.runtime.accepted import LaunchShape, SignatureLike
     from gridjit.runtime.devices.base import Device, LoadedKernel

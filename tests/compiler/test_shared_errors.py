@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.errors import CompileError, ConfigWarning, GridjitError, LinkError
-from gridjit.compiler.shared_errors import for_cause
+from gridjit.compiler.errors import CompileError, ConfigWarning, GridjitError, LinkError, for_cause
 from gridjit.runtime.devices.cuda.errors import DriverError, KernelError, driver_error
 
 

@@ -12,8 +12,7 @@ import pytest
 
 import gridjit
 from gridjit.cache.disk import DiskStore
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.compiled import Compiled
+from gridjit.compiler.artifact import Artifact, Compiled
 from gridjit.compiler.footprint import Fact
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ScalarType, Signature

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
+from gridjit.compiler.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.target import Target

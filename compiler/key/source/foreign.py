@@ -16,8 +16,7 @@ from typing import Any
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import file_digest
 from gridjit.compiler.key.source.libraries import in_loaded, is_library, is_librarys
-from gridjit.compiler.key.source.objects import state_of
-from gridjit.compiler.key.source.opaque import OpaqueValue, article, type_name, unseen
+from gridjit.compiler.key.source.objects import OpaqueValue, article, state_of, type_name, unseen
 from gridjit.interrupts import let_through
 
 Text = Callable[[object], str]

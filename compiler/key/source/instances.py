@@ -23,8 +23,7 @@ from gridjit.compiler.key.registrations import made_by_a_compile, registrations
 from gridjit.compiler.key.source.code import digest_fields, plan_of
 from gridjit.compiler.key.source.files import file_digest
 from gridjit.compiler.key.source.libraries import is_library
-from gridjit.compiler.key.source.objects import attributes_of
-from gridjit.compiler.key.source.opaque import type_name
+from gridjit.compiler.key.source.objects import attributes_of, type_name
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.values import Visit, value_text
 from gridjit.digests import utf8

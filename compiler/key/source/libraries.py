@@ -10,7 +10,7 @@ from functools import cache
 from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, TypeGuard
 
-from gridjit.compiler.key.source.opaque import of_kind
+from gridjit.compiler.key.source.objects import of_kind
 from gridjit.interrupts import let_through
 
 # Every one of these has its version in gridjit.compiler.key.toolchain. "cuda" as a whole is missing: it is a namespace

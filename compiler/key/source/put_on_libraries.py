@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType, ModuleType
 
 from gridjit.compiler.key.source.libraries import home_of, is_library, is_librarys
-from gridjit.compiler.key.source.objects import function_of
-from gridjit.compiler.key.source.opaque import of_kind
+from gridjit.compiler.key.source.objects import function_of, of_kind
 from gridjit.compiler.key.source.scalars import scalar_text
 
 # What a kernel or a dispatcher keeps of its launches and compiles; it differs by process.

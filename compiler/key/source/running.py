@@ -28,8 +28,7 @@ from gridjit.compiler.key.source.libraries import (
     name_of_module,
     namespace_of,
 )
-from gridjit.compiler.key.source.objects import MISSING, closure_of
-from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind, type_name
+from gridjit.compiler.key.source.objects import MISSING, OpaqueValue, closure_of, of_kind, type_name
 from gridjit.compiler.key.source.order import has_secret_order, ordered_names
 from gridjit.compiler.key.source.put_on_libraries import (
     code_in_class,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 
 from gridjit.compiler.key.source.libraries import is_library, name_of_module
-from gridjit.compiler.key.source.opaque import of_kind
+from gridjit.compiler.key.source.objects import of_kind
 
 _BUILTINS = ("eval", "exec", "compile", "globals", "locals", "vars", "dir", "open", "input", "id", "hash", "breakpoint")
 _PURE_PATHS = "basename commonpath commonprefix dirname isabs join normcase normpath split splitdrive splitext sep"

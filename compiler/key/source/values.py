@@ -23,8 +23,16 @@ from gridjit.compiler.key.source.libraries import (
     is_librarys,
     name_of_module,
 )
-from gridjit.compiler.key.source.objects import closure_of, options_of, state_of, wrapped_in
-from gridjit.compiler.key.source.opaque import OpaqueValue, article, type_name, unseen
+from gridjit.compiler.key.source.objects import (
+    OpaqueValue,
+    article,
+    closure_of,
+    options_of,
+    state_of,
+    type_name,
+    unseen,
+    wrapped_in,
+)
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.interrupts import let_through
 from gridjit.values import dataclass

@@ -19,8 +19,15 @@ from gridjit.compiler.key.source.libraries import (
     name_of_module,
     namespace_of,
 )
-from gridjit.compiler.key.source.objects import MISSING, cell_value, defaults_of, function_of
-from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind, type_name
+from gridjit.compiler.key.source.objects import (
+    MISSING,
+    OpaqueValue,
+    cell_value,
+    defaults_of,
+    function_of,
+    of_kind,
+    type_name,
+)
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.values import InstalledText, InstalledTexts, Visit, value_text
 from gridjit.digests import utf8

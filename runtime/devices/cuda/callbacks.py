@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.compiled import ModuleCallbacks
+from gridjit.compiler.artifact import ModuleCallbacks
 from gridjit.forking import lock
 from gridjit.runtime.devices.cuda.errors import DriverError
 

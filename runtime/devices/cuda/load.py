@@ -8,8 +8,7 @@ import dataclasses
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
+from gridjit.compiler.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
 from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError, LimitError
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.compiler.target import Target

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gridjit.cache.store import Store
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
+from gridjit.compiler.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.target import Target

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gridjit.compiler.compiled import ModuleCallbacks
+from gridjit.compiler.artifact import ModuleCallbacks
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.devices.cuda import load as load_module
 

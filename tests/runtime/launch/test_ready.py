@@ -12,10 +12,9 @@ import pytest
 from gridjit.compiler.footprint import Effects
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.launch import native_table as module
-from gridjit.runtime.launch.argument_extensions import Extensions
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.launcher import Launcher
-from gridjit.runtime.launch.ready import ConfigKey, ReadyTable
+from gridjit.runtime.launch.ready import ConfigKey, Extensions, ReadyTable
 from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import StandInKernel
 

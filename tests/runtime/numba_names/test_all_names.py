@@ -222,3 +222,12 @@ def test_an_imported_arrays_stream_is_waited_for_unless_the_caller_says_not_to(
     there = cuda.as_cuda_array(Theirs(array, stream.handle), *sync)
     assert calls.count(stream.handle) == waited
     assert there.copy_to_host().tolist() == [0, 1, 2, 3]
+
+
+def test_a_kernel_has_the_names_that_its_inspection_answers_to_and_is_not_made_of_it() -> None:
+    from gridjit.runtime.numba_names.inspection import Inspection
+
+    public = {name for name in vars(Inspection) if not name.startswith("_")}
+    assert not issubclass(gridjit.Kernel, Inspection)
+    assert {name for name in public if getattr(gridjit.Kernel, name) is not vars(Inspection)[name]} == set()
+    assert public <= {*dir(gridjit.jit(lambda x: None))}

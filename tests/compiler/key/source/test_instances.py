@@ -17,7 +17,7 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.key import made_with
 from gridjit.compiler.key.source import instances as source_instance
 from gridjit.compiler.key.source.instances import instance_text
-from gridjit.compiler.key.source.opaque import OpaqueValue
+from gridjit.compiler.key.source.objects import OpaqueValue
 from gridjit.compiler.key.source.values import Visit
 
 LIBRARY = """

@@ -18,7 +18,7 @@ import pytest
 
 from gridjit.compiler.key.source.fingerprint import fingerprint
 from gridjit.compiler.key.source.foreign import DESCRIBED
-from gridjit.compiler.key.source.opaque import OpaqueValue
+from gridjit.compiler.key.source.objects import OpaqueValue
 from gridjit.compiler.key.source.values import FOREIGN, Visit, value_text
 
 Point = namedtuple("Point", "x y")

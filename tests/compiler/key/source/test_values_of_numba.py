@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.key.source.opaque import OpaqueValue
+from gridjit.compiler.key.source.objects import OpaqueValue
 from gridjit.compiler.key.source.values import Visit, value_text
 
 numba = pytest.importorskip("numba")
