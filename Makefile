@@ -57,7 +57,7 @@ compat: .venv/test  ## run a few minutes of tests with each supported combinatio
 
 # Without a device these tests are skipped, which here would look like success.
 gpu-test: .venv/test  ## run the tests that need a CUDA device
-	$(BIN)/python -c 'from gridjit.runtime.devices.cuda import presence; raise SystemExit(presence.why_not() or None)'
+	$(BIN)/python -c 'from gridjit.runtime.devices import presence; raise SystemExit(presence.why_not() or None)'
 	$(BIN)/python -m pytest -m gpu
 
 # Type checkers and import-linter cannot see through an editable package-dir map, so link the folders as one package.

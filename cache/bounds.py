@@ -11,10 +11,10 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from gridjit.base.forking import Lock, lock, section
 from gridjit.cache import files
 from gridjit.cache.folder import Folder, is_open_to_others
 from gridjit.cache.store import EntryInfo
-from gridjit.forking import Lock, lock, section
 
 if TYPE_CHECKING:
     from gridjit.cache.index import Index

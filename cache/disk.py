@@ -13,14 +13,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from gridjit.base.forking import lock, section
+from gridjit.base.interrupts import let_through, tolerated
+from gridjit.base.values import dataclass
 from gridjit.cache import files
 from gridjit.cache.entry import open_entry, seal
 from gridjit.cache.errors import warn
 from gridjit.cache.folder import Distrusted, close, folder_at, is_open_to_others, make_folder, open_folder, read_below
 from gridjit.cache.store import SUFFIXES, EntryInfo, Result, check_key, check_suffix
-from gridjit.forking import lock, section
-from gridjit.interrupts import let_through, tolerated
-from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.cache.bounds import Bounds

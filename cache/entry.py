@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 
-from gridjit.digests import sha256
+from gridjit.base.digests import sha256
 
 MAGIC = b"gridjit\0"
 SCHEMA = 1

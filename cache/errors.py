@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridjit import messages
+from gridjit.base import messages
 
 
 class CacheWarning(UserWarning):
@@ -17,6 +17,6 @@ class CacheError(Exception):
 
 def warn(message: str) -> None:
     """Issue a CacheWarning; where warnings are errors, log it instead, for it must neither end a launch nor be lost."""
-    from gridjit.printable import printable  # most processes have nothing to warn of
+    from gridjit.base.printable import printable  # most processes have nothing to warn of
 
     messages.warn_or_log(CacheWarning(printable(message)), logger="gridjit.cache")

@@ -14,6 +14,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 
+from gridjit.base.interrupts import let_through, tolerated
 from gridjit.cache.folder import (
     LIST,
     Distrusted,
@@ -28,7 +29,6 @@ from gridjit.cache.folder import (
     read_below,
 )
 from gridjit.cache.store import SUFFIXES, EntryInfo
-from gridjit.interrupts import let_through, tolerated
 
 TEMPORARY_FOLDER = "tmp"
 # What was found and compiled, and when; when it is full, its older half goes.

@@ -12,8 +12,8 @@ import errno
 import os
 import stat
 
-from gridjit.interrupts import let_through, tolerated
-from gridjit.values import dataclass
+from gridjit.base.interrupts import let_through, tolerated
+from gridjit.base.values import dataclass
 
 FOLDER_MODE = 0o700  # of a folder made here; what is made inside one has no more permissions than it
 _ABOVE_MODE = 0o755  # of folders made above it: who may write there could put another in its place

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from gridjit import reading
+from gridjit.base import reading
+from gridjit.base.digests import blake2b, utf8
+from gridjit.base.values import dataclass, field
 from gridjit.cache.key import digest
 from gridjit.cache.store import Store, is_key
-from gridjit.digests import blake2b, utf8
-from gridjit.values import dataclass, field
 
 SCHEMA = 2
 MAX_JOBS = 32

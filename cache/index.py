@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import diskcache
 from diskcache.core import DBNAME, MODE_BINARY
 
+from gridjit.base.interrupts import let_through
 from gridjit.cache.files import file_name, find_file, parse_file_name, read_file
 from gridjit.cache.folder import distrust, folder_at
 from gridjit.cache.store import EntryInfo
-from gridjit.interrupts import let_through
 
 _COMPANIONS = ("", "-journal", "-wal", "-shm")
 _SETTINGS = {

@@ -10,9 +10,9 @@ import struct
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from gridjit.base.digests import blake2b, utf8
+from gridjit.base.values import dataclass
 from gridjit.cache.errors import CacheError
-from gridjit.digests import blake2b, utf8
-from gridjit.values import dataclass
 
 FieldValue: TypeAlias = str | bytes | int
 KeyField: TypeAlias = tuple[str, FieldValue]

@@ -19,11 +19,11 @@ import time
 import weakref
 from collections.abc import Iterator
 
+from gridjit.base.forking import held, in_child, lock, section
+from gridjit.base.interrupts import let_through, tolerated
 from gridjit.cache.files import make_below, opened
 from gridjit.cache.folder import FILE, LIST, Folder, check_file, close, folder_at, make_folder, open_folder, open_inner
 from gridjit.cache.store import check_key
-from gridjit.forking import held, in_child, lock, section
-from gridjit.interrupts import let_through, tolerated
 
 DEFAULT_TIMEOUT_S = 60.0
 LOCK_FOLDER, LOCK_SUFFIX = "locks", ".lock"

@@ -14,13 +14,13 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from gridjit import reading
+from gridjit.base import reading
+from gridjit.base.digests import blake2b
+from gridjit.base.values import dataclass
 from gridjit.cache.errors import CacheError
 from gridjit.cache.key import Key
 from gridjit.cache.lock import Locks
 from gridjit.cache.store import Store, is_key
-from gridjit.digests import blake2b
-from gridjit.values import dataclass
 
 Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
 # Of a thing outside the launch that a compile depended on: its kind ("overload") and its name.

@@ -6,8 +6,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 
+from gridjit.base.forking import lock, section
 from gridjit.cache.store import EntryInfo, Result, check_key, check_suffix
-from gridjit.forking import lock, section
 
 
 class MemoryStore:

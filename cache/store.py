@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
+from gridjit.base.values import dataclass
 from gridjit.cache.errors import CacheError
-from gridjit.values import dataclass
 
 Result = TypeVar("Result")
 

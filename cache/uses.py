@@ -10,10 +10,10 @@ import os
 import struct
 from collections.abc import Iterable, Iterator
 
+from gridjit.base.interrupts import tolerated
+from gridjit.base.values import dataclass
 from gridjit.cache import files
 from gridjit.cache.folder import Folder, open_folder, read_below
-from gridjit.interrupts import tolerated
-from gridjit.values import dataclass
 
 _RECORD = struct.Struct("<8sIB3x")
 

@@ -9,12 +9,10 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, cast
 
-from gridjit.compiler.artifact import SUFFIXES, Artifact, Compiled, ModuleCallbacks
-from gridjit.compiler.dependency import Dependency
-from gridjit.compiler.errors import CompileError, LaunchNeededError
-from gridjit.compiler.footprint import PRESENCE, Effects
+from gridjit.base.forking import nobody_else_ran, section
+from gridjit.base.messages import say
+from gridjit.base.values import dataclass
 from gridjit.compiler.frontend.fold import chosen
-from gridjit.compiler.frontend.locks import giving_back
 from gridjit.compiler.hooks.description import described
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.key import toolchain
@@ -25,9 +23,8 @@ from gridjit.compiler.key.linked_files import callbacks_of
 from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registrations import registrations
-from gridjit.compiler.key.source.libraries import is_library
-from gridjit.compiler.phases import phase, phases_until_now
 from gridjit.compiler.process.collecting import collecting_rarely, keep_freed_memory
+from gridjit.compiler.process.locks import giving_back
 from gridjit.compiler.recorded.dependencies import (
     Discovered,
     discovered,
@@ -38,12 +35,15 @@ from gridjit.compiler.recorded.dependencies import (
 from gridjit.compiler.recorded.library_watch import LibraryWatch
 from gridjit.compiler.recorded.loaded_settings import imported_by_loading
 from gridjit.compiler.recorded.reads import Reads
-from gridjit.compiler.target import CodeGenerator, Lowered, ObjectCode
+from gridjit.compiler.source.libraries import is_library
+from gridjit.compiler.values.artifact import SUFFIXES, Artifact, Compiled, ModuleCallbacks
+from gridjit.compiler.values.dependency import Dependency
+from gridjit.compiler.values.errors import CompileError, LaunchNeededError
+from gridjit.compiler.values.footprint import PRESENCE, Effects
+from gridjit.compiler.values.phases import phase, phases_until_now
+from gridjit.compiler.values.target import CodeGenerator, Lowered, ObjectCode
 from gridjit.compiler.view.config import ConfigView
 from gridjit.compiler.view.recording import recording_of
-from gridjit.forking import nobody_else_ran, section
-from gridjit.messages import say
-from gridjit.values import dataclass
 
 # What is lowered of a kernel that needs a launch.
 _NOTHING = Lowered(modules=(), entry="", exceptions={})
@@ -64,7 +64,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Compiled:
 
 
 def _compile(job: CompileJob, view: ConfigView) -> Compiled:
-    from gridjit.compiler.frontend.bootstrap import load_installed_extensions
+    from gridjit.compiler.frontend.bindings.bootstrap import load_installed_extensions
 
     started = time.perf_counter()
     with phase("import"):

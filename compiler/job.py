@@ -6,15 +6,15 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gridjit.base.forking import ThreadTimes, thread_times
+from gridjit.base.values import dataclass, field
 from gridjit.compiler.key.entry_points import current_extensions
-from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint
-from gridjit.compiler.key.source.values import InstalledTexts
+from gridjit.compiler.key.fingerprint import SourceFingerprint, fingerprint
 from gridjit.compiler.key.toolchain import debug_versions, environment, toolchain
-from gridjit.compiler.options import Options
-from gridjit.compiler.signature import Signature
-from gridjit.compiler.target import LinkedFile, Target
-from gridjit.forking import ThreadTimes, thread_times
-from gridjit.values import dataclass, field
+from gridjit.compiler.key.values import InstalledTexts
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.signature import Signature
+from gridjit.compiler.values.target import LinkedFile, Target
 
 if TYPE_CHECKING:
     from gridjit.compiler.recorded.everybody import Answers
@@ -137,7 +137,7 @@ def _installed_extensions(answers: Answers | None) -> Fields:
 
 
 def _load() -> None:
-    from gridjit.compiler.frontend.bootstrap import load_installed_extensions
+    from gridjit.compiler.frontend.bindings.bootstrap import load_installed_extensions
 
     load_installed_extensions()
 

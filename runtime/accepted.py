@@ -16,14 +16,14 @@ from typing import (
     overload,
 )
 
-from gridjit.compiler.launch_config import DimLike, LaunchConfig
-from gridjit.compiler.signature import Signature
+from gridjit.compiler.values.launch_config import DimLike, LaunchConfig
+from gridjit.compiler.values.signature import Signature
 
 if TYPE_CHECKING:
     from gridjit.runtime.device_function import DeviceFunction
     from gridjit.runtime.kernel import Kernel
-    from gridjit.runtime.specialize.table import Specialization
-    from gridjit.runtime.streams import Stream
+    from gridjit.runtime.queues.streams import Stream
+    from gridjit.runtime.specializations.table import Specialization
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

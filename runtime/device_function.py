@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from gridjit.compiler.errors import ConfigError, not_called
-from gridjit.compiler.options import Options
-from gridjit.forking import cached_property
-from gridjit.runtime.tracebacks import for_users
+from gridjit.base.forking import cached_property
+from gridjit.compiler.values.errors import ConfigError, not_called
+from gridjit.compiler.values.options import Options
+from gridjit.runtime.environment.tracebacks import for_users
 
 if TYPE_CHECKING:
     from gridjit.runtime.numba_names.pickling import Reduced
@@ -71,7 +71,7 @@ class DeviceFunction(Generic[Parameters, Result]):
 
     @cached_property
     def _dispatcher(self) -> Any:
-        from gridjit.compiler.frontend.vocabulary import device_dispatcher
+        from gridjit.compiler.frontend.bindings.vocabulary import device_dispatcher
 
         return device_dispatcher(self.py_func, self.options, self.signatures)
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from gridjit.compiler.errors import ConfigError, a_class, shown, switch
-from gridjit.compiler.options import Options, options_of
+from gridjit.compiler.values.errors import ConfigError, a_class, shown, switch
+from gridjit.compiler.values.options import Options, options_of
 from gridjit.runtime.device_function import DeviceFunction, Parameters, Result
+from gridjit.runtime.environment.tracebacks import for_users
 from gridjit.runtime.kernel import Kernel
-from gridjit.runtime.specialize.table import DEFAULT_LIMIT
-from gridjit.runtime.tracebacks import for_users
+from gridjit.runtime.specializations.table import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -225,6 +225,6 @@ def _kind(options: Options) -> type[Kernel]:
     """Return the class for these options."""
     if not options.tiered:
         return Kernel
-    from gridjit.runtime.tiered.kernel import TieredKernel  # few kernels are tiered
+    from gridjit.runtime.tiered_kernel import TieredKernel  # few kernels are tiered
 
     return TieredKernel

@@ -8,32 +8,32 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
-import gridjit.compiler.frontend.locks  # noqa: F401  # they are freed in a forked child from here on
-from gridjit.compiler.errors import ConfigError, GridjitError, LimitError, not_called, shown, switch
-from gridjit.compiler.footprint import MARKABLE, Markable
-from gridjit.compiler.launch_config import DimLike, LaunchConfig, way_on
-from gridjit.compiler.options import Options
-from gridjit.compiler.signature import Signature
-from gridjit.forking import cached_property
+import gridjit.compiler.process.locks  # noqa: F401  # they are freed in a forked child from here on
+from gridjit.base.forking import cached_property
+from gridjit.compiler.values.errors import ConfigError, GridjitError, LimitError, not_called, shown, switch
+from gridjit.compiler.values.footprint import MARKABLE, Markable
+from gridjit.compiler.values.launch_config import DimLike, LaunchConfig, way_on
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.signature import Signature
 from gridjit.runtime.device_function import DeviceFunction
+from gridjit.runtime.environment.tracebacks import for_users
+from gridjit.runtime.environment.warnings import warn_of_few_blocks
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.indexing import Indexable
 from gridjit.runtime.launch.launcher import Launcher, launcher_for
 from gridjit.runtime.launch.ready import Extensions
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
+from gridjit.runtime.queues.streams import Timeline
+from gridjit.runtime.specializations.statistics import Statistics
+from gridjit.runtime.specializations.table import DEFAULT_LIMIT, Displaced, KernelCode, Specialization
 from gridjit.runtime.specialize.compilation import Compilation
-from gridjit.runtime.specialize.statistics import Statistics
-from gridjit.runtime.specialize.table import DEFAULT_LIMIT, Displaced, KernelCode, Specialization
-from gridjit.runtime.streams import Timeline
-from gridjit.runtime.tracebacks import for_users
-from gridjit.runtime.warnings import warn_of_few_blocks
 
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import StreamLike
-    from gridjit.runtime.display import SpecializationList
     from gridjit.runtime.launch.forall import ForAll
     from gridjit.runtime.launch.launched_kernel import LaunchedKernel
     from gridjit.runtime.numba_names.pickling import Reduced
+    from gridjit.runtime.specializations.display import SpecializationList
 
 
 class _Asked:
@@ -252,7 +252,7 @@ class Kernel(Compilation, _NumbasNames, Indexable):
         """Make launches look up doubted code again, and drop evicted code."""
         self._drop(self._code.unload(displaced))
         if displaced.evicted:
-            from gridjit.runtime.specialize.explain import warn_of_crowding  # few kernels have so many
+            from gridjit.runtime.specializations.explain import warn_of_crowding  # few kernels have so many
 
             warn_of_crowding(self.name, self._code)
 
@@ -290,7 +290,7 @@ class Kernel(Compilation, _NumbasNames, Indexable):
     @for_users
     def specializations(self) -> SpecializationList:
         """The specializations in use in this process, oldest first within a signature; then those of specialize()."""
-        from gridjit.runtime.display import SpecializationList
+        from gridjit.runtime.specializations.display import SpecializationList
 
         made = tuple(self._specialized_kernels.values())
         found = (*self._all(), *(found for kernel in made for found in kernel.specializations))
@@ -313,8 +313,8 @@ class Kernel(Compilation, _NumbasNames, Indexable):
 
     def explain(self) -> str:
         """Return, in words, what was compiled, why, and on what each specialization depends."""
-        from gridjit.runtime.display import Story
-        from gridjit.runtime.specialize import explain
+        from gridjit.runtime.specializations import explain
+        from gridjit.runtime.specializations.display import Story
 
         told = []
         try:
@@ -339,7 +339,7 @@ class Kernel(Compilation, _NumbasNames, Indexable):
 
     def _repr_html_(self) -> str:
         """Return the kernel as notebooks show it."""
-        from gridjit.runtime.display import kernel_page
+        from gridjit.runtime.specializations.display import kernel_page
 
         return kernel_page(self)
 

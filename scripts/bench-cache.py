@@ -60,9 +60,9 @@ def kernel_{n}(x):
 LAUNCHES = """
 import json, statistics, time
 from gridjit.cache.key import Key
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.launch.arguments import signature_of
-from gridjit.runtime.session import session
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.process.arguments import signature_of
+from gridjit.runtime.process.session import session
 import numpy as np
 
 now = time.perf_counter

@@ -32,8 +32,8 @@ import numpy as np
 import gridjit
 from gridjit import cuda
 from gridjit.cache.key import Key
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.types import parse_signature
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.types import parse_signature
 
 numba_cuda()
 if sys.argv[2] == "with":

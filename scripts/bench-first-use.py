@@ -70,9 +70,9 @@ def saxpy(x, y, a):
     if i < x.size:
         y[i] += a * x[i]
 mark("import what makes arrays")
-import gridjit.runtime.memory.create
+import gridjit.runtime.arrays.create
 mark("the device")
-space = gridjit.runtime.memory.create.current_space()
+space = gridjit.runtime.arrays.create.current_space()
 mark("the first allocation")
 memory = space.allocate(4000, 0)
 mark("the first array, after these")

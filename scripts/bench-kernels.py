@@ -33,7 +33,7 @@ from launch_overhead.device import machine, why_no_gpu
 import gridjit
 from gridjit import cuda
 from gridjit.commands.svg import Bar, bars
-from gridjit.runtime.settings import settings
+from gridjit.runtime.environment.settings import settings
 
 Row = dict[str, Any]
 _WIDTHS = "{kernel:22} {gridjit:12} {us:>9} {cuda:>8} {numba:>8} {triton:>8} {peer:>8} {registers:>9} {local:>9} "

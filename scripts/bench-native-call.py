@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from gridjit.cache.memory import MemoryStore
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.signature import Signature
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.signature import Signature
 from gridjit.runtime.args import all_kinds as _every  # noqa: F401  (registers every kind)
 from gridjit.runtime.args.handler import Place, handler_of
 from gridjit.runtime.launch.configured import ConfiguredKernel
@@ -31,8 +31,8 @@ from gridjit.runtime.launch.indexing import Indexable, index_natively
 from gridjit.runtime.launch.launcher import Launcher
 from gridjit.runtime.launch.ready import ConfigKey
 from gridjit.runtime.native.function import NativeFunction, builtin, native_function
+from gridjit.runtime.native.layout.probes import object_layout
 from gridjit.runtime.native.object_code import code_of, compile_text, put_in_memory
-from gridjit.runtime.native.probes import object_layout
 from gridjit.runtime.native.table import KernelHandle, LaunchTable
 
 COUNTS = (0, 1, 4, 26)
@@ -170,7 +170,7 @@ def _kernel_time(launch: int, make: Callable[[int], Any], count: int, loops: int
 
 def _contexts(loops: int, repeat: int) -> list[Measurement]:
     """Return how long the driver takes to tell the current context; nothing where there is no driver."""
-    from gridjit.runtime.devices.cuda import presence
+    from gridjit.runtime.devices import presence
 
     if not presence.device_count():
         return []
@@ -261,7 +261,7 @@ def _placed(text: str) -> int:
 
 def _device_array() -> Callable[[int], Any] | None:
     try:
-        from gridjit.runtime.memory.create import to_device
+        from gridjit.runtime.arrays.create import to_device
         from gridjit.runtime.memory.space import HOST_SPACE
     except ImportError:
         return None

@@ -9,7 +9,7 @@ export PYTHONPATH="$PWD/.view:$PWD/.site${PYTHONPATH:+:$PYTHONPATH}"
 "$PYTHON" - <<'PROGRAM'
 import importlib.metadata as metadata
 import sys
-from gridjit.runtime.devices.cuda import presence
+from gridjit.runtime.devices import presence
 
 names = ("numpy", "numba", "numba-cuda", "llvmlite", "cuda-bindings", "torch", "cupy-cuda13x", "triton", "cuda-core")
 installed = {d.metadata["Name"].lower(): d.version for d in metadata.distributions()}

@@ -58,11 +58,11 @@ def _table(rows: Rows) -> str:
 
 def replaced_by_compiles() -> Rows:
     """Return the attributes that compiles of all kinds of kernels replace, with the files that do."""
-    from gridjit.compiler.frontend.isolated import replacing
+    from gridjit.compiler.frontend.bindings import replacing
+    from gridjit.compiler.frontend.bindings.types import parse_signature
     from gridjit.compiler.frontend.lower import lower
-    from gridjit.compiler.frontend.types import parse_signature
-    from gridjit.compiler.options import Options
-    from gridjit.compiler.target import Target
+    from gridjit.compiler.values.options import Options
+    from gridjit.compiler.values.target import Target
     from gridjit.compiler.view.config import ConfigView
 
     rows: Rows = defaultdict(set)

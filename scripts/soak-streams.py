@@ -21,7 +21,7 @@ import numpy as np
 
 import gridjit
 from gridjit import cuda
-from gridjit.runtime.current import create_event, create_stream
+from gridjit.runtime.process.current import create_event, create_stream
 
 
 @gridjit.jit

@@ -29,7 +29,7 @@ from gridjit.cache.disk import DiskStore
 from gridjit.cache.history import History
 from gridjit.cache.lock import LOCK_FOLDER, Locks
 from gridjit.cache.manifest import Manifest
-from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.values.artifact import Artifact
 
 BLOCKS = (32, 64, 128, 256)
 
@@ -88,7 +88,7 @@ def work(options: argparse.Namespace) -> None:
     import soaked
 
     import gridjit
-    from gridjit.runtime.session import end_session
+    from gridjit.runtime.process.session import end_session
 
     choose = random.Random(options.worker)
     log = os.open("log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)

@@ -22,9 +22,9 @@ from hypothesis import HealthCheck, settings
 
 from gridjit.cache.key import digest
 from gridjit.compiler.process.collecting import RARELY
-from gridjit.compiler.target import Target
+from gridjit.compiler.values.target import Target
 from gridjit.runtime.launch.indexing import index_from_python
-from gridjit.runtime.session import end_session
+from gridjit.runtime.process.session import end_session
 from tests.combinations import mark_others_slow
 from tests.known_objects import FOLDER, forget_unused, use_known_objects
 from tests.processors import named, use_named_processor

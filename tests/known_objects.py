@@ -23,7 +23,6 @@ from typing import Any
 
 import llvmlite.binding
 
-from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host import optimizing
 from gridjit.compiler.targets.host.analysis import (
     vectorizer_chains,
@@ -35,6 +34,7 @@ from gridjit.compiler.targets.host.ir import cold_code
 from gridjit.compiler.targets.host.library import libmvec
 from gridjit.compiler.targets.host.library.narrow_floats import half_calls
 from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.values.target import Target
 from gridjit.runtime.native import object_code
 
 # The variable that names a run's folder of objects to its processes; where it is not set, LLVM makes all of them.

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.llvm import libllvm
+from gridjit.compiler.values.target import Target
 
 # The variables that name the processor for which a run's code is made, in place of this computer's, and its features.
 PROCESSOR, _FEATURES = "TESTS_PROCESSOR", "TESTS_PROCESSOR_FEATURES"

@@ -30,8 +30,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from gridjit import cuda, forking
-from gridjit.compiler.frontend.isolated import contexts
+from gridjit import cuda
+from gridjit.base import forking
+from gridjit.compiler.frontend.narrow import contexts
 from gridjit.compiler.key import installed
 
 # What a first compile imports.
@@ -43,8 +44,8 @@ PREPARED = (
     "gridjit.cache.lock",
     "gridjit.compiler.compile",
     "gridjit.compiler.frontend.lower",
-    "gridjit.compiler.frontend.types",
-    "gridjit.compiler.frontend.vocabulary",
+    "gridjit.compiler.frontend.bindings.types",
+    "gridjit.compiler.frontend.bindings.vocabulary",
     "gridjit.compiler.hooks.description",
     "gridjit.compiler.targets.host.generate",
     "gridjit.launchconfig",
@@ -52,7 +53,7 @@ PREPARED = (
     "gridjit.runtime.devices.host.launch",
     "gridjit.runtime.devices.host.load",
     "gridjit.runtime.simulated.under_numba",
-    "gridjit.runtime.specialize.explain",
+    "gridjit.runtime.specializations.explain",
     "gridjit.runtime.specialize.keep",
     "gridjit.runtime.specialize.kernel_view",
     "gridjit.runtime.specialize.unit_shelf",
@@ -66,22 +67,22 @@ DEFAULT_FILTERS = list(warnings.filters)
 
 def prepare() -> None:
     """Import what a compile needs, have numba-cuda read its registries, and lower a kernel; nothing is kept of it."""
-    from gridjit.compiler.frontend.bootstrap import numba_cuda
+    from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 
     numba_cuda()
     for name in PREPARED:
         importlib.import_module(name)
+    from gridjit.compiler.frontend.bindings.types import parse_signature
     from gridjit.compiler.frontend.isolated.isolation import import_all
     from gridjit.compiler.frontend.lower import lower
-    from gridjit.compiler.frontend.types import parse_signature
     from gridjit.compiler.key import registrations
     from gridjit.compiler.numba_state.changes import changes
     from gridjit.compiler.numba_state.mark import numbas_own_text
-    from gridjit.compiler.options import Options
     from gridjit.compiler.targets.host.generate import generate
     from gridjit.compiler.targets.host.llvm.libllvm import host_target
+    from gridjit.compiler.values.options import Options
     from gridjit.compiler.view.config import ConfigView
-    from gridjit.runtime.session import end_session
+    from gridjit.runtime.process.session import end_session
 
     import_all()
     registrations.registrations()
@@ -276,7 +277,7 @@ def have_a_server() -> None:
 
 def serve_a_pool(asked: socket.socket) -> NoReturn:
     """Be the server of a pool, if the program has one."""
-    from gridjit.runtime.pool.server import serve as serve_program
+    from gridjit.runtime.workers.server import serve as serve_program
 
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):

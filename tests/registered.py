@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import MappingProxyType
 
-from gridjit.compiler.frontend.isolated import contexts
+from gridjit.compiler.frontend.narrow import contexts
 from gridjit.compiler.key import registrations, registry_entries
-from gridjit.compiler.key.source.libraries import in_loaded
+from gridjit.compiler.source.libraries import in_loaded
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""gridjit.digests: the digests of hashlib, wherever they come from."""
+"""gridjit.base.digests: the digests of hashlib, wherever they come from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from gridjit import digests
+from gridjit.base import digests
 
 
 @pytest.mark.parametrize("size", [0, 1, 1000, 1 << 20])
@@ -24,7 +24,7 @@ def test_digests_are_hashlibs(size: int, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_small_digest_does_not_load_openssl() -> None:
     program = """
 import sys
-from gridjit.digests import blake2b, sha256
+from gridjit.base.digests import blake2b, sha256
 sha256(b"some"), blake2b(b"some")
 assert "_hashlib" not in sys.modules, "loaded for few bytes"
 sha256(bytes(1 << 20))

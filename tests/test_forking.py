@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from gridjit import forking
-from gridjit.forking import cached_property, held, in_child, lock, section
+from gridjit.base import forking
+from gridjit.base.forking import cached_property, held, in_child, lock, section
 from tests.programs import run_new_python
 
 SOON_S = 60.0
@@ -26,8 +26,8 @@ OTHERS = {
     "runtime/devices/host/launch.py": "allocate_lock allocate_lock threading.Condition( allocate_lock",
     "runtime/queues/queue.py": "threading.Condition(",  # on a lock of forking's
     "runtime/stepping/block.py": " ".join(["threading.Semaphore("] * 3),
-    "src/gridjit/interrupts.py": " ".join(["allocate_lock"] * 3),
-    "src/gridjit/stacks.py": " ".join(["allocate_lock"] * 3),
+    "src/gridjit/base/interrupts.py": " ".join(["allocate_lock"] * 3),
+    "src/gridjit/base/stacks.py": " ".join(["allocate_lock"] * 3),
 }
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -217,7 +217,7 @@ def test_a_fork_waits_for_what_another_thread_imports(
     monkeypatch.setattr(forking, "IMPORT_PATIENCE_S", SOON_S)
     monkeypatch.setattr(forking, "staged", (inside := threading.Event(), fork_begun := begun()), raising=False)
     monkeypatch.syspath_prepend(tmp_path)
-    source = f"from gridjit.forking import staged\nstaged[0].set()\nstaged[1].wait({SOON_S})\n"
+    source = f"from gridjit.base.forking import staged\nstaged[0].set()\nstaged[1].wait({SOON_S})\n"
     (tmp_path / "imported_while_forking.py").write_text(source)
     other_thread(lambda: importlib.import_module("imported_while_forking"))
     inside.wait(SOON_S)
@@ -231,7 +231,7 @@ def test_an_import_that_does_not_end_is_waited_for_once(
     monkeypatch.setattr(forking, "IMPORT_PATIENCE_S", 0.05)
     monkeypatch.setattr(forking, "staged", (inside := threading.Event(), over := threading.Event()), raising=False)
     monkeypatch.syspath_prepend(tmp_path)
-    source = f"from gridjit.forking import staged\nstaged[0].set()\nstaged[1].wait({SOON_S})\n"
+    source = f"from gridjit.base.forking import staged\nstaged[0].set()\nstaged[1].wait({SOON_S})\n"
     (tmp_path / "a_program_in_an_import.py").write_text(source)
     other_thread(lambda: importlib.import_module("a_program_in_an_import"))
     inside.wait(SOON_S)
@@ -253,7 +253,7 @@ def test_a_child_imports_anew_what_another_thread_was_importing(
     (tmp_path / "imported_halfway" / "__init__.py").write_text(
         "from imported_halfway import part\nwhole = part.whole\n"
     )
-    source = f"from gridjit.forking import staged\nstaged[0].set()\nstaged[1].wait({SOON_S})\nwhole = True\n"
+    source = f"from gridjit.base.forking import staged\nstaged[0].set()\nstaged[1].wait({SOON_S})\nwhole = True\n"
     (tmp_path / "imported_halfway" / "part.py").write_text(source)
     other_thread(lambda: importlib.import_module("imported_halfway"))
     inside.wait(SOON_S)
@@ -270,8 +270,8 @@ def test_a_child_imports_anew_what_another_thread_was_importing(
 
 HELD_AS_IT_ENDS = """
 import _imp, atexit, gc, sys, threading
-from gridjit.forking import lock, section
-from gridjit.stacks import on_new_thread
+from gridjit.base.forking import lock, section
+from gridjit.base.stacks import on_new_thread
 
 known, inside, for_ever = lock(), threading.Event(), threading.Event()
 sys.modules["main"] = sys.modules["__main__"]

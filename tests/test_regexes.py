@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
+from gridjit.base.regexes import Postponed, regex
 from gridjit.compiler import targets
-from gridjit.regexes import Postponed, regex
 
 TEXT = "one, two,  three"
 

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit import cuda, interrupts, stacks
-from gridjit.compiler.artifact import Compiled
+from gridjit import cuda
+from gridjit.base import interrupts, stacks
+from gridjit.base.stacks import with_room_for_frames
 from gridjit.compiler.job import CompileJob
+from gridjit.compiler.values.artifact import Compiled
 from gridjit.compiler.view.config import ConfigView
 from gridjit.runtime.devices.host.pool import ThreadPool
 from gridjit.runtime.specialize.compilation import Compilation
-from gridjit.stacks import with_room_for_frames
 
 SOON_S = 60.0
 Started = list[Callable[[], None]]

@@ -1,4 +1,4 @@
-"""gridjit.values.dataclass: what the standard library's frozen, slotted, keyword-only dataclass does, it does."""
+"""gridjit.base.values.dataclass: what the standard library's frozen, slotted, keyword-only dataclass does, it does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from gridjit import LaunchConfig, values
+from gridjit import LaunchConfig
+from gridjit.base import values
 
 
 def _point(decorator: Any, **options: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.runtime.memory.create import to_device
+from gridjit.runtime.arrays.create import to_device
 
 
 def check_copies_of_a_view(space: Any, cube: Any, axes: tuple[int, ...], key: tuple[slice, ...]) -> None:

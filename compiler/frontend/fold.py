@@ -15,14 +15,14 @@ import math
 import re
 from collections.abc import Callable
 
-from gridjit.compiler.errors import LaunchNeededError
-from gridjit.compiler.footprint import PRESENCE, as_dim3
+from gridjit.base.regexes import regex
 from gridjit.compiler.job import CompileJob
-from gridjit.compiler.launch_config import Dim3
-from gridjit.compiler.target import Lowered, ObjectCode
+from gridjit.compiler.values.errors import LaunchNeededError
+from gridjit.compiler.values.footprint import PRESENCE, as_dim3
+from gridjit.compiler.values.launch_config import Dim3
+from gridjit.compiler.values.target import Lowered, ObjectCode
 from gridjit.compiler.view.config import ConfigView
 from gridjit.compiler.view.recording import recording_of
-from gridjit.regexes import regex
 
 _REGISTERS = {"blockdim": "ntid", "griddim": "nctaid"}
 _REGISTER_READ = r'call i32 @"?llvm\.nvvm\.read\.ptx\.sreg\.{register}\.{axis}"?\(\)'

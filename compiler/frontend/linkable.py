@@ -15,10 +15,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.base.messages import warn
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.key.linked_files import KINDS, callback_text, for_the_host, read_linked
-from gridjit.compiler.target import LinkedFile
-from gridjit.messages import warn
+from gridjit.compiler.values.target import LinkedFile
 
 # The function of numba-cuda's reshape_funcs.cu that array reshaping calls.
 _RESHAPE = "numba_attempt_nocopy_reshape"

@@ -8,8 +8,12 @@ from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any, cast
 
-from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError, for_cause
-from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
+from gridjit.base.forking import section
+from gridjit.base.interrupts import let_through
+from gridjit.compiler.frontend.bindings.bootstrap import load_installed_extensions, numba_cuda
+from gridjit.compiler.frontend.bindings.replacing import replace
+from gridjit.compiler.frontend.bindings.types import numba_arguments
+from gridjit.compiler.frontend.bindings.vocabulary import instructions, unsigned_ranges, values_of_halves
 from gridjit.compiler.frontend.debugging.unassigned import check_assignments
 from gridjit.compiler.frontend.fold import folded
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
@@ -17,26 +21,22 @@ from gridjit.compiler.frontend.isolated.isolation import CompileConditions, Isol
 from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, while_visible
 from gridjit.compiler.frontend.isolated.numbers import numbered, without_numbers
 from gridjit.compiler.frontend.isolated.recursion import link_what_was_waited_for
-from gridjit.compiler.frontend.isolated.replacing import replace
 from gridjit.compiler.frontend.kept.asked import Raised
 from gridjit.compiler.frontend.kept.library import is_printed, text_of
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.narrow.modules import are_imported, takes_narrow_floats
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.static_rewrite import install as install_static
-from gridjit.compiler.frontend.types import numba_arguments
-from gridjit.compiler.frontend.vocabulary import instructions, unsigned_ranges, values_of_halves
-from gridjit.compiler.key.source.libraries import is_numbas
-from gridjit.compiler.launch_config import Dim3
-from gridjit.compiler.options import Options
-from gridjit.compiler.phases import phase
 from gridjit.compiler.recorded.reads import Reads
-from gridjit.compiler.signature import Signature
-from gridjit.compiler.target import ExceptionEntry, LinkedFile, Lowered, Target
+from gridjit.compiler.source.libraries import is_numbas
+from gridjit.compiler.values.errors import CompileError, GridjitError, LaunchNeededError, for_cause
+from gridjit.compiler.values.launch_config import Dim3
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.phases import phase
+from gridjit.compiler.values.signature import Signature
+from gridjit.compiler.values.target import ExceptionEntry, LinkedFile, Lowered, Target
 from gridjit.compiler.view.config import ConfigView
 from gridjit.compiler.view.recording import recording_of
-from gridjit.forking import section
-from gridjit.interrupts import let_through
 
 # The architecture whose view of the language the host target takes.
 _HOST_CAPABILITY = (9, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.view.config import current_view
 
 SENSITIVE = "launch_config_sensitive"

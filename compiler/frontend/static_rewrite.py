@@ -6,9 +6,9 @@ import functools
 from types import ModuleType
 from typing import Any
 
-from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.recorded.code_place import CodePlace
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.source.code_place import CodePlace
+from gridjit.compiler.values.errors import ConfigError
 from gridjit.compiler.view.static import StaticDim3, StaticInt
 
 

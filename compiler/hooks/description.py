@@ -21,8 +21,8 @@ from gridjit.compiler.hooks.sharing import (
     shares_defaults,
     shares_object,
 )
-from gridjit.compiler.key.source.code import plan_of, with_nested
-from gridjit.compiler.key.source.objects import MISSING, cell_value, closure_of, defaults_of
+from gridjit.compiler.source.code import plan_of, with_nested
+from gridjit.compiler.source.objects import MISSING, cell_value, closure_of, defaults_of
 
 _LOCALS = "<locals>"
 # Where decorators keep the function that they were given.

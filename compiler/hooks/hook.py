@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, TypeAlias
 
-from gridjit import reading
-from gridjit.values import dataclass
+from gridjit.base import reading
+from gridjit.base.values import dataclass
 
 # None, bool, int, float, str, Hook, or a tuple, list or dict of those.
 Plain: TypeAlias = Any

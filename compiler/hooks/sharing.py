@@ -17,7 +17,7 @@ from collections.abc import Container, Iterable
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
-from gridjit.compiler.key.source.code import with_nested
+from gridjit.compiler.source.code import with_nested
 
 # No function here may bind what is counted to a name: that would be one more reference.
 

@@ -12,11 +12,11 @@ from enum import Enum
 from types import FunctionType
 from typing import Any
 
-from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values
-from gridjit.compiler.key.source.libraries import is_library
-from gridjit.compiler.key.source.objects import closure_of
-from gridjit.compiler.key.source.scalars import scalar_text
-from gridjit.compiler.signature import ClassName, ForeignType, Signature
+from gridjit.compiler.key.fingerprint import SourceFingerprint, fingerprint_values
+from gridjit.compiler.source.libraries import is_library
+from gridjit.compiler.source.objects import closure_of
+from gridjit.compiler.source.scalars import scalar_text
+from gridjit.compiler.values.signature import ClassName, ForeignType, Signature
 
 # What Python keeps of an enum's member for itself, or is in its class's text.
 _OF_MEMBERS = frozenset({"_value_", "_name_", "__objclass__", "_sort_order_"})

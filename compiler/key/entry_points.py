@@ -11,10 +11,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
+from gridjit.base.values import dataclass
 from gridjit.compiler.key.site_folders import described_by, descriptions, first_look, normalized
-from gridjit.compiler.key.source.code import digest_fields
-from gridjit.compiler.key.source.files import import_path, read_regular
-from gridjit.values import dataclass
+from gridjit.compiler.source.code import digest_fields
+from gridjit.compiler.source.files import import_path, read_regular
 
 # The groups of entry points that numba and numba-cuda load, and the name they look for.
 GROUPS = ("numba_extensions", "numba_cuda_extensions")

@@ -12,14 +12,14 @@ from collections.abc import Container, Iterable, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gridjit.base.digests import utf8
+from gridjit.base.values import dataclass
+from gridjit.compiler.key.fingerprint import SourceFingerprint, fingerprint_values
 from gridjit.compiler.key.registration import Registration, name_of
 from gridjit.compiler.key.registrations import made_by_a_compile, made_by_compiles, registrations
-from gridjit.compiler.key.source.code import digest_fields, plan_of
-from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values
-from gridjit.compiler.key.source.libraries import is_librarys, is_numbas
-from gridjit.compiler.key.source.objects import code_behind, function_of
-from gridjit.digests import utf8
-from gridjit.values import dataclass
+from gridjit.compiler.source.code import digest_fields, plan_of
+from gridjit.compiler.source.libraries import is_librarys, is_numbas
+from gridjit.compiler.source.objects import code_behind, function_of
 
 if TYPE_CHECKING:
     from gridjit.compiler.key.installed import Distribution

@@ -9,12 +9,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from gridjit.compiler.errors import LinkError
+from gridjit.base.values import dataclass
 from gridjit.compiler.key.includes import ComputedInclude, Include, Includes, includes
 from gridjit.compiler.key.numba_settings import extra_include_directories
-from gridjit.compiler.key.source.files import read_regular
-from gridjit.compiler.target import Header, LinkedFile
-from gridjit.values import dataclass
+from gridjit.compiler.source.files import read_regular
+from gridjit.compiler.values.errors import LinkError
+from gridjit.compiler.values.target import Header, LinkedFile
 
 _Read = Callable[[str], bytes | None]
 

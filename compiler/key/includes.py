@@ -10,7 +10,7 @@ import functools
 import re
 from collections.abc import Iterator
 
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

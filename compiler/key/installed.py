@@ -19,12 +19,14 @@ from functools import cache
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-from gridjit import forking
+from gridjit.base import forking
+from gridjit.base.digests import utf8
+from gridjit.base.values import dataclass
 from gridjit.compiler.key.entry_points import WorkingCopy, is_editable_origin, working_copies
 from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
-from gridjit.compiler.key.source.code import digest_fields
-from gridjit.compiler.key.source.files import absolute, import_path, read_regular
-from gridjit.compiler.key.source.libraries import (
+from gridjit.compiler.source.code import digest_fields
+from gridjit.compiler.source.files import absolute, import_path, read_regular
+from gridjit.compiler.source.libraries import (
     file_of,
     is_library,
     is_library_module,
@@ -34,9 +36,7 @@ from gridjit.compiler.key.source.libraries import (
     name_of_module,
     namespace_of,
 )
-from gridjit.compiler.key.source.objects import closure_of, code_behind
-from gridjit.digests import utf8
-from gridjit.values import dataclass
+from gridjit.compiler.source.objects import closure_of, code_behind
 
 _SITES = ("site-packages", "dist-packages")
 # What stands in a package for people and type checkers only; anything else its code may read.

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gridjit.compiler.errors import LinkError
-from gridjit.compiler.key.source.files import absolute, read_regular
-from gridjit.compiler.key.source.libraries import is_numbas
+from gridjit.base.digests import sha256
 from gridjit.compiler.key.toolchain import header_versions
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import LinkedFile
-from gridjit.digests import sha256
+from gridjit.compiler.source.files import absolute, read_regular
+from gridjit.compiler.source.libraries import is_numbas
+from gridjit.compiler.values.errors import LinkError
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import LinkedFile
 
 # File suffix -> kind of LinkedFile.
 KINDS = {

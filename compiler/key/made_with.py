@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING
 
+from gridjit.base.values import dataclass
 from gridjit.compiler.key.installed import generator_of, installed_modules, owner_of
 from gridjit.compiler.key.registration import Registration
-from gridjit.compiler.key.source.code import CodeTable, plan_of, with_nested
-from gridjit.compiler.key.source.libraries import in_loaded, is_library, is_librarys, name_of_module
-from gridjit.compiler.key.source.objects import closure_of, type_name
-from gridjit.compiler.key.source.scalars import scalar_text
-from gridjit.values import dataclass
+from gridjit.compiler.source.code import CodeTable, plan_of, with_nested
+from gridjit.compiler.source.libraries import in_loaded, is_library, is_librarys, name_of_module
+from gridjit.compiler.source.objects import closure_of, type_name
+from gridjit.compiler.source.scalars import scalar_text
 
 if TYPE_CHECKING:
     import dis

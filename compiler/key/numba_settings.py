@@ -16,8 +16,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from gridjit.compiler.key.source.files import absolute, file_digest
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
+from gridjit.compiler.source.files import absolute, file_digest
 
 CONFIG_FILE = ".numba_config.yaml"
 
@@ -170,7 +170,7 @@ def _assigned(config: Any) -> Iterator[tuple[str, str]]:
     found = [name for name in _MADE if hasattr(config, name)]
     if found and _MADE_IN not in sys.modules:
         # Somebody has assigned it ahead of numba-cuda; whether it makes the same, that has to be asked.
-        from gridjit.compiler.frontend.bootstrap import numba_cuda
+        from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 
         numba_cuda()
     for name in found:

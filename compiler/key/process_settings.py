@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
-from gridjit.compiler.key.source.libraries import is_library, is_librarys
-from gridjit.compiler.key.source.objects import type_name
+from gridjit.compiler.source.libraries import is_library, is_librarys
+from gridjit.compiler.source.objects import type_name
 
 _DIGITS = 4300
 _CATEGORIES = ("LC_NUMERIC", "LC_TIME")

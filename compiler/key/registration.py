@@ -6,9 +6,9 @@ import abc
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING
 
-from gridjit.compiler.key.source.libraries import is_library, name_of_module
-from gridjit.compiler.key.source.objects import code_behind
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
+from gridjit.compiler.source.libraries import is_library, name_of_module
+from gridjit.compiler.source.objects import code_behind
 
 if TYPE_CHECKING:
     from gridjit.compiler.key.installed import Distribution

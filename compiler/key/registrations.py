@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
+from gridjit.base.forking import lock, section
 from gridjit.compiler.key.registration import Registration, name_of
-from gridjit.compiler.key.source.libraries import in_loaded
-from gridjit.compiler.key.source.objects import code_behind
-from gridjit.forking import lock, section
+from gridjit.compiler.source.libraries import in_loaded
+from gridjit.compiler.source.objects import code_behind
 
 # The registries of types and of implementations that numba-cuda's two contexts install: module and name.
 _REGISTRIES = (

@@ -13,8 +13,8 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.key.registration import OWN, Registration, name_of
-from gridjit.compiler.key.source.libraries import is_library, is_librarys, is_numbas, name_of_module
-from gridjit.compiler.key.source.objects import MISSING, cell_values, code_behind
+from gridjit.compiler.source.libraries import is_library, is_librarys, is_numbas, name_of_module
+from gridjit.compiler.source.objects import MISSING, cell_values, code_behind
 
 # What numba calls the targets whose overloads kernels may meet.
 _FOR_US = (None, "cuda", "generic")

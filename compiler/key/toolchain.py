@@ -13,14 +13,14 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 
-from gridjit.compiler.errors import ConfigError
+from gridjit.base.digests import utf8
+from gridjit.base.interrupts import let_through, tolerated
 from gridjit.compiler.key.numba_settings import environment as environment
 from gridjit.compiler.key.site_folders import described_by, descriptions, first_look, normalized
-from gridjit.compiler.key.source.code import digest_fields
-from gridjit.compiler.key.source.files import file_digest, import_path, read_regular
-from gridjit.compiler.key.source.libraries import file_of
-from gridjit.digests import utf8
-from gridjit.interrupts import let_through, tolerated
+from gridjit.compiler.source.code import digest_fields
+from gridjit.compiler.source.files import file_digest, import_path, read_regular
+from gridjit.compiler.source.libraries import file_of
+from gridjit.compiler.values.errors import ConfigError
 
 # Raise it whenever an artifact's meaning or layout changes, so that older entries are misses.
 ARTIFACT_SCHEMA = 7

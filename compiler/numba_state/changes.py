@@ -13,13 +13,10 @@ from itertools import chain
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
+from gridjit.base.forking import section
 from gridjit.compiler.key.extensions import numbered
+from gridjit.compiler.key.fingerprint import fingerprint_values
 from gridjit.compiler.key.installed import owner_of
-from gridjit.compiler.key.source.code import plan_of
-from gridjit.compiler.key.source.fingerprint import fingerprint_values
-from gridjit.compiler.key.source.libraries import home_of, is_numbas
-from gridjit.compiler.key.source.objects import MISSING, closure_of, of_kind
-from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.numba_state.own import (
     counts,
     is_numbas_own,
@@ -34,7 +31,10 @@ from gridjit.compiler.numba_state.own import (
 from gridjit.compiler.numba_state.survey import Survey, begin_anew, surveying, the_survey
 from gridjit.compiler.process.collecting import collecting_rarely
 from gridjit.compiler.process.refusing import refuses
-from gridjit.forking import section
+from gridjit.compiler.source.code import plan_of
+from gridjit.compiler.source.libraries import home_of, is_numbas
+from gridjit.compiler.source.objects import MISSING, closure_of, of_kind
+from gridjit.compiler.source.scalars import scalar_text
 
 Fields: TypeAlias = "tuple[tuple[str, str], ...]"
 _Parts: TypeAlias = "tuple[Any, Any, Any]"

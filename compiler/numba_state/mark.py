@@ -12,15 +12,15 @@ from itertools import chain, compress, repeat
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeAlias
 
-from gridjit.compiler.key.source.objects import MISSING
-from gridjit.compiler.key.source.scalars import scalar_text
+from gridjit.base.forking import section
 from gridjit.compiler.numba_state.first_modules import is_first, note_first_modules
 from gridjit.compiler.numba_state.survey import Survey, surveying, the_survey
 from gridjit.compiler.numba_state.text import numbas_text
 from gridjit.compiler.numba_state.watched import same_items
 from gridjit.compiler.numba_state.within import Within
 from gridjit.compiler.process.collecting import making_what_stays
-from gridjit.forking import section
+from gridjit.compiler.source.objects import MISSING
+from gridjit.compiler.source.scalars import scalar_text
 
 # What Python remembers of a class that was copied and of a module that warned, and the counters by which numba names
 # shared arrays, variables and loops.

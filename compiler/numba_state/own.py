@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from gridjit.base.interrupts import let_through
 from gridjit.compiler.key.installed import distribution_of
-from gridjit.compiler.key.source.libraries import home_of, is_library, is_numbas
-from gridjit.compiler.key.source.objects import cell_values, of_kind
-from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.numba_state.stamps import addresses, set_since_made
 from gridjit.compiler.process.refusing import refuses
-from gridjit.interrupts import let_through
+from gridjit.compiler.source.libraries import home_of, is_library, is_numbas
+from gridjit.compiler.source.objects import cell_values, of_kind
+from gridjit.compiler.source.scalars import scalar_text
 
 # Kinds of objects that hold functions, and the names that they have for those.
 HELD: Mapping[type, tuple[str, ...]] = {

@@ -14,12 +14,12 @@ from itertools import chain, compress, count
 from types import CellType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
-from gridjit.compiler.key.source.objects import cell_value, cell_values
+from gridjit.base.forking import lock
 from gridjit.compiler.numba_state.first_modules import FRONT_END
 from gridjit.compiler.numba_state.stamps import Stamps, of_attributes, of_cells, of_dictionaries
 from gridjit.compiler.numba_state.watched import Watched, copies, same_items
 from gridjit.compiler.process.collecting import collecting_rarely, making_what_stays
-from gridjit.forking import lock
+from gridjit.compiler.source.objects import cell_value, cell_values
 
 # What can be changed in a function, besides what its closure's cells hold.
 CHANGEABLE = ("__code__", "__defaults__", "__kwdefaults__")

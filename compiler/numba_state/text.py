@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy
 
-from gridjit.compiler.key.source.libraries import file_of, is_library
+from gridjit.base.digests import blake2b, utf8
+from gridjit.base.interrupts import let_through
 from gridjit.compiler.numba_state.stamps import addresses
 from gridjit.compiler.numba_state.within import Within
-from gridjit.digests import blake2b, utf8
-from gridjit.interrupts import let_through
+from gridjit.compiler.source.libraries import file_of, is_library
 
 _PYTHONS = os.path.dirname(os.__file__) + os.sep
 # Classes of objects whose functions are looked at when the objects' contents are.

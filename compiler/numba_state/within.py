@@ -14,13 +14,13 @@ from itertools import chain, compress
 from types import FunctionType
 from typing import Any
 
-from gridjit.compiler.key.source.objects import cell_values
 from gridjit.compiler.numba_state.first_modules import FRONT_END
 from gridjit.compiler.numba_state.own import HELD
 from gridjit.compiler.numba_state.stamps import of_dictionaries
 from gridjit.compiler.numba_state.survey import Survey
 from gridjit.compiler.numba_state.watched import Watched, copies, same_items
 from gridjit.compiler.process.refusing import refuses
+from gridjit.compiler.source.objects import cell_values
 
 
 class Within:

@@ -17,8 +17,8 @@ from typing import TypeVar
 
 import numpy
 
-from gridjit.forking import in_child
-from gridjit.interrupts import surely
+from gridjit.base.forking import in_child
+from gridjit.base.interrupts import surely
 
 Result = TypeVar("Result")
 

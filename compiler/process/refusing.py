@@ -11,7 +11,7 @@ from inspect import Parameter, Signature
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NoReturn
 
-from gridjit.compiler.errors import OutsideKernelError
+from gridjit.compiler.values.errors import OutsideKernelError
 
 _NAME = "the name"
 # What code that does nothing consists of, in any version of Python.

@@ -15,8 +15,8 @@ import weakref
 from collections.abc import Iterable, Iterator
 from types import CodeType, ModuleType
 
-from gridjit.compiler.key.source.code import meaningful, with_nested
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
+from gridjit.compiler.source.code import meaningful, with_nested
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -14,7 +14,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING
 
-from gridjit.compiler.dependency import (
+from gridjit.base.digests import utf8
+from gridjit.base.interrupts import let_through
+from gridjit.base.values import dataclass
+from gridjit.compiler.key.entry_points import current_extensions
+from gridjit.compiler.key.extensions import numbered, sources_fingerprint
+from gridjit.compiler.key.linked_files import digest, link_fields, read_linked
+from gridjit.compiler.key.registration import OWN, Registration
+from gridjit.compiler.key.registrations import made_by_a_compile, registrations
+from gridjit.compiler.key.toolchain import header_versions
+from gridjit.compiler.source.code import digest_fields, lines_digest, with_nested
+from gridjit.compiler.source.objects import function_of
+from gridjit.compiler.values.dependency import (
     HEADERS,
     IMPORTING_OVERLOAD,
     LATER_SETTING,
@@ -31,19 +42,8 @@ from gridjit.compiler.dependency import (
     Parts,
     texts_of,
 )
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.key.entry_points import current_extensions
-from gridjit.compiler.key.extensions import numbered, sources_fingerprint
-from gridjit.compiler.key.linked_files import digest, link_fields, read_linked
-from gridjit.compiler.key.registration import OWN, Registration
-from gridjit.compiler.key.registrations import made_by_a_compile, registrations
-from gridjit.compiler.key.source.code import digest_fields, lines_digest, with_nested
-from gridjit.compiler.key.source.objects import function_of
-from gridjit.compiler.key.toolchain import header_versions
-from gridjit.compiler.target import LinkedFile
-from gridjit.digests import utf8
-from gridjit.interrupts import let_through
-from gridjit.values import dataclass
+from gridjit.compiler.values.errors import CompileError
+from gridjit.compiler.values.target import LinkedFile
 
 if TYPE_CHECKING:
     from gridjit.compiler.job import CompileJob
@@ -216,7 +216,7 @@ def _value_parts(name: str, job: CompileJob) -> Parts:
 
 def _importing_parts(name: str, _: CompileJob) -> Parts:
     """What an overload imports while it runs it is only told with: so it is imported to ask."""
-    from gridjit.compiler.key.source.late_imports import load
+    from gridjit.compiler.source.late_imports import load
 
     stub, *modules = texts_of(name)
     load(modules)
@@ -272,7 +272,7 @@ def _loaded_setting_parts(name: str, _: CompileJob) -> Parts | None:
 
     module, path = texts_of(name)
     if module not in sys.modules:
-        from gridjit.compiler.frontend.bootstrap import load_installed_extensions
+        from gridjit.compiler.frontend.bindings.bootstrap import load_installed_extensions
 
         load_installed_extensions()
         importlib.import_module(module)

@@ -14,15 +14,15 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeAlias
 
-from gridjit import reading
-from gridjit.compiler.errors import CompileError
+from gridjit.base import reading
+from gridjit.base.digests import utf8
+from gridjit.base.values import dataclass
 from gridjit.compiler.key.entry_points import current_extensions
 from gridjit.compiler.key.installed import Distribution, installed_as
 from gridjit.compiler.key.site_folders import first_look
-from gridjit.compiler.key.source.code import digest_fields
-from gridjit.compiler.key.source.files import import_path
-from gridjit.digests import utf8
-from gridjit.values import dataclass
+from gridjit.compiler.source.code import digest_fields
+from gridjit.compiler.source.files import import_path
+from gridjit.compiler.values.errors import CompileError
 
 Fields: TypeAlias = "tuple[tuple[str, str], ...]"
 Settings: TypeAlias = "tuple[tuple[str, str, str, str, int], ...]"

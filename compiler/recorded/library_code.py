@@ -11,13 +11,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from types import BuiltinFunctionType, FunctionType
 
+from gridjit.base.digests import utf8
+from gridjit.compiler.key.fingerprint import fingerprint_values
 from gridjit.compiler.key.installed import owner_of
-from gridjit.compiler.key.source.code import digest_fields
-from gridjit.compiler.key.source.fingerprint import fingerprint_values
-from gridjit.compiler.key.source.libraries import is_library
-from gridjit.compiler.key.source.objects import OpaqueValue
-from gridjit.compiler.key.source.scalars import scalar_text
-from gridjit.digests import utf8
+from gridjit.compiler.source.code import digest_fields
+from gridjit.compiler.source.libraries import is_library
+from gridjit.compiler.source.objects import OpaqueValue
+from gridjit.compiler.source.scalars import scalar_text
 
 # The text for a module that is not imported: its own code will say what its names stand for.
 NOT_LOADED = "not loaded"

@@ -25,10 +25,9 @@ from types import (
     WrapperDescriptorType,
 )
 
+from gridjit.base.interrupts import let_through
+from gridjit.base.values import dataclass
 from gridjit.compiler.key.installed import Distribution, owner_of
-from gridjit.compiler.key.source.dynamic import works_names_out
-from gridjit.compiler.key.source.libraries import home_of, is_library, name_of_module
-from gridjit.compiler.key.source.objects import closure_of, defaults_of, of_kind
 from gridjit.compiler.recorded.code_names import (
     CodeNames,
     code_of_import,
@@ -47,8 +46,9 @@ from gridjit.compiler.recorded.library_settings import (
     setting_text,
     unseen_now,
 )
-from gridjit.interrupts import let_through
-from gridjit.values import dataclass
+from gridjit.compiler.source.dynamic import works_names_out
+from gridjit.compiler.source.libraries import home_of, is_library, name_of_module
+from gridjit.compiler.source.objects import closure_of, defaults_of, of_kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -14,14 +14,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import FunctionType, ModuleType
 
+from gridjit.base.interrupts import let_through
 from gridjit.compiler.key.installed import owner_of
-from gridjit.compiler.key.source.files import read_regular
-from gridjit.compiler.key.source.libraries import file_of, home_of, is_library, is_librarys
-from gridjit.compiler.key.source.objects import OpaqueValue, of_kind, type_name
-from gridjit.compiler.key.source.scalars import scalar_text
-from gridjit.compiler.key.source.values import Visit, value_text
+from gridjit.compiler.key.values import Visit, value_text
 from gridjit.compiler.recorded.library_code import NOT_LOADED, users_text
-from gridjit.interrupts import let_through
+from gridjit.compiler.source.files import read_regular
+from gridjit.compiler.source.libraries import file_of, home_of, is_library, is_librarys
+from gridjit.compiler.source.objects import OpaqueValue, of_kind, type_name
+from gridjit.compiler.source.scalars import scalar_text
 
 # How the function that declares a package's settings is written among them.
 DECLARED = "__gridjit_settings__()"

@@ -14,23 +14,23 @@ from enum import Enum
 from types import BuiltinFunctionType, FunctionType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.dependency import LATER_SETTING, LIBRARY, LOADED_SETTING, SETTINGS, Dependency
+from gridjit.base.forking import ThreadTimes, nobody_else_ran
+from gridjit.base.interrupts import let_through
 from gridjit.compiler.key.argument_classes import types_in
 from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
 from gridjit.compiler.key.installed import Distribution, owner_of
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registrations import made_by_a_compile
-from gridjit.compiler.key.source.libraries import is_library
-from gridjit.compiler.key.source.objects import code_behind, function_of
-from gridjit.compiler.phases import phase
 from gridjit.compiler.recorded.dependencies import library_code_dependency, library_parts
 from gridjit.compiler.recorded.library_code import names_text
 from gridjit.compiler.recorded.library_reach import Reach, reach
 from gridjit.compiler.recorded.library_settings import LibrarySetting, is_written_out
 from gridjit.compiler.recorded.loaded_settings import as_loaded, roots
-from gridjit.compiler.signature import Signature
-from gridjit.forking import ThreadTimes, nobody_else_ran
-from gridjit.interrupts import let_through
+from gridjit.compiler.source.libraries import is_library
+from gridjit.compiler.source.objects import code_behind, function_of
+from gridjit.compiler.values.dependency import LATER_SETTING, LIBRARY, LOADED_SETTING, SETTINGS, Dependency
+from gridjit.compiler.values.phases import phase
+from gridjit.compiler.values.signature import Signature
 
 if TYPE_CHECKING:
     from gridjit.compiler.job import CompileJob

@@ -22,8 +22,6 @@ from gridjit.compiler.key.installed import (
 )
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registry_entries import is_foreign
-from gridjit.compiler.key.source.libraries import in_loaded, is_library, name_of_module
-from gridjit.compiler.key.source.objects import MISSING, code_behind, of_kind
 from gridjit.compiler.numba_state.changes import changes
 from gridjit.compiler.recorded.code_names import names_of_module
 from gridjit.compiler.recorded.everybody import (
@@ -39,6 +37,8 @@ from gridjit.compiler.recorded.everybody import (
 from gridjit.compiler.recorded.library_reach import reach, reached_by
 from gridjit.compiler.recorded.library_settings import LibrarySetting, constants_of, setting_text
 from gridjit.compiler.recorded.loaded_settings import note_loaded_settings
+from gridjit.compiler.source.libraries import in_loaded, is_library, name_of_module
+from gridjit.compiler.source.objects import MISSING, code_behind, of_kind
 
 _RULES = ("numba.cuda.typeconv.rules", "numba.core.typeconv.rules")
 _SETTINGS = ("numba.core.config", "numba.cuda.core.config")

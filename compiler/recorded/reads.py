@@ -13,10 +13,15 @@ from enum import Enum
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from gridjit.compiler.key.source.code import lines_digest, plan_of
-from gridjit.compiler.key.source.fingerprint import fingerprint_values
-from gridjit.compiler.key.source.foreign import array_digest
-from gridjit.compiler.key.source.libraries import (
+from gridjit.base.interrupts import let_through
+from gridjit.compiler.key.fingerprint import fingerprint_values
+from gridjit.compiler.key.foreign import array_digest
+from gridjit.compiler.key.values import InstalledTexts, Visit, value_text
+from gridjit.compiler.key.walk import registered_alike
+from gridjit.compiler.recorded.stray_functions import StrayFunctions, dotted_name, places_of
+from gridjit.compiler.recorded.value_path import ValuePath, follow, same_as, shown
+from gridjit.compiler.source.code import lines_digest, plan_of
+from gridjit.compiler.source.libraries import (
     home_of,
     is_library,
     is_librarys,
@@ -24,13 +29,8 @@ from gridjit.compiler.key.source.libraries import (
     is_own_builtin,
     name_of_module,
 )
-from gridjit.compiler.key.source.objects import MISSING, OpaqueValue, defaults_of, function_of
-from gridjit.compiler.key.source.scalars import scalar_text
-from gridjit.compiler.key.source.values import InstalledTexts, Visit, value_text
-from gridjit.compiler.key.source.walk import registered_alike
-from gridjit.compiler.recorded.stray_functions import StrayFunctions, dotted_name, places_of
-from gridjit.compiler.recorded.value_path import ValuePath, follow, same_as, shown
-from gridjit.interrupts import let_through
+from gridjit.compiler.source.objects import MISSING, OpaqueValue, defaults_of, function_of
+from gridjit.compiler.source.scalars import scalar_text
 
 # What the walk over the job's source saw: (id of a namespace or a cell, name) -> the value, and its text in the key.
 _Known = Mapping[tuple[int, str], tuple[object, str]]
@@ -287,7 +287,7 @@ class _Visit(Visit):
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
         if (known := self._objects.get(id(value))) is not None:
             return known.text
-        from gridjit.compiler.key.source.instances import instance_text
+        from gridjit.compiler.key.instances import instance_text
 
         return instance_text(value, self)
 

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
+from gridjit.base.interrupts import let_through
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.key.installed import installed_modules, owner_of
-from gridjit.compiler.key.source.code import with_nested
-from gridjit.compiler.key.source.libraries import is_library, name_of_module
-from gridjit.compiler.key.source.objects import function_of, state_of
-from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.recorded.value_path import ValuePath
-from gridjit.interrupts import let_through
+from gridjit.compiler.source.code import with_nested
+from gridjit.compiler.source.libraries import is_library, name_of_module
+from gridjit.compiler.source.objects import function_of, state_of
+from gridjit.compiler.source.scalars import scalar_text
 
 # How deep into a module's tables a function is looked for, and how many values are looked at.
 _DEEPEST = 4

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, TypeAlias
 
-from gridjit.compiler.key.source.objects import MISSING, cell_value, defaults_of, function_of
-from gridjit.interrupts import let_through
+from gridjit.base.interrupts import let_through
+from gridjit.compiler.source.objects import MISSING, cell_value, defaults_of, function_of
 
 ValuePath: TypeAlias = tuple[str, ...]
 

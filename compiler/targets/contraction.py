@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gridjit.regexes import regex
+from gridjit.base.regexes import regex
 
 _FUNCTION = regex(r"^define .*?^}", re.MULTILINE | re.DOTALL)
 _NAME = r'%(?:"[^"]*"|[\w.$-]+)'

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gridjit.regexes import regex
+from gridjit.base.regexes import regex
 
 _FLAGS = r"(?:fast|nnan|ninf|nsz|arcp|contract|afn|reassoc)"
 _RELAXED = regex(rf"= (?:(?:tail|notail|musttail) )?(?:f(?:add|sub|mul|div|rem|neg|cmp)|call|select|phi) {_FLAGS} ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from gridjit.regexes import regex
+from gridjit.base.regexes import regex
 
 _CAST: Final = regex(r"invalid cast opcode for cast from '(?P<given>\w+)' to '(?P<taken>\w+)'")
 _SHARED: Final = regex(r"uses too much shared data \((?P<used>0x[0-9a-f]+) bytes, (?P<most>0x[0-9a-f]+) max")

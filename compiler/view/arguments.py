@@ -11,9 +11,9 @@ import numbers
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.footprint import ARGUMENT, IN_FULL, ITSELF
-from gridjit.compiler.view.plain_number import is_number
+from gridjit.compiler.source.plain_number import is_number
+from gridjit.compiler.values.errors import ConfigError
+from gridjit.compiler.values.footprint import ARGUMENT, IN_FULL, ITSELF
 
 if TYPE_CHECKING:
     from gridjit.compiler.view.recording import Recording

@@ -11,9 +11,9 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.footprint import HAS_ARGUMENTS, PRESENCE, Effects, FactValue, Footprint, Markable
-from gridjit.compiler.launch_config import Dim3, LaunchConfig
+from gridjit.compiler.values.errors import ConfigError
+from gridjit.compiler.values.footprint import HAS_ARGUMENTS, PRESENCE, Effects, FactValue, Footprint, Markable
+from gridjit.compiler.values.launch_config import Dim3, LaunchConfig
 from gridjit.compiler.view.arguments import ArgumentsView
 from gridjit.compiler.view.recording import LaterLaunch, Recording, recording_of, remember, see, visible_view
 from gridjit.compiler.view.recording import while_current as while_current

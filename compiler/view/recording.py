@@ -12,8 +12,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.footprint import (
+from gridjit.compiler.values.errors import ConfigError
+from gridjit.compiler.values.footprint import (
     ELSEWHERE,
     MARKABLE,
     PRESENCE,
@@ -23,7 +23,7 @@ from gridjit.compiler.footprint import (
     current_value,
     is_very_object,
 )
-from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.compiler.view.arguments import ArgumentsView
 
 Result = TypeVar("Result")
@@ -248,7 +248,7 @@ def _reader() -> str:
     while frame.f_back is not None:
         name = frame.f_globals.get("__name__", "")
         if not any(name == package or name.startswith(package + ".") for package in _MACHINERY):
-            from gridjit.compiler.recorded.code_place import CodePlace  # a warm start reads nothing
+            from gridjit.compiler.source.code_place import CodePlace  # a warm start reads nothing
 
             return str(CodePlace.of(frame.f_code, frame.f_lasti))
         frame = frame.f_back

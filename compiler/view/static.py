@@ -6,8 +6,8 @@ that is read makes the compiled kernel depend on that value, and on no other.
 
 from __future__ import annotations
 
-from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.footprint import PRESENCE
+from gridjit.compiler.values.errors import ConfigError
+from gridjit.compiler.values.footprint import PRESENCE
 from gridjit.compiler.view.config import current_view
 
 

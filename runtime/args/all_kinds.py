@@ -21,8 +21,8 @@ from gridjit.runtime.args import (
     tuples,
     type_objects,
     unified_arrays,
-    views,
 )
+from gridjit.runtime.arrays import views
 
 __all__ = [
     "cupy",

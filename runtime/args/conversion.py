@@ -7,9 +7,9 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.item_types import ItemType
-from gridjit.compiler.signature import (
+from gridjit.compiler.values.errors import ArgumentError
+from gridjit.compiler.values.item_types import ItemType
+from gridjit.compiler.values.signature import (
     SCALAR_CODES,
     ArgType,
     ArrayType,
@@ -253,7 +253,7 @@ def _to_items(given: TupleType, wanted: TupleType) -> Converter:
 
 def _ambiguity(function: object, given: Signature, best: Sequence[Signature]) -> str:
     """Return the error, in numba's words and types, for signatures that fit equally."""
-    from gridjit.compiler.frontend.types import numba_arguments
+    from gridjit.compiler.frontend.bindings.types import numba_arguments
 
     fitting = "\n".join(f"{numba_arguments(wanted)} -> none" for wanted in best)
     return (

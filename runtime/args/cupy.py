@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.signature import ArgType, ArrayType
-from gridjit.interrupts import let_through
+from gridjit.base.interrupts import let_through
+from gridjit.compiler.values.signature import ArgType, ArrayType
 from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, check_device, register_finder
 from gridjit.runtime.args.interfaces import refuse_on_host
-from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.dlpack_structures import pointer_in
 from gridjit.runtime.memory.foreign_array import ForeignArray
+from gridjit.runtime.memory.staging import Transfer
 from gridjit.runtime.native import foreign_arrays
 from gridjit.runtime.native.foreign_arrays import CupyFields
+from gridjit.runtime.native.layout.probes import object_layout, offsets_of, only, peek, word, word_at
 from gridjit.runtime.native.operation import Operation
-from gridjit.runtime.native.probes import object_layout, offsets_of, only, peek, word, word_at
 
 # CuPy's C function that returns its current stream's handle, by the types Cython writes beside it.
 _STREAM_FUNCTION = "get_current_stream_ptr"

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.item_types import item_type
-from gridjit.compiler.signature import ArgType, ScalarType
+from gridjit.compiler.values.item_types import item_type
+from gridjit.compiler.values.signature import ArgType, ScalarType
 from gridjit.runtime.args.handler import Parameters, Place, register
-from gridjit.runtime.args.staging import Transfer
+from gridjit.runtime.memory.staging import Transfer
 from gridjit.runtime.native.operation import Operation
 
 

@@ -7,13 +7,13 @@ import struct
 from collections.abc import Hashable
 from typing import Any
 
-from gridjit.compiler.item_types import item_type
-from gridjit.compiler.signature import ArgType, ArrayType, array_codes
+from gridjit.compiler.values.item_types import item_type
+from gridjit.compiler.values.signature import ArgType, ArrayType, array_codes
 from gridjit.runtime.args.handler import Parameters, Place, check_device, register
-from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.device_array import DeviceArray
+from gridjit.runtime.memory.staging import Transfer
+from gridjit.runtime.native.layout.probes import slot_offset
 from gridjit.runtime.native.operation import BytesInSlot, Operation
-from gridjit.runtime.native.probes import slot_offset
 
 
 class OwnArray:

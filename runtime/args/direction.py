@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Hashable
 from typing import Any
 
-from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.signature import ArgType
+from gridjit.compiler.values.errors import ArgumentError
+from gridjit.compiler.values.signature import ArgType
 from gridjit.runtime.args.handler import Parameters, Place, handler_of, register
 from gridjit.runtime.args.host_arrays import HostArray, array_operation, array_parameters, moved
-from gridjit.runtime.args.staging import Directed, Transfer
+from gridjit.runtime.memory.staging import Directed, Transfer
 from gridjit.runtime.native.operation import Operation
 
 
@@ -89,8 +89,8 @@ class DirectedArgument:
     def operation(self, value: Directed, place: Place, declared: ArgType) -> Operation | None:
         if place.is_host or value.asynchronous or type(value) not in _DIRECTIONS:
             return None
+        from gridjit.runtime.native.layout.probes import slot_offset
         from gridjit.runtime.native.operation import DirectedArray  # launches from Python do without
-        from gridjit.runtime.native.probes import slot_offset
 
         read = array_operation(value.value, declared)
         array, asynchronous = (slot_offset(type(value), name) for name in ("value", "asynchronous"))

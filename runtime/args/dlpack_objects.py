@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from gridjit.compiler.errors import ArgumentError, a_class
-from gridjit.compiler.signature import ArgType, ArrayType
+from gridjit.compiler.values.errors import ArgumentError, a_class
+from gridjit.compiler.values.signature import ArgType, ArrayType
 from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, check_device, register_finder
-from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.dlpack_import import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, NO_ORDER, exported
+from gridjit.runtime.memory.staging import Transfer
 from gridjit.runtime.native.operation import Operation
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Hashable
 
-from gridjit.compiler.errors import ArgumentError, a_class
-from gridjit.compiler.signature import ArgType, EnumType, ScalarType, TupleType
+from gridjit.compiler.values.errors import ArgumentError, a_class
+from gridjit.compiler.values.signature import ArgType, EnumType, ScalarType, TupleType
 from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, handler_of, register
-from gridjit.runtime.args.staging import Transfer
+from gridjit.runtime.memory.staging import Transfer
 from gridjit.runtime.native.operation import Operation
 
 

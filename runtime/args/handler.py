@@ -6,13 +6,13 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
-from gridjit.compiler.errors import ArgumentError, a_class
-from gridjit.compiler.signature import ArgType
-from gridjit.interrupts import let_through
-from gridjit.values import dataclass
+from gridjit.base.interrupts import let_through
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.errors import ArgumentError, a_class
+from gridjit.compiler.values.signature import ArgType
 
 if TYPE_CHECKING:
-    from gridjit.runtime.args.staging import Transfer
+    from gridjit.runtime.memory.staging import Transfer
     from gridjit.runtime.native.operation import Operation
 
 Parameters: TypeAlias = Sequence[Any]
@@ -168,7 +168,9 @@ _WAYS = {
     ),
     "builtins.module": "kernels use modules that are globals: name it in the kernel",
     "builtins.slice": "pass its start, stop and step as numbers, or the part of the array that it names, x[slice]",
-    "gridjit.runtime.streams.Stream": "the stream stands between the brackets: kernel[griddim, blockdim, stream](...)",
+    "gridjit.runtime.queues.streams.Stream": (
+        "the stream stands between the brackets: kernel[griddim, blockdim, stream](...)"
+    ),
 }
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.item_types import identity, item_type
-from gridjit.compiler.signature import ArgType, ArrayType, array_struct, layout_letter
+from gridjit.compiler.values.item_types import identity, item_type
+from gridjit.compiler.values.signature import ArgType, ArrayType, array_struct, layout_letter
 from gridjit.runtime.args.handler import Parameters, Place, register
-from gridjit.runtime.args.staging import Array, Transfer, has_aligned_steps, own
-from gridjit.runtime.native.probes import object_layout, offsets_of, only, peek, word_at
+from gridjit.runtime.memory.staging import Array, Transfer, has_aligned_steps, own
+from gridjit.runtime.native.layout.probes import object_layout, offsets_of, only, peek, word_at
 
 if TYPE_CHECKING:
     from gridjit.runtime.native.field_names import FieldNames

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, a_class
-from gridjit.compiler.signature import ArgType, ArrayType
-from gridjit.interrupts import let_through
+from gridjit.base.interrupts import let_through
+from gridjit.compiler.values.errors import ArgumentError, a_class
+from gridjit.compiler.values.signature import ArgType, ArrayType
 from gridjit.runtime.args.handler import (
     ArgumentHandler,
     Parameters,
@@ -18,8 +18,8 @@ from gridjit.runtime.args.handler import (
     register_finder,
 )
 from gridjit.runtime.args.host_arrays import HostArray
-from gridjit.runtime.args.staging import Array, Transfer
 from gridjit.runtime.memory.host_objects import host_array
+from gridjit.runtime.memory.staging import Array, Transfer
 from gridjit.runtime.native.operation import Operation
 
 

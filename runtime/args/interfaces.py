@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from gridjit.compiler.errors import ArgumentError, a_class
-from gridjit.compiler.signature import ArgType, ArrayType
+from gridjit.compiler.values.errors import ArgumentError, a_class
+from gridjit.compiler.values.signature import ArgType, ArrayType
 from gridjit.runtime.args.handler import (
     ArgumentHandler,
     Parameters,
@@ -17,9 +17,9 @@ from gridjit.runtime.args.handler import (
     register_attribute,
     register_finder,
 )
-from gridjit.runtime.args.staging import Transfer
-from gridjit.runtime.devices.cuda import presence
+from gridjit.runtime.devices import presence
 from gridjit.runtime.memory.foreign_array import read_interface
+from gridjit.runtime.memory.staging import Transfer
 from gridjit.runtime.native.operation import Operation
 
 

@@ -12,9 +12,10 @@ import sys
 from collections.abc import Hashable
 from typing import Any
 
-from gridjit.compiler.errors import ArgumentError, ConfigError, a_class
+from gridjit.base.values import dataclass
 from gridjit.compiler.key.entry_points import current_extensions
-from gridjit.compiler.signature import ArgType, ArrayType, ForeignType
+from gridjit.compiler.values.errors import ArgumentError, ConfigError, a_class
+from gridjit.compiler.values.signature import ArgType, ArrayType, ForeignType
 from gridjit.runtime.args.conversion import conversion, converter
 from gridjit.runtime.args.handler import (
     ACCEPTED,
@@ -25,10 +26,9 @@ from gridjit.runtime.args.handler import (
     register,
     register_finder,
 )
-from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.args.type_objects import the_object_itself
+from gridjit.runtime.memory.staging import Transfer
 from gridjit.runtime.native.operation import Operation
-from gridjit.values import dataclass
 
 _TYPING = ("numba.cuda.typing.typeof", "numba.core.typing.typeof")
 _TYPES = ("numba.core.types.abstract", "numba.cuda.types.abstract")
@@ -109,7 +109,7 @@ class PreparedValue:
 
 def _passed(prepared: Prepared) -> tuple[ArgType, ArgType]:
     """Return the type of a prepared value, and of its parameters: numbers are of the type beside them."""
-    from gridjit.compiler.frontend.foreign_types import is_foreign
+    from gridjit.compiler.frontend.bindings.foreign_types import is_foreign
 
     own = handler_of(prepared.value).type_of(prepared.value, Place())
     as_it_is = isinstance(own, ArrayType) or is_foreign(prepared.kind)
@@ -121,7 +121,7 @@ def _sizes(codes: str) -> list[int]:
 
 
 def _numba_type(value: Any) -> Any:
-    from gridjit.compiler.frontend.types import numba_type_of
+    from gridjit.compiler.frontend.bindings.types import numba_type_of
 
     try:
         return numba_type_of(value)
@@ -130,7 +130,7 @@ def _numba_type(value: Any) -> Any:
 
 
 def _type_of(value: Any, numba_type: Any) -> ArgType:
-    from gridjit.compiler.frontend.types import from_numba
+    from gridjit.compiler.frontend.bindings.types import from_numba
 
     try:
         return from_numba(numba_type)
@@ -151,7 +151,7 @@ def _is_numba_type(python_type: type) -> bool:
 def _is_registered(python_type: type) -> bool:
     if current_extensions():
         # The value's maker need not have imported numba's installed extensions.
-        from gridjit.compiler.frontend.bootstrap import load_installed_extensions
+        from gridjit.compiler.frontend.bindings.bootstrap import load_installed_extensions
 
         load_installed_extensions()
     tables = [sys.modules[name].typeof_impl for name in _TYPING if name in sys.modules]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.signature import SCALAR_CODES, ArgType, ScalarType
+from gridjit.compiler.values.errors import ArgumentError
+from gridjit.compiler.values.signature import SCALAR_CODES, ArgType, ScalarType
 from gridjit.runtime.args.handler import Parameters, Place, register
-from gridjit.runtime.args.staging import Transfer
-from gridjit.runtime.native.probes import object_layout, offsets_of
+from gridjit.runtime.memory.staging import Transfer
+from gridjit.runtime.native.layout.probes import object_layout, offsets_of
 
 if TYPE_CHECKING:
     from gridjit.runtime.native.operation import Operation

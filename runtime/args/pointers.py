@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.item_types import item_type
-from gridjit.compiler.signature import ArgType, PointerType
+from gridjit.compiler.values.errors import ArgumentError
+from gridjit.compiler.values.item_types import item_type
+from gridjit.compiler.values.signature import ArgType, PointerType
 from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register_finder
-from gridjit.runtime.args.staging import Transfer
+from gridjit.runtime.memory.staging import Transfer
 from gridjit.runtime.native.operation import Operation
 
 

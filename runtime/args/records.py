@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.item_types import identity, item_type
-from gridjit.compiler.signature import ArgType, RecordType
+from gridjit.compiler.values.errors import ArgumentError
+from gridjit.compiler.values.item_types import identity, item_type
+from gridjit.compiler.values.signature import ArgType, RecordType
 from gridjit.runtime.args.handler import Parameters, Place, register
-from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.layout import StridedLayout
+from gridjit.runtime.memory.staging import Transfer
 from gridjit.runtime.native.operation import Operation
 
 

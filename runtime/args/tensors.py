@@ -11,18 +11,18 @@ import struct
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from gridjit.compiler.errors import ArgumentError, a_class
-from gridjit.compiler.signature import ArgType, ArrayType
+from gridjit.compiler.values.errors import ArgumentError, a_class
+from gridjit.compiler.values.signature import ArgType, ArrayType
 from gridjit.runtime.args.dlpack_objects import check_dlpack_device
 from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register_finder
-from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.dlpack_import import array_in
 from gridjit.runtime.memory.dlpack_structures import Tensor, pointer_in
 from gridjit.runtime.memory.foreign_array import ForeignArray
+from gridjit.runtime.memory.staging import Transfer
 from gridjit.runtime.native import foreign_arrays
 from gridjit.runtime.native.foreign_arrays import LazyFlags
+from gridjit.runtime.native.layout.probes import peek, word_at
 from gridjit.runtime.native.operation import Operation
-from gridjit.runtime.native.probes import peek, word_at
 
 _CAPSULE = b"dlpack_exchange_api"
 _TO_TENSOR = 40  # offset of dltensor_from_py_object_no_sync in DLPack 1.3's DLPackExchangeAPI

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from gridjit.compiler.signature import ArgType, ClassName, TupleType
+from gridjit.compiler.values.signature import ArgType, ClassName, TupleType
 from gridjit.runtime.args.handler import Parameters, Place, handler_of, register
-from gridjit.runtime.args.staging import Transfer
+from gridjit.runtime.memory.staging import Transfer
 from gridjit.runtime.native.operation import Operation
 
 

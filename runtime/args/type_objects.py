@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.item_types import identity, is_added, item_type
-from gridjit.compiler.signature import SCALAR_CODES, ArgType, ClassType
+from gridjit.compiler.values.errors import ArgumentError
+from gridjit.compiler.values.item_types import identity, is_added, item_type
+from gridjit.compiler.values.signature import SCALAR_CODES, ArgType, ClassType
 from gridjit.runtime.args.handler import ACCEPTED, Parameters, Place, register
-from gridjit.runtime.args.staging import Transfer
+from gridjit.runtime.memory.staging import Transfer
 from gridjit.runtime.native.operation import OneObject, Operation
 
 _NULL = (0,)

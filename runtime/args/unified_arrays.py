@@ -7,10 +7,10 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from gridjit.compiler.signature import ArgType, ArrayType
+from gridjit.compiler.values.signature import ArgType, ArrayType
 from gridjit.runtime.args.handler import Parameters, Place, register
 from gridjit.runtime.args.host_arrays import HostArray, array_operation, array_parameters, array_type
-from gridjit.runtime.args.staging import Array, Transfer, own
+from gridjit.runtime.memory.staging import Array, Transfer, own
 from gridjit.runtime.memory.unified import UnifiedArray
 from gridjit.runtime.native.operation import Operation
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gridjit.compiler.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.target import Target
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.target import Target
 
 if TYPE_CHECKING:
     from gridjit.runtime.memory.space import Memory, Space
     from gridjit.runtime.native.table import KernelHandle
-    from gridjit.runtime.streams import Timeline
+    from gridjit.runtime.queues.streams import Timeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import LaunchError
-from gridjit.compiler.launch_config import Dim3
-from gridjit.compiler.target import ExceptionEntry
-from gridjit.runtime import findings
-from gridjit.runtime.launch.hooks import named
-from gridjit.runtime.tracebacks import note_as_kernels
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.errors import LaunchError
+from gridjit.compiler.values.launch_config import Dim3
+from gridjit.compiler.values.target import ExceptionEntry
+from gridjit.runtime.devices import findings
+from gridjit.runtime.devices.hooks import named
+from gridjit.runtime.environment.tracebacks import note_as_kernels
 
 
 def kernel_exception(

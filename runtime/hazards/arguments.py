@@ -11,16 +11,16 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gridjit.compiler.signature import ArgType, ArrayType, RecordType, TupleType
-from gridjit.interrupts import let_through
+from gridjit.base.interrupts import let_through
+from gridjit.compiler.values.signature import ArgType, ArrayType, RecordType, TupleType
 from gridjit.runtime.memory.device_array import DeviceArray
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.launcher import Launcher
     from gridjit.runtime.launch.ready import Ready
-    from gridjit.runtime.specialize.table import Specialization
-    from gridjit.runtime.streams import Timeline
+    from gridjit.runtime.queues.streams import Timeline
+    from gridjit.runtime.specializations.table import Specialization
 
 _NUMBERS = frozenset((bool, int, float, complex))
 
@@ -118,7 +118,7 @@ def _written(kernel: Kernel, ready: Ready, paths: Sequence[str]) -> frozenset[st
     """Return the paths that the kernel may write; all of them where its code cannot be made again."""
     found = ready.found
     try:
-        from gridjit.compiler.frontend.readable import written_arguments
+        from gridjit.compiler.readable import written_arguments
         from gridjit.compiler.view.config import ConfigView
 
         form = kernel.form_of(found)

@@ -11,14 +11,14 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from gridjit.compiler.errors import DeviceError
-from gridjit.runtime.attention import watchers
+from gridjit.compiler.values.errors import DeviceError
 from gridjit.runtime.hazards.checker import Checker
 from gridjit.runtime.hazards.clocks import Clock
 from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Owners, Space
+from gridjit.runtime.queues.attention import watchers
+from gridjit.runtime.queues.streams import LEGACY, Timeline, stream_handle
 from gridjit.runtime.queues.timeline import HOST
-from gridjit.runtime.streams import LEGACY, Timeline, stream_handle
 
 
 class _Own(threading.local):

@@ -14,22 +14,22 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gridjit.compiler.errors import HazardError
-from gridjit.forking import in_child, lock, section
-from gridjit.runtime import attention
-from gridjit.runtime.attention import recorder_of, recorders
+from gridjit.base.forking import in_child, lock, section
+from gridjit.compiler.values.errors import HazardError
 from gridjit.runtime.hazards.arguments import Passed, Quick, arguments_of, arrays_of, kinds_in_place
 from gridjit.runtime.hazards.clocks import Clock, Clocks, Line, Lines
 from gridjit.runtime.hazards.ranges import MemoryUse, Ranges, UsedMemory
 from gridjit.runtime.hazards.repeats import NotedUse, Repeat, Repeats
 from gridjit.runtime.hazards.work import Site, Work, hazard, here, host_hazard
-from gridjit.runtime.streams import LEGACY, PER_THREAD, stream_handle
+from gridjit.runtime.queues import attention
+from gridjit.runtime.queues.attention import recorder_of, recorders
+from gridjit.runtime.queues.streams import LEGACY, PER_THREAD, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.launch.launcher import Launcher
     from gridjit.runtime.launch.ready import Ready
-    from gridjit.runtime.specialize.table import Specialization
-    from gridjit.runtime.streams import Timeline
+    from gridjit.runtime.queues.streams import Timeline
+    from gridjit.runtime.specializations.table import Specialization
 
 # Memory that work uses: the piece, its name in the work, and whether the work may write it.
 Used: TypeAlias = "tuple[UsedMemory | None, str, bool]"

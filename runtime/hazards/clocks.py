@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from gridjit.runtime.streams import LEGACY
+from gridjit.runtime.queues.streams import LEGACY
 
 # New lines before ended lines are looked for.
 _MANY = 256

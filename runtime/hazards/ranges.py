@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.signature import array_codes, array_struct
+from gridjit.compiler.values.signature import array_codes, array_struct
 from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.layout import StridedLayout
 

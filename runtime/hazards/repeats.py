@@ -13,11 +13,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gridjit.runtime.attention import chosen
 from gridjit.runtime.hazards.clocks import Line
 from gridjit.runtime.hazards.ranges import UsedMemory
 from gridjit.runtime.hazards.work import Site, Work, here
 from gridjit.runtime.memory.device_array import DeviceArray
+from gridjit.runtime.queues.attention import chosen
 
 # The known launches of one launcher: with one array, with another, and with both swapped.
 _MOST = 4

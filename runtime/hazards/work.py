@@ -8,9 +8,9 @@ import sys
 from types import CodeType
 from typing import NamedTuple
 
-from gridjit.compiler.errors import HazardError
+from gridjit.compiler.values.errors import HazardError
 from gridjit.runtime.hazards.ranges import MemoryUse, UsedMemory
-from gridjit.runtime.streams import LEGACY, PER_THREAD
+from gridjit.runtime.queues.streams import LEGACY, PER_THREAD
 
 
 class Work(NamedTuple):

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, shown
+from gridjit.compiler.values.errors import ArgumentError, shown
 from gridjit.runtime.installed.watching import Then, Watching
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
 
 # The classes that numba's vectorize and guvectorize look for -> gridjit's, in ufuncs.builders().
 _BUILDERS = {"CUDAVectorize": "Vectorize", "CUDAGUFuncVectorize": "GUVectorize"}

@@ -11,10 +11,10 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
-from gridjit.compiler.errors import DeviceError, for_cause
+from gridjit.compiler.values.errors import DeviceError, for_cause
 from gridjit.runtime.installed.taken import name_of
 from gridjit.runtime.installed.watching import Watching
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
 
 DISPATCHERS = "numba.cuda.dispatcher"
 # By class: the methods that launch a kernel, or compile it for the machine's GPU, and the kernel's dispatcher.

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, ConfigError, ShapeError
-from gridjit.runtime.args.staging import refuse_masked
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.errors import ArgumentError, ConfigError, ShapeError
+from gridjit.runtime.arrays.create import as_device_array, device_array, to_device
 from gridjit.runtime.installed.ufunc_call import (
     _Shape,
     apart,
@@ -24,10 +25,9 @@ from gridjit.runtime.installed.ufunc_call import (
     repeated,
     said,
 )
-from gridjit.runtime.memory.create import as_device_array, device_array, to_device
 from gridjit.runtime.memory.device_array import DeviceArray
+from gridjit.runtime.memory.staging import refuse_masked
 from gridjit.runtime.numba_names.functions import is_cuda_array
-from gridjit.values import dataclass
 
 # For each class of Python's numbers, the kinds of NumPy's types that can hold any such number.
 _WEAK: Mapping[type, str] = {int: "iufc", float: "fc", complex: "c"}

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from types import FunctionType, ModuleType
 from typing import Any
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.runtime.installed import ufuncs
 from gridjit.runtime.installed.replaced import Replaced
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
+from gridjit.runtime.queues.streams import Stream
 from gridjit.runtime.simulated import under_numba
-from gridjit.runtime.streams import Stream
 
 # Modules whose own kernels and arrays stay numba-cuda's: they reach into its dispatchers.
 _LEFT_ALONE = ("numba.cuda.vectorizers", "numba.cuda.deviceufunc", "numba.cuda.memory_management.nrt")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from gridjit.compiler.key.source.libraries import is_module, name_of_module, namespace_of
+from gridjit.compiler.source.libraries import is_module, name_of_module, namespace_of
 from gridjit.runtime.installed.replaced import Replaced
 
 _LIBRARIES = ("numba.", "numba_cuda.", "gridjit.")

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, ShapeError, a_class
-from gridjit.runtime.args.staging import refuse_masked
-from gridjit.runtime.memory.create import as_device_array, device_array
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.errors import ArgumentError, ShapeError, a_class
+from gridjit.runtime.arrays.create import as_device_array, device_array
 from gridjit.runtime.memory.device_array import DeviceArray
+from gridjit.runtime.memory.staging import refuse_masked
 from gridjit.runtime.numba_names.functions import is_cuda_array
-from gridjit.values import dataclass
 
 _Shape = tuple[int, ...]
 SIGNATURES: Final = "give the types that it takes: @vectorize(['float32(float32)'])"

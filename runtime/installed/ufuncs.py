@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from gridjit.compiler.errors import ConfigError, shown
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.signatures import parsed
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.signatures import parsed
+from gridjit.compiler.values.errors import ConfigError, shown
+from gridjit.runtime.arrays.create import as_device_array, device_array, to_device
 from gridjit.runtime.installed.gufunc_call import GUFuncCall
 from gridjit.runtime.installed.replaced import Replaced
 from gridjit.runtime.installed.ufunc_call import (
@@ -28,10 +29,9 @@ from gridjit.runtime.installed.ufunc_call import (
     repeated,
 )
 from gridjit.runtime.jit import jit
-from gridjit.runtime.memory.create import as_device_array, device_array, to_device
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.numba_names.functions import is_cuda_array, stream
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
 
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import BinaryUFunc, UFunc

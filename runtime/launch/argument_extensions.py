@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.errors import ArgumentError, ConfigError, a_class
-from gridjit.runtime.args.staging import Directed
-from gridjit.runtime.launch.arguments import prepared_types
+from gridjit.compiler.values.errors import ArgumentError, ConfigError, a_class
+from gridjit.runtime.memory.staging import Directed
+from gridjit.runtime.process.arguments import prepared_types
 
 if TYPE_CHECKING:
-    from gridjit.compiler.signature import ForeignType
+    from gridjit.compiler.values.signature import ForeignType
     from gridjit.runtime.kernel import Kernel
 
 
@@ -31,8 +31,8 @@ def prepared(kernel: Kernel, args: tuple[Any, ...], stream: Any) -> tuple[tuple[
 def _prepared(
     kernel: Kernel, name: str, arg: Any, declared: ForeignType | None, stream: Any, after: list[Callable[[], Any]]
 ) -> Any:
-    from gridjit.compiler.frontend.foreign_types import is_foreign
-    from gridjit.compiler.frontend.types import numba_type_of
+    from gridjit.compiler.frontend.bindings.foreign_types import is_foreign
+    from gridjit.compiler.frontend.bindings.types import numba_type_of
     from gridjit.runtime.args.numba_values import Prepared
 
     own = arg.value if isinstance(arg, Directed) else arg
@@ -49,7 +49,7 @@ def _prepared(
 
 
 def _is_of(value: Any, kind: Any) -> bool:
-    from gridjit.compiler.frontend.types import numba_type_of
+    from gridjit.compiler.frontend.bindings.types import numba_type_of
 
     try:
         return bool(numba_type_of(value) == kind)

@@ -6,16 +6,16 @@ import pickle
 from collections.abc import Callable, Iterable, MutableSequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gridjit.compiler.errors import ArgumentError, not_called, shown
-from gridjit.compiler.launch_config import Dim3, LaunchConfig
-from gridjit.runtime.attention import watchers
+from gridjit.compiler.values.errors import ArgumentError, not_called, shown
+from gridjit.compiler.values.launch_config import Dim3, LaunchConfig
+from gridjit.runtime.environment.tracebacks import is_for_users, trim
 from gridjit.runtime.launch.dispatch import launch
 from gridjit.runtime.launch.launcher import Launcher
 from gridjit.runtime.native.vectorcall import arm, disarm, vectorcalled
-from gridjit.runtime.tracebacks import is_for_users, trim
+from gridjit.runtime.queues.attention import watchers
 
 if TYPE_CHECKING:
-    from gridjit.compiler.footprint import Markable
+    from gridjit.compiler.values.footprint import Markable
     from gridjit.runtime.kernel import Kernel
 
 # The first parameter is a LaunchedKernel, which has the names of a Kernel too: a callback may be annotated with either.
@@ -194,8 +194,8 @@ class ConfiguredKernel:
 
     def _repr_html_(self) -> str:
         """Return the configured kernel for notebooks."""
-        from gridjit.runtime.display import configured_page
         from gridjit.runtime.numba_names.specialized_signature import may_serve
+        from gridjit.runtime.specializations.display import configured_page
 
         return configured_page(self, (found for found in self.dispatcher.in_memory() if may_serve(found, self.config)))
 

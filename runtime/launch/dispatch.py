@@ -7,15 +7,14 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import ArgumentError, ConfigError
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.signature import Signature
-from gridjit.runtime import attention
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.errors import ArgumentError, ConfigError
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.signature import Signature
 from gridjit.runtime.args.handler import ArgumentHandler
-from gridjit.runtime.args.staging import Transfer
-from gridjit.runtime.attention import recorder_of, recorders, watchers
-from gridjit.runtime.launch.arguments import (
+from gridjit.runtime.launch.ready import Ready, ReadyKey
+from gridjit.runtime.memory.staging import Transfer
+from gridjit.runtime.process.arguments import (
     conversions,
     handlers_of,
     in_bytes,
@@ -25,16 +24,17 @@ from gridjit.runtime.launch.arguments import (
     signature_of,
     types_of,
 )
-from gridjit.runtime.launch.ready import Ready, ReadyKey
-from gridjit.runtime.session import session
-from gridjit.runtime.streams import LEGACY, stream_handle
+from gridjit.runtime.process.session import session
+from gridjit.runtime.queues import attention
+from gridjit.runtime.queues.attention import recorder_of, recorders, watchers
+from gridjit.runtime.queues.streams import LEGACY, stream_handle
 
 if TYPE_CHECKING:
-    from gridjit.runtime.attention import Recorder
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.configured import ConfiguredKernel
     from gridjit.runtime.launch.launched_kernel import LaunchedKernel
     from gridjit.runtime.launch.launcher import Launcher
+    from gridjit.runtime.queues.attention import Recorder
 
 
 def launch(
@@ -134,7 +134,7 @@ def _record(
     after: Sequence[Callable[[], Any]],
 ) -> None:
     """Record a launch for a graph. Machine code learns nothing: it would make such launches."""
-    from gridjit.runtime.graphs.recording import refuse_what_follows
+    from gridjit.runtime.launch.recording import refuse_what_follows
 
     kernel = launcher.kernel
     refuse_what_follows(kernel.name, after)

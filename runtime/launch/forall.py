@@ -5,10 +5,10 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.errors import ConfigError, ConfigTypeError, shown
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.launch.arguments import signature_of
-from gridjit.runtime.tracebacks import for_users
+from gridjit.compiler.values.errors import ConfigError, ConfigTypeError, shown
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.environment.tracebacks import for_users
+from gridjit.runtime.process.arguments import signature_of
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel

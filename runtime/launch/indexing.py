@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridjit.cache.store import Store
-from gridjit.compiler.errors import GridjitError
+from gridjit.compiler.values.errors import GridjitError
+from gridjit.runtime.environment.tracebacks import for_users, trim
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.ready import ReadyTable, launch_key
 from gridjit.runtime.native.placement import environment_address
-from gridjit.runtime.session import session
-from gridjit.runtime.tracebacks import for_users, trim
+from gridjit.runtime.process.session import session
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -9,9 +9,9 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.launch_config import DimLike
+from gridjit.compiler.values.launch_config import DimLike
 from gridjit.runtime.numba_names.overload import Overload
-from gridjit.runtime.specialize.table import Specialization
+from gridjit.runtime.specializations.table import Specialization
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.forking import lock, section
+from gridjit.base.forking import lock, section
+from gridjit.compiler.values.errors import ArgumentError
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.environment.tracebacks import for_users, is_for_users, trim
 from gridjit.runtime.launch.dispatch import launch
-from gridjit.runtime.session import session
-from gridjit.runtime.streams import LEGACY, stream_handle
-from gridjit.runtime.tracebacks import for_users, is_for_users, trim
+from gridjit.runtime.process.session import session
+from gridjit.runtime.queues.streams import LEGACY, stream_handle
 
 if TYPE_CHECKING:
-    from gridjit.runtime.attention import Repeated
     from gridjit.runtime.devices.base import LoadedKernel
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.ready import ConfigKey, Ready, ReadyKey, ReadyTable
     from gridjit.runtime.native.function import NativeFunction
+    from gridjit.runtime.queues.attention import Repeated
 
 _making = lock()
 
@@ -105,7 +105,7 @@ class Launcher:
 
     def _staged(self, code: int, native: NativeFunction) -> None:
         """Provide the room that a launch that copies arrays lacked, or raise its later error."""
-        from gridjit.runtime.native.staging.records import AFTER, NO_ROOM
+        from gridjit.runtime.native.layout.staging_records import AFTER, NO_ROOM
 
         for rooms in native.rooms():
             if code == NO_ROOM:

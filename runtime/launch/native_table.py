@@ -7,14 +7,14 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridjit.runtime import attention
 from gridjit.runtime.args.handler import Place, handler_of
-from gridjit.runtime.launch.arguments import place_on
+from gridjit.runtime.native.layout.probes import slot_offset
 from gridjit.runtime.native.operation import Operation
-from gridjit.runtime.native.probes import slot_offset
 from gridjit.runtime.native.table import LaunchTable, SlotGuard
-from gridjit.runtime.session import session
-from gridjit.runtime.streams import LEGACY, Stream, stream_handle
+from gridjit.runtime.process.arguments import place_on
+from gridjit.runtime.process.session import session
+from gridjit.runtime.queues import attention
+from gridjit.runtime.queues.streams import LEGACY, Stream, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.launch.launcher import Launcher
@@ -53,7 +53,7 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
         return None
     entry, rooms = loaded.entry(context), None
     if any(operation.moved for operation in operations):
-        from gridjit.runtime.native.staging.records import can_stage  # most launches copy nothing
+        from gridjit.runtime.native.layout.staging_records import can_stage  # most launches copy nothing
 
         rooms = entry.rooms() if entry.rooms is not None and can_stage(operations) else None
         if rooms is None or not rooms.grow(handle):

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.signature import ArgType
-from gridjit.forking import WeakList, lock, section
-from gridjit.runtime.specialize.table import LaunchHook, Specialization
-from gridjit.values import dataclass, field
+from gridjit.base.forking import WeakList, lock, section
+from gridjit.base.values import dataclass, field
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.signature import ArgType
+from gridjit.runtime.specializations.table import LaunchHook, Specialization
 
 if TYPE_CHECKING:
     from gridjit.runtime.args.conversion import Converter

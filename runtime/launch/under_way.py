@@ -8,11 +8,11 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, MutableSequence
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.errors import ArgumentError, shown
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.errors import ArgumentError, shown
 
 if TYPE_CHECKING:
-    from gridjit.compiler.launch_config import LaunchConfig
+    from gridjit.compiler.values.launch_config import LaunchConfig
     from gridjit.runtime.launch.configured import ConfiguredKernel
     from gridjit.runtime.launch.launched_kernel import LaunchedKernel
 

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gridjit.runtime.args.handler import handler_of
-from gridjit.runtime.attention import recorder_of, recorders
-from gridjit.runtime.launch.arguments import place_on
-from gridjit.runtime.session import session
-from gridjit.runtime.streams import stream_handle
+from gridjit.runtime.process.arguments import place_on
+from gridjit.runtime.process.session import session
+from gridjit.runtime.queues.attention import recorder_of, recorders
+from gridjit.runtime.queues.streams import stream_handle
 
 if TYPE_CHECKING:
-    from gridjit.compiler.launch_config import LaunchConfig
+    from gridjit.compiler.values.launch_config import LaunchConfig
     from gridjit.runtime.launch.launcher import Launcher
     from gridjit.runtime.launch.ready import Ready
-    from gridjit.runtime.specialize.table import Specialization
+    from gridjit.runtime.specializations.table import Specialization
     from gridjit.runtime.traced.tracer import Tracer
 
 BUSY = "a stream was chosen, its stream has work, or an argument differs in more than its kind"

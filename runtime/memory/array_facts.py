@@ -10,12 +10,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.item_types import copy_of, identity
-from gridjit.compiler.signature import array_codes, array_struct, layout_letter
+from gridjit.compiler.values.errors import ArgumentError
+from gridjit.compiler.values.item_types import copy_of, identity
+from gridjit.compiler.values.signature import array_codes, array_struct, layout_letter
+from gridjit.runtime.environment.tracebacks import for_users
 from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.space import Memory, Space
-from gridjit.runtime.tracebacks import for_users
 
 # (dtype, ndim, layout, writable, aligned, device, the dtype's other distinctions): equal kinds are one object, so that
 # identity tells them apart.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
 
 # The widest pitch that the driver copies with.
 MAX_PITCH = 2**31 - 1

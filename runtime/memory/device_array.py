@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError, a_class, not_called
-from gridjit.compiler.item_types import item_type
-from gridjit.compiler.signature import ArrayType, Signature
-from gridjit.runtime.args.staging import refuse_masked
-from gridjit.runtime.attention import recorder_of, recorders, watchers
-from gridjit.runtime.devices.cuda import presence
+from gridjit.compiler.values.errors import ArgumentError, DeviceError, ShapeError, a_class, not_called
+from gridjit.compiler.values.item_types import item_type
+from gridjit.compiler.values.signature import ArrayType, Signature
+from gridjit.runtime.devices import presence
 from gridjit.runtime.memory.array_facts import ArrayFacts, descriptor, kind_of
 from gridjit.runtime.memory.copies import Array, overlaps_itself
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory
+from gridjit.runtime.memory.staging import refuse_masked
+from gridjit.runtime.queues.attention import recorder_of, recorders, watchers
 from gridjit.runtime.queues.chosen import here
-from gridjit.runtime.streams import LEGACY, stream_handle
+from gridjit.runtime.queues.streams import LEGACY, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import StreamLike
@@ -322,7 +322,7 @@ class DeviceArray(ArrayFacts):
     @property
     def _numba_type_(self) -> Any:
         """Its numba type, for kernels that refer to it and for numba-cuda."""
-        from gridjit.compiler.frontend.types import numba_arguments
+        from gridjit.compiler.frontend.bindings.types import numba_arguments
 
         dtype, ndim, layout, writable, aligned, *_ = self._kind
         own = ArrayType(dtype=item_type(dtype), ndim=ndim, layout=layout, readonly=not writable, aligned=aligned)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, shown, switch
+from gridjit.compiler.values.errors import ArgumentError, shown, switch
 from gridjit.runtime.memory.dlpack_structures import CODES, COPIED, Managed, ManagedVersioned, pointer_in
-from gridjit.runtime.streams import LEGACY, Stream, new_event, stream_handle
+from gridjit.runtime.queues.streams import LEGACY, Stream, new_event, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.memory.device_array import DeviceArray

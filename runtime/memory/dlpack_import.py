@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, a_class
-from gridjit.compiler.item_types import TOO_SMALL, bfloat16, small_float
-from gridjit.interrupts import let_through
+from gridjit.base.interrupts import let_through
+from gridjit.compiler.values.errors import ArgumentError, a_class
+from gridjit.compiler.values.item_types import TOO_SMALL, bfloat16, small_float
 from gridjit.runtime.memory.dlpack_structures import CODES, READ_ONLY, Managed, ManagedVersioned, Tensor, pointer_in
 from gridjit.runtime.memory.foreign_array import ForeignArray, refuse_nowhere
 

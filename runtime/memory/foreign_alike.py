@@ -17,7 +17,7 @@ from gridjit.runtime.memory.array_facts import Kind
 from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.memory.foreign_array import ForeignArray
-from gridjit.runtime.native.probes import object_layout, offsets_of, word
+from gridjit.runtime.native.layout.probes import object_layout, offsets_of, word
 
 Array = np.ndarray[Any, Any]
 

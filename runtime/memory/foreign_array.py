@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.item_types import identity, item_type
-from gridjit.compiler.signature import ArrayType
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.errors import ArgumentError
+from gridjit.compiler.values.item_types import identity, item_type
+from gridjit.compiler.values.signature import ArrayType
 from gridjit.runtime.memory.layout import StridedLayout
-from gridjit.runtime.streams import LEGACY
-from gridjit.values import dataclass
+from gridjit.runtime.queues.streams import LEGACY
 
 Interface = dict[str, Any]
 

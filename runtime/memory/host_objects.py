@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, a_class
-from gridjit.runtime.args.staging import own
+from gridjit.compiler.values.errors import ArgumentError, a_class
 from gridjit.runtime.memory.foreign_array import Interface, read_interface
+from gridjit.runtime.memory.staging import own
 
 Array = np.ndarray[Any, Any]
 

@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from gridjit.compiler.errors import CopyNeededError, LayoutError, ShapeError, shown
+from gridjit.compiler.values.errors import CopyNeededError, LayoutError, ShapeError, shown
 from gridjit.runtime.memory.copies import Array
 
 _NUMPY_CAN_REFUSE = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)

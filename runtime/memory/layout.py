@@ -12,10 +12,10 @@ from typing import Any, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 
-from gridjit.compiler.errors import LayoutError, a_class
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.errors import LayoutError, a_class
 from gridjit.runtime.memory.layout_facts import LARGEST, MAX_NDIM
 from gridjit.runtime.memory.layout_views import LayoutViews, Numbers
-from gridjit.values import dataclass
 
 Array = np.ndarray[Any, Any]
 # "C", "F", or all axes from the slowest to the fastest; "K" keeps the order.

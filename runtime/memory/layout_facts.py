@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from gridjit.compiler.errors import LayoutError, LayoutOverflowError
-from gridjit.compiler.signature import array_struct, layout_letter
+from gridjit.compiler.values.errors import LayoutError, LayoutOverflowError
+from gridjit.compiler.values.signature import array_struct, layout_letter
 
 MAX_NDIM = 64
 LARGEST = 2**63 - 1

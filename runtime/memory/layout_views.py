@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, SupportsIndex, TypeAlias, TypeVar
 
-from gridjit.compiler.errors import CopyNeededError, LayoutError
+from gridjit.compiler.values.errors import CopyNeededError, LayoutError
 from gridjit.runtime.memory.layout_facts import LayoutFacts
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from gridjit.base.values import dataclass
 from gridjit.runtime.memory.copies import Array, address_of
+from gridjit.runtime.queues.streams import Timeline, stream_handle
 from gridjit.runtime.queues.timeline import HOST
-from gridjit.runtime.streams import Timeline, stream_handle
-from gridjit.values import dataclass
 
 # Up to so many bytes are copied before a write in a host stream returns, as in drivers.
 _FEW_BYTES = 1 << 16

@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from gridjit.compiler.errors import CopyNeededError, LayoutError, LayoutIndexError
+from gridjit.compiler.values.errors import CopyNeededError, LayoutError, LayoutIndexError
 from gridjit.runtime.memory.layout_facts import LARGEST
 
 Numbers = tuple[int, ...]

@@ -13,7 +13,7 @@ import numpy as np
 
 from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.space import Memory
-from gridjit.runtime.streams import stream_handle
+from gridjit.runtime.queues.streams import stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import StreamLike

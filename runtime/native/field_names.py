@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.item_types import parts_of
-from gridjit.runtime.native.probes import offsets_of, only, word
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.item_types import parts_of
+from gridjit.runtime.native.layout.probes import offsets_of, only, word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

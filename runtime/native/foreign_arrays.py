@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import struct
 
+from gridjit.base.values import dataclass
+from gridjit.runtime.native.layout.launch_records import OperationRecord
 from gridjit.runtime.native.operation import Operation, record_of
-from gridjit.runtime.native.records import OperationRecord
-from gridjit.values import dataclass
 
 # How the reader of tensors numbers layouts; "any" is not looked at.
 _LAYOUTS = {"C": 0, "F": 1, "A": 2, "any": 3}

@@ -7,16 +7,16 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from gridjit.base.forking import lock, section
 from gridjit.cache.store import Store
-from gridjit.forking import lock, section
-from gridjit.runtime.native import records
 from gridjit.runtime.native.last_launches import PastLaunch, last_launches
+from gridjit.runtime.native.layout import launch_records as records
+from gridjit.runtime.native.layout.probes import object_layout
 from gridjit.runtime.native.placement import environment_address, for_ever, launch_address
-from gridjit.runtime.native.probes import object_layout
 from gridjit.runtime.native.table import LaunchTable
 
 if TYPE_CHECKING:
-    from gridjit.runtime.native.staging.records import Rooms
+    from gridjit.runtime.native.layout.staging_records import Rooms
 
 # Tables in a chain: an inline cache for a few kinds of arguments; more are launched by Python.
 MAX_TABLES = 4

@@ -11,9 +11,9 @@ Indexes are the same if they are tuples of as many items, and those are the same
 
 from __future__ import annotations
 
-from gridjit.runtime.native.launch_ir import ATTRIBUTES, field_offsets, filled
-from gridjit.runtime.native.probes import ObjectLayout
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
+from gridjit.runtime.native.launches.launch_ir import ATTRIBUTES, field_offsets, filled
+from gridjit.runtime.native.layout.probes import ObjectLayout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

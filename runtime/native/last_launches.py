@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.forking import WeakList
+from gridjit.base.forking import WeakList
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.native.placement import environment
-from gridjit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,11 +15,11 @@ from collections.abc import Callable
 
 from gridjit.cache.key import Key
 from gridjit.cache.store import Store
-from gridjit.compiler.elf import RELOCATIONS, SHORT_RELOCATIONS, named_sections
-from gridjit.compiler.frontend.locks import giving_back
-from gridjit.compiler.key.source.files import read_regular
 from gridjit.compiler.key.toolchain import overtaken, version_of
-from gridjit.compiler.target import Target
+from gridjit.compiler.process.locks import giving_back
+from gridjit.compiler.source.files import read_regular
+from gridjit.compiler.values.elf import RELOCATIONS, SHORT_RELOCATIONS, named_sections
+from gridjit.compiler.values.target import Target
 
 _SCHEMA = 2
 _CPU = "generic"

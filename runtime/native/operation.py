@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from gridjit.runtime.native.records import READS, OperationRecord
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
+from gridjit.runtime.native.layout.launch_records import READS, OperationRecord
 
 if TYPE_CHECKING:
     from gridjit.runtime.native.field_names import FieldNames

@@ -7,10 +7,10 @@ import platform
 from collections.abc import Callable
 from typing import TypeVar
 
+from gridjit.base.forking import lock, section
 from gridjit.cache.store import Store
-from gridjit.forking import lock, section
-from gridjit.runtime.native import records
-from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.layout import launch_records as records
+from gridjit.runtime.native.layout.probes import object_layout
 
 Value = TypeVar("Value")
 
@@ -41,7 +41,7 @@ def index_address(store: Store, hot: int, callbacks: int, weak: int) -> int | No
 
 def grids_address(store: Store) -> int | None:
     """Return the address of what tells where the functions that run grids are; None where Python runs them."""
-    from gridjit.runtime.native.grids.records import known_machine
+    from gridjit.runtime.native.layout.grid_records import known_machine
 
     if not known_machine():
         return None
@@ -80,7 +80,7 @@ def _fill_environment() -> None:
 
 def _launch_text() -> str:
     # Only a process that finds no code in its cache needs the text that it is made from.
-    from gridjit.runtime.native.launch_ir import launch_ir
+    from gridjit.runtime.native.launches.launch_ir import launch_ir
 
     found = object_layout()
     assert found is not None

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from gridjit.cache.store import Store
+from gridjit.runtime.native.layout.probes import peek, slot_offset
 from gridjit.runtime.native.placement import environment, for_ever, index_address
-from gridjit.runtime.native.probes import peek, slot_offset
 
 _MP_SUBSCRIPT = 5  # Py_mp_subscript
 

@@ -6,13 +6,13 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.native import records
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.native.layout import launch_records as records
 from gridjit.runtime.native.operation import Operation
-from gridjit.values import dataclass
 
 if TYPE_CHECKING:
-    from gridjit.runtime.native.staging.records import Rooms
+    from gridjit.runtime.native.layout.staging_records import Rooms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class LaunchTable:
         if self.rooms is None:
             data = b"".join(map(bytes, (head, *rows)))
             return ctypes.create_string_buffer(data, len(data))
-        from gridjit.runtime.native.staging.records import staging_record  # most launches copy nothing
+        from gridjit.runtime.native.layout.staging_records import staging_record  # most launches copy nothing
 
         data = b"".join(map(bytes, (head, *rows)))
         staging = bytes(staging_record(self.operations, offsets, self.rooms.address))

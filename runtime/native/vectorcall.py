@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any, TypeVar
 
-from gridjit.runtime.attention import watchers
-from gridjit.runtime.native import records
-from gridjit.runtime.native.probes import known_interpreter
+from gridjit.runtime.native.layout import launch_records as records
+from gridjit.runtime.native.layout.probes import known_interpreter
+from gridjit.runtime.queues.attention import watchers
 
 Class = TypeVar("Class", bound=type)
 

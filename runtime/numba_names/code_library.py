@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gridjit.compiler.dependency import LINKED_FILE
-from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.options import options_of
+from gridjit.compiler.values.dependency import LINKED_FILE
+from gridjit.compiler.values.errors import ConfigError
+from gridjit.compiler.values.options import options_of
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device, LoadedKernel

@@ -11,13 +11,13 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from gridjit.compiler.errors import ArgumentError, shown
-from gridjit.runtime.session import session
+from gridjit.compiler.values.errors import ArgumentError, shown
+from gridjit.runtime.process.session import session
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice, Devices
+    from gridjit.runtime.numba_names.simulated_devices import SimulatedDevice, SimulatedDevices
     from gridjit.runtime.simulated.context import Context
-    from gridjit.runtime.simulated.devices import SimulatedDevice, SimulatedDevices
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 def get_current_device() -> CudaDevice | SimulatedDevice:
     """Return the calling thread's device; a thread without a device gets device 0."""
     if session().is_host:
-        from gridjit.runtime.simulated.devices import current_device
+        from gridjit.runtime.numba_names.simulated_devices import current_device
 
         return current_device()
     from gridjit.runtime.devices.cuda import device
@@ -44,7 +44,7 @@ def select_device(device_id: int) -> CudaDevice | SimulatedDevice:
     except TypeError:
         raise ArgumentError(f"select_device({shown(device_id)}): give a device's number, from 0") from None
     if session().is_host:
-        from gridjit.runtime.simulated import devices
+        from gridjit.runtime.numba_names import simulated_devices as devices
 
         return devices.select_device(device_id)
     from gridjit.runtime.devices.cuda import device
@@ -55,7 +55,7 @@ def select_device(device_id: int) -> CudaDevice | SimulatedDevice:
 def list_devices() -> Devices | SimulatedDevices:
     """Return the process's devices, by number."""
     if session().is_host:
-        from gridjit.runtime.simulated.devices import simulated_devices
+        from gridjit.runtime.numba_names.simulated_devices import simulated_devices
 
         return simulated_devices()
     from gridjit.runtime.devices.cuda import device
@@ -100,7 +100,7 @@ gpus = _Gpus()
 
 def get_context(devnum: int | None = None) -> Context:
     """Return the context of the calling thread's device, or of a given device, which becomes the thread's."""
-    from gridjit.runtime.simulated.devices import current_device, select_device
+    from gridjit.runtime.numba_names.simulated_devices import current_device, select_device
 
     return (current_device() if devnum is None else select_device(int(devnum))).get_primary_context()
 
@@ -199,6 +199,6 @@ def profiling() -> Iterator[None]:
 
 
 def _simulated() -> SimulatedDevices:
-    from gridjit.runtime.simulated.devices import simulated_devices
+    from gridjit.runtime.numba_names.simulated_devices import simulated_devices
 
     return simulated_devices()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.frontend.types import parse_signature
-from gridjit.compiler.signature import Signature
-from gridjit.runtime.launch.arguments import signature_of
+from gridjit.compiler.frontend.bindings.types import parse_signature
+from gridjit.compiler.values.errors import ConfigError
+from gridjit.compiler.values.signature import Signature
+from gridjit.runtime.process.arguments import signature_of
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel

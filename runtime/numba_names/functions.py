@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gridjit.runtime.current import create_event, create_stream
-from gridjit.runtime.session import session
-from gridjit.runtime.streams import Event, Stream
+from gridjit.runtime.process.current import create_event, create_stream
+from gridjit.runtime.process.session import session
+from gridjit.runtime.queues.streams import Event, Stream
 
 
 def stream() -> Stream:
@@ -23,7 +23,7 @@ def is_available() -> bool:
     """Return whether kernels run: on a GPU, or on the host, which simulates a GPU."""
     if session().is_host:
         return True
-    from gridjit.runtime.devices.cuda import presence
+    from gridjit.runtime.devices import presence
 
     return presence.device_count() > 0
 

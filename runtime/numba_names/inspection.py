@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO, cast, overload
 
-from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.launch_config import as_launch_config
-from gridjit.compiler.signature import Signature
-from gridjit.runtime.specialize.statistics import BySignature, as_signature
-from gridjit.runtime.specialize.table import Specialization
-from gridjit.runtime.tracebacks import for_users
+from gridjit.compiler.values.errors import ConfigError
+from gridjit.compiler.values.launch_config import as_launch_config
+from gridjit.compiler.values.signature import Signature
+from gridjit.runtime.environment.tracebacks import for_users
+from gridjit.runtime.specializations.statistics import BySignature, as_signature
+from gridjit.runtime.specializations.table import Specialization
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -36,9 +36,9 @@ class Inspection:
     @for_users
     def typeof_pyval(self, val: Any) -> Any:
         """Return numba's type of a value that is an argument of the kernel; raises ArgumentError if it cannot be."""
-        from gridjit.compiler.frontend.types import numba_arguments
+        from gridjit.compiler.frontend.bindings.types import numba_arguments
         from gridjit.runtime.args.handler import handler_of
-        from gridjit.runtime.launch.arguments import place_of
+        from gridjit.runtime.process.arguments import place_of
 
         kind = handler_of(val).type_of(val, place_of(self._kernel))
         return numba_arguments(Signature(arguments=(kind,)))[0]
@@ -62,7 +62,7 @@ class Inspection:
     @property
     def nopython_signatures(self) -> list[Any]:
         """The argument types, as numba's signatures."""
-        from gridjit.compiler.frontend.types import numba_signature
+        from gridjit.compiler.frontend.bindings.types import numba_signature
 
         return [numba_signature(signature) for signature in self.signatures]
 

@@ -7,21 +7,21 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, SupportsIndex, TextIO
 
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import ArgumentError, ConfigError, UnsupportedError, shown
 from gridjit.compiler.job import CompileJob
-from gridjit.compiler.launch_config import MAX_BLOCK_THREADS
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.errors import ArgumentError, ConfigError, UnsupportedError, shown
+from gridjit.compiler.values.launch_config import MAX_BLOCK_THREADS
 from gridjit.runtime.devices.base import KernelAttributes, LoadedKernel
-from gridjit.runtime.session import session
-from gridjit.runtime.specialize.table import Specialization
+from gridjit.runtime.process.session import session
+from gridjit.runtime.specializations.table import Specialization
 
 if TYPE_CHECKING:
-    from gridjit.compiler.artifact import Artifact, ModuleCallbacks
-    from gridjit.compiler.footprint import Footprint
     from gridjit.compiler.hooks.hook import Hook
-    from gridjit.compiler.launch_config import LaunchConfig
-    from gridjit.compiler.signature import Signature
-    from gridjit.compiler.target import Target
+    from gridjit.compiler.values.artifact import Artifact, ModuleCallbacks
+    from gridjit.compiler.values.footprint import Footprint
+    from gridjit.compiler.values.launch_config import LaunchConfig
+    from gridjit.compiler.values.signature import Signature
+    from gridjit.compiler.values.target import Target
     from gridjit.compiler.view.config import ConfigView
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.numba_names.code_library import CodeLibrary
@@ -56,7 +56,7 @@ class Overload:
     @property
     def argument_types(self) -> tuple[Any, ...]:
         """The argument types, as numba's."""
-        from gridjit.compiler.frontend.types import numba_arguments
+        from gridjit.compiler.frontend.bindings.types import numba_arguments
 
         return tuple(numba_arguments(self.specialization.signature))
 
@@ -147,7 +147,7 @@ class Overload:
 
     def inspect_llvm(self) -> str:
         """Return the LLVM IR of the kernel and of its callees, made again from its source."""
-        from gridjit.compiler.frontend.readable import llvm_ir
+        from gridjit.compiler.readable import llvm_ir
 
         return llvm_ir(self._job(), self._view())
 
@@ -155,13 +155,13 @@ class Overload:
         """Return the assembly text: PTX; the host's, made again from the source."""
         if found := self.specialization.artifact.assembly:
             return found
-        from gridjit.compiler.frontend.readable import assembly
+        from gridjit.compiler.readable import assembly
 
         return assembly(self._job(), self._view())
 
     def inspect_lto_ptx(self, cc: Any = None) -> str:
         """Return the PTX after link-time optimization with the linked files, made again from the source."""
-        from gridjit.compiler.frontend.readable import lto_ptx
+        from gridjit.compiler.readable import lto_ptx
 
         self._refuse_for_the_host("PTX")
         return lto_ptx(self._job(), self._view())
@@ -182,7 +182,7 @@ class Overload:
 
     @property
     def _type_annotation(self) -> Any:
-        from gridjit.compiler.frontend.readable import annotation
+        from gridjit.compiler.readable import annotation
 
         return annotation(self._job(), self._view())
 

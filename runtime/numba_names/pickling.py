@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from gridjit.digests import sha256
+from gridjit.base.digests import sha256
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel

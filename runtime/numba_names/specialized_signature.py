@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from gridjit.compiler.errors import ConfigError, shown
-from gridjit.compiler.footprint import CIRCUMSTANCES, HAS_ARGUMENTS, Fact, Footprint
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.signature import Signature
-from gridjit.compiler.target import Target
-from gridjit.runtime.specialize.table import Specialization
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.errors import ConfigError, shown
+from gridjit.compiler.values.footprint import CIRCUMSTANCES, HAS_ARGUMENTS, Fact, Footprint
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.signature import Signature
+from gridjit.compiler.values.target import Target
+from gridjit.runtime.specializations.table import Specialization
 
 _TARGETS = r"host|cuda|sm_\d{2,3}[af]?"
 

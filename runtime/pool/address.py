@@ -14,7 +14,7 @@ import struct
 import sys
 from pathlib import Path
 
-from gridjit.digests import sha256, utf8
+from gridjit.base.digests import sha256, utf8
 
 # The system's record of the process at the other end: its number, its user's and its group's.
 _PEER = struct.Struct("iII")

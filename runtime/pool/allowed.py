@@ -10,7 +10,7 @@ from gridjit.compiler.key.numba_settings import dumps
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
-    from gridjit.runtime.session import Session
+    from gridjit.runtime.process.session import Session
 
 
 def why_not(kernel: Kernel, here: Session, processes: int) -> str:

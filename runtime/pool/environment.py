@@ -7,8 +7,8 @@ import os
 import pickle
 import sys
 
-from gridjit.runtime.settings import Settings
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
+from gridjit.runtime.environment.settings import Settings
 
 # NumPy's linear algebra starts no threads in a server: they would take 0.1 s of the other cores, and a server forks.
 # Tasks have the program's own environment. `gridjit run` counts programs' compiles, whichever process makes them.

@@ -12,7 +12,7 @@ import struct
 from collections import deque
 from collections.abc import Iterator
 
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
 
 # A program's packets: how many processes it wants, to a server that it did not start, which answers in kind; the
 # surroundings of the following tasks; a task; a task that it waits for.

@@ -18,12 +18,12 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from gridjit.forking import in_child, lock, section
+from gridjit.base.forking import in_child, lock, section
+from gridjit.runtime.environment.settings import Settings
 from gridjit.runtime.pool import packets
 from gridjit.runtime.pool.address import connected, process_of
 from gridjit.runtime.pool.environment import ALONE, ProcessEnvironment
 from gridjit.runtime.pool.packets import Outbox, Packet
-from gridjit.runtime.settings import Settings
 
 # A server that a program did not start has imported everything: its first answer may take this part of the patience.
 _AT_FIRST, _NO_LIMIT = 1 / 6, float("inf")
@@ -35,7 +35,7 @@ _TURN_S = 0.05
 _SERVER = """import sys
 sys.path[:] = sys.argv[3:]
 import gridjit.cuda
-from gridjit.runtime.pool.server import serve
+from gridjit.runtime.workers.server import serve
 serve(int(sys.argv[1]), sys.argv[2])
 """
 

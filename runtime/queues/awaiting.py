@@ -7,7 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gridjit.runtime.streams import Stream
+    from gridjit.runtime.queues.streams import Stream
 
 # How often to look at the stream itself: a driver does not call back after a kernel's error.
 _LOOK_S = 0.1

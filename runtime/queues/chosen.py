@@ -8,10 +8,10 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from gridjit.runtime import attention
+from gridjit.runtime.queues import attention
 
 if TYPE_CHECKING:
-    from gridjit.runtime.streams import Stream, Timeline
+    from gridjit.runtime.queues.streams import Stream, Timeline
 
 
 class _Choice:

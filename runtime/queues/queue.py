@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
-from gridjit.compiler.errors import DeviceError
-from gridjit.forking import WeakList, lock
-from gridjit.runtime import attention
-from gridjit.stacks import on_new_thread
+from gridjit.base.forking import WeakList, lock
+from gridjit.base.stacks import on_new_thread
+from gridjit.compiler.values.errors import DeviceError
+from gridjit.runtime.queues import attention
 
 _Work: TypeAlias = Callable[[], object]
 # Bits of a queue's word: it has work; the default stream has work, which comes first; it is closed; it is recorded.

@@ -1,4 +1,4 @@
-"""HostTimeline: the host's streams and events, as runtime/streams.py uses them.
+"""HostTimeline: the host's streams and events, as runtime/queues/streams.py uses them.
 
 The calling thread does the default stream's work, before the call returns; it begins when the blocking streams' earlier
 work is done. Other threads do other streams' work, in order.
@@ -14,13 +14,13 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from gridjit.compiler.errors import DeviceError
-from gridjit.forking import in_child, lock
-from gridjit.runtime import attention
+from gridjit.base.forking import in_child, lock
+from gridjit.compiler.values.errors import DeviceError
+from gridjit.runtime.queues import attention
 
 if TYPE_CHECKING:
     from gridjit.runtime.queues.queue import Mark, Queue, Queues, Wait
-    from gridjit.runtime.streams import Timeline
+    from gridjit.runtime.queues.streams import Timeline
 
 # Handles of the default stream and of each thread's own; the handles of other streams begin at the last number.
 _LEGACY, _PER_THREAD, _FIRST = 1, 2, 16

@@ -10,17 +10,17 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from gridjit.compiler.errors import ArgumentError, shown
-from gridjit.runtime.devices.cuda.errors import driver_error
+from gridjit.compiler.values.errors import ArgumentError, shown
+from gridjit.runtime.devices.errors import driver_error
+from gridjit.runtime.environment.models import active_blocks
+from gridjit.runtime.environment.settings import settings
+from gridjit.runtime.queues.streams import LEGACY, PER_THREAD, Event, Stream, new_event, new_stream
 from gridjit.runtime.queues.timeline import HOST
-from gridjit.runtime.settings import settings
 from gridjit.runtime.simulated import current, memory
 from gridjit.runtime.simulated.driver import context_handle
-from gridjit.runtime.simulated.models import active_blocks
-from gridjit.runtime.streams import LEGACY, PER_THREAD, Event, Stream, new_event, new_stream
 
 if TYPE_CHECKING:
-    from gridjit.runtime.simulated.devices import SimulatedDevice
+    from gridjit.runtime.numba_names.simulated_devices import SimulatedDevice
 
 
 class Context:

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from gridjit.runtime.environment.models import DeviceModel, UnknownAttributeError, active_blocks, attribute_of, model
+from gridjit.runtime.environment.settings import settings
 from gridjit.runtime.queues.timeline import HOST
-from gridjit.runtime.settings import settings
 from gridjit.runtime.simulated import current, memory
 from gridjit.runtime.simulated.memory import ledger
-from gridjit.runtime.simulated.models import DeviceModel, UnknownAttributeError, active_blocks, attribute_of, model
 
 # As of the driver of the models' values.
 VERSION = 13000

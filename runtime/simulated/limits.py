@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import struct
 
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import ClusterError, CompileError, ConfigError, LimitError, LinkError, ResidencyError
-from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.targets.refusals import of_parameters
-from gridjit.runtime.settings import settings
-from gridjit.runtime.simulated.models import DeviceModel, model
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.errors import (
+    ClusterError,
+    CompileError,
+    ConfigError,
+    LimitError,
+    LinkError,
+    ResidencyError,
+)
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.environment.models import DeviceModel, model
+from gridjit.runtime.environment.settings import settings
 
 # With clusters: eight blocks anywhere, and more where a kernel asks for it, as launches here do.
 _MOST_OF_A_CLUSTER = 16
@@ -77,7 +84,7 @@ def check_cluster(artifact: Artifact, config: LaunchConfig) -> None:
 
 def resident_blocks(threads: int, shared: int) -> int | None:
     """Return how many blocks of so many threads and so much shared memory the device has room for; None: any number."""
-    from gridjit.runtime.simulated.models import active_blocks
+    from gridjit.runtime.environment.models import active_blocks
 
     if (kind := _model()) is None:
         return None

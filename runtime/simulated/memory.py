@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from gridjit.compiler.errors import DeviceError
-from gridjit.forking import lock, section
-from gridjit.runtime.settings import Settings, settings
+from gridjit.base.forking import lock, section
+from gridjit.compiler.values.errors import DeviceError
+from gridjit.runtime.environment.settings import Settings, settings
 from gridjit.runtime.simulated import current
 
 if TYPE_CHECKING:
-    from gridjit.runtime.simulated.models import DeviceModel
+    from gridjit.runtime.environment.models import DeviceModel
 
 # The default device has more, so that programs that use less do not import its facts.
 _LEAST = 1 << 30
@@ -45,7 +45,7 @@ def most_of(wanted: Settings) -> int | None:
 
 def out_of_memory(size: int) -> DeviceError:
     """Return the error of an allocation of too many bytes, as on a GPU."""
-    from gridjit.runtime.devices.cuda.errors import driver_error  # only a failure needs it
+    from gridjit.runtime.devices.errors import driver_error  # only a failure needs it
 
     free, total = info(current.ordinal())
     return driver_error(
@@ -66,7 +66,7 @@ def info(ordinal: int) -> MemoryInfo:
 
 
 def _model(wanted: Settings) -> DeviceModel:
-    from gridjit.runtime.simulated.models import model
+    from gridjit.runtime.environment.models import model
 
     return model(wanted.host_device)
 

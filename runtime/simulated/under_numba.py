@@ -11,12 +11,12 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.forking import lock, section
-from gridjit.runtime.settings import settings
+from gridjit.base.forking import lock, section
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.runtime.environment.models import model
+from gridjit.runtime.environment.settings import settings
 from gridjit.runtime.simulated import current
 from gridjit.runtime.simulated.driver import SimulatedDriver, context_handle
-from gridjit.runtime.simulated.models import model
 
 _placing = lock()
 # While it is in place: the undo function, and its devices, which numba-cuda asks for once.

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.values import dataclass, field
+from gridjit.base.values import dataclass, field
+from gridjit.compiler.values.errors import ConfigError
+from gridjit.compiler.values.launch_config import LaunchConfig
 
 if TYPE_CHECKING:
     from gridjit.compiler.view.config import ConfigView

@@ -11,23 +11,23 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gridjit.base.interrupts import let_through
+from gridjit.base.messages import DEBUG, INFO
+from gridjit.base.stacks import stack_bytes
+from gridjit.base.values import dataclass
 from gridjit.cache import disk
 from gridjit.cache.lock import Locks
 from gridjit.cache.manifest import note_use
 from gridjit.cache.store import Store
-from gridjit.compiler.artifact import Artifact, Compiled
-from gridjit.compiler.errors import CompileDisabledError, CompileError, LaunchNeededError
 from gridjit.compiler.job import CompileJob
-from gridjit.compiler.phases import phase, phases_text, phases_until_now
-from gridjit.compiler.signature import Signature
-from gridjit.compiler.target import Target
-from gridjit.interrupts import let_through
-from gridjit.messages import DEBUG, INFO
-from gridjit.runtime.session import Session
-from gridjit.runtime.specialize.look import Launch, Look
-from gridjit.runtime.specialize.table import Displaced, KernelCode, Specialization
-from gridjit.stacks import stack_bytes
-from gridjit.values import dataclass
+from gridjit.compiler.values.artifact import Artifact, Compiled
+from gridjit.compiler.values.errors import CompileDisabledError, CompileError, LaunchNeededError
+from gridjit.compiler.values.phases import phase, phases_text, phases_until_now
+from gridjit.compiler.values.signature import Signature
+from gridjit.compiler.values.target import Target
+from gridjit.runtime.process.session import Session
+from gridjit.runtime.specializations.look import Launch, Look
+from gridjit.runtime.specializations.table import Displaced, KernelCode, Specialization
 
 # Of a compiling thread; a little of 256 KB is the system's own.
 _LEAST_STACK = 240 << 10
@@ -255,7 +255,7 @@ def add(found: Specialization, cold: Cold) -> Specialization:
         level=DEBUG if found.origin == "disk" else INFO,
     )
     if cold.here.recorder is not None and not found.signature.foreign:
-        from gridjit.runtime.specialize.needs import Need
+        from gridjit.runtime.specializations.needs import Need
 
         cold.here.recorder.note(Need.of(f"{kernel.py_func.__module__}:{kernel.name}", found))
     if displaced:
@@ -272,7 +272,7 @@ def _read(look: Look, name: str) -> Compiled | None:
     effects = artifact.effects
     if not (effects.hooks or effects.setup or effects.teardown):
         return Compiled(artifact=artifact)
-    from gridjit.runtime.launch import hooks
+    from gridjit.runtime.devices import hooks
 
     callbacks = hooks.resolve(artifact.effects.hooks)
     module = hooks.resolve_module(artifact.effects)
@@ -317,14 +317,14 @@ def _patience(cold: Cold) -> float:
 
 def _why(look: Look, cold: Cold) -> str:
     """Return the reason for the launch's compile, with places as they are stored."""
-    from gridjit.runtime.specialize import explain
+    from gridjit.runtime.specializations import explain
 
     return explain.reason(cold.code.table, look)
 
 
 def _with_lines(reason: str) -> str:
     """Return the reason with today's lines in its places."""
-    from gridjit.compiler.recorded.code_place import shown
+    from gridjit.compiler.source.code_place import shown
 
     return shown(reason)
 

@@ -8,30 +8,30 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from gridjit.compiler.errors import ConfigError, GridjitError, LaunchNeededError
+from gridjit.base.interrupts import let_through
+from gridjit.base.stacks import with_room_for_frames
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.key.numba_settings import dumps
-from gridjit.compiler.launch_config import LaunchConfig, as_launch_config
-from gridjit.compiler.options import Options
-from gridjit.compiler.phases import phase
-from gridjit.compiler.signature import Signature
-from gridjit.compiler.target import Target
-from gridjit.interrupts import let_through
-from gridjit.runtime.session import Session, session
-from gridjit.runtime.settings import settings
+from gridjit.compiler.values.errors import ConfigError, GridjitError, LaunchNeededError
+from gridjit.compiler.values.launch_config import LaunchConfig, as_launch_config
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.phases import phase
+from gridjit.compiler.values.signature import Signature
+from gridjit.compiler.values.target import Target
+from gridjit.runtime.environment.settings import settings
+from gridjit.runtime.environment.tracebacks import for_users
+from gridjit.runtime.process.session import Session, session
+from gridjit.runtime.specializations.look import Launch, Look
+from gridjit.runtime.specializations.table import Displaced, KernelCode, Specialization
 from gridjit.runtime.specialize.cold import Cold, add, in_memory, look_up, note_needed, shown, specialize
-from gridjit.runtime.specialize.look import Launch, Look
-from gridjit.runtime.specialize.table import Displaced, KernelCode, Specialization
-from gridjit.runtime.tracebacks import for_users
-from gridjit.stacks import with_room_for_frames
 
 if TYPE_CHECKING:
-    from gridjit.compiler.artifact import Artifact, Compiled
+    from gridjit.compiler.values.artifact import Artifact, Compiled
     from gridjit.compiler.view.config import ConfigView
     from gridjit.runtime.accepted import LaunchShape, SignatureLike
     from gridjit.runtime.devices.base import Device, LoadedKernel
     from gridjit.runtime.kernel import Kernel
-    from gridjit.runtime.pool.declared import Ahead
+    from gridjit.runtime.specialize.declared import Ahead
 
 
 class Compilation:
@@ -264,7 +264,7 @@ class Compilation:
         """Let another process compile a declared signature; return whether it does, or did."""
         if not (self.background or here.settings.processes_for(self.background)):
             return False
-        from gridjit.runtime.pool.declared import hand_over
+        from gridjit.runtime.specialize.declared import hand_over
 
         self._check_launchable()
         ahead = hand_over(cast("Kernel", self), here, signature, launch)
@@ -342,10 +342,10 @@ def _signature(given: Any) -> Signature:
     """Return the signature given in any form; plain forms do not import numba."""
     # Imported here: most kernels declare nothing.
     if isinstance(given, str):
-        from gridjit.compiler.plain_signature import plain_signature
+        from gridjit.compiler.values.plain_signature import plain_signature
 
         if (plain := plain_signature(given)) is not None:
             return plain
-    from gridjit.compiler.frontend.types import parse_signature
+    from gridjit.compiler.frontend.bindings.types import parse_signature
 
     return parse_signature(given)

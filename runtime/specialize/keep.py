@@ -9,9 +9,9 @@ from gridjit.cache.errors import CacheError
 from gridjit.cache.history import PastJob, add_job
 from gridjit.cache.lock import Locks
 from gridjit.cache.manifest import add_compile
-from gridjit.compiler.artifact import Artifact
-from gridjit.runtime.launch import hooks
-from gridjit.runtime.specialize.look import Look, name_of, shape_of
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.runtime.devices import hooks
+from gridjit.runtime.specializations.look import Look, name_of, shape_of
 
 
 def keep(look: Look, artifact: Artifact, locks: Locks) -> tuple[Artifact, str]:

@@ -9,8 +9,8 @@ from gridjit.runtime.pool.allowed import why_not
 from gridjit.runtime.specialize.capture import is_captured
 
 if TYPE_CHECKING:
+    from gridjit.runtime.specializations.look import Look
     from gridjit.runtime.specialize.cold import Cold
-    from gridjit.runtime.specialize.look import Look
 
 
 def why_here(look: Look, cold: Cold) -> str:

@@ -10,15 +10,15 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gridjit.compiler.phases import phase
-from gridjit.runtime.pool.declared import BUILD
-from gridjit.runtime.pool.request import CannotBeHandedOverError, Outcome, request_of, to_send
+from gridjit.compiler.values.phases import phase
+from gridjit.runtime.specialize.declared import BUILD
+from gridjit.runtime.specialize.request import CannotBeHandedOverError, Outcome, request_of, to_send
 from gridjit.runtime.specialize.servable import not_served
 
 if TYPE_CHECKING:
+    from gridjit.runtime.specializations.look import Look
+    from gridjit.runtime.specializations.table import Specialization
     from gridjit.runtime.specialize.cold import Cold
-    from gridjit.runtime.specialize.look import Look
-    from gridjit.runtime.specialize.table import Specialization
 
 # After so many kernels in a row that the server did not serve, it is not asked any more.
 _MOST_IN_VAIN = 3

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gridjit.base.digests import utf8
 from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.key.entry_points import current_extensions
-from gridjit.compiler.key.source.code import digest_fields
-from gridjit.digests import utf8
+from gridjit.compiler.source.code import digest_fields
 
 SUFFIX = ".unit"
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import LaunchError
-from gridjit.compiler.launch_config import Dim3, LaunchConfig
-from gridjit.stacks import on_new_thread
+from gridjit.base.stacks import on_new_thread
+from gridjit.compiler.values.errors import LaunchError
+from gridjit.compiler.values.launch_config import Dim3, LaunchConfig
 
 # Where threads wait: the code and the instruction that called; for lanes of a warp, the code of the warp operation, and
 # its mask.

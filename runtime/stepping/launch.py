@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.errors import LaunchError
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.args.staging import Directed
+from gridjit.compiler.values.errors import LaunchError
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.memory.staging import Directed
 from gridjit.runtime.stepping.block import Lane, ThreadBlock
 from gridjit.runtime.stepping.names import Names, array_of
 from gridjit.runtime.stepping.operations import items

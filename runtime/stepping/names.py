@@ -23,7 +23,7 @@ _PLAIN = (
 _DEVICE_FUNCTIONS = ("gridjit.runtime.device_function", "numba.cuda.dispatcher")
 # gridjit's own words, which do nothing if a launch begins after the end of the previous grid.
 _ORDER = ("wait", "launch_dependents")
-_OWN_WORDS = "gridjit.compiler.frontend.vocabulary"
+_OWN_WORDS = "gridjit.compiler.frontend.bindings.vocabulary"
 _REFUSED = ("cg", "libdevice", "bf16", "fp16", "fp8", "random")
 # Accesses with a hint for caches.
 _LOADS, _STORES = ("ldca", "ldcg", "ldcs", "ldlu", "ldcv"), ("stcg", "stcs", "stwb", "stwt")

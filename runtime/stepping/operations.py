@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import UnsupportedError
-from gridjit.compiler.launch_config import Dim3
+from gridjit.compiler.values.errors import UnsupportedError
+from gridjit.compiler.values.launch_config import Dim3
 from gridjit.runtime.stepping.block import WARP, Where, lane
 
 _ALL = 0xFFFFFFFF
@@ -72,7 +72,9 @@ def _dtype(kind: Any) -> Any:
     try:
         return np.dtype(kind)
     except TypeError:
-        from gridjit.compiler.frontend.vocabulary import dtype_of_type  # a type of numba's, so that is imported
+        from gridjit.compiler.frontend.bindings.vocabulary import (
+            dtype_of_type,  # a type of numba's, so that is imported
+        )
 
         return dtype_of_type(kind)
 

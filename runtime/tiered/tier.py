@@ -10,11 +10,11 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from gridjit.runtime.streams import Stream
+from gridjit.runtime.queues.streams import Stream
 
 if TYPE_CHECKING:
-    from gridjit.runtime.pool.declared import Ahead
-    from gridjit.runtime.specialize.statistics import Statistics
+    from gridjit.runtime.specializations.statistics import Statistics
+    from gridjit.runtime.specialize.declared import Ahead
 
 # How often a lost compile is handed over again, whether lost with its process or in a fork.
 _MOST_TRIES = 2

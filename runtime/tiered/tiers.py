@@ -10,23 +10,23 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.footprint import FIELDS, current_value, fact_text
-from gridjit.compiler.signature import Signature
-from gridjit.compiler.target import Target
-from gridjit.forking import lock, section
+from gridjit.base.forking import lock, section
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.footprint import FIELDS, current_value, fact_text
+from gridjit.compiler.values.signature import Signature
+from gridjit.compiler.values.target import Target
 from gridjit.runtime.pool.allowed import why_not
-from gridjit.runtime.pool.declared import Ahead
-from gridjit.runtime.specialize.look import Launch, Look
-from gridjit.runtime.streams import stream_handle
+from gridjit.runtime.queues.streams import stream_handle
+from gridjit.runtime.specializations.look import Launch, Look
+from gridjit.runtime.specialize.declared import Ahead
 from gridjit.runtime.tiered.tier import State, Tier
-from gridjit.values import dataclass
 
 if TYPE_CHECKING:
-    from gridjit.compiler.launch_config import LaunchConfig
+    from gridjit.compiler.values.launch_config import LaunchConfig
     from gridjit.runtime.devices.base import LoadedKernel
     from gridjit.runtime.kernel import Kernel
-    from gridjit.runtime.session import Session
-    from gridjit.runtime.specialize.table import Specialization
+    from gridjit.runtime.process.session import Session
+    from gridjit.runtime.specializations.table import Specialization
 
 # Shapes of launches that are remembered; and one kernel's compiles that are under way at once.
 _MOST_SHAPES = 1024

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from gridjit.base.forking import lock, section
 from gridjit.cache.errors import warn
-from gridjit.forking import lock, section
 
 _MODE = 0o644
 _START, _END, _BETWEEN = b"[\n", b"\n]\n", b",\n"

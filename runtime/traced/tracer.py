@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gridjit.compiler.errors import WITHOUT_LAUNCH, LaunchNeededError
-from gridjit.compiler.phases import OTHER, Phases, current_phases
-from gridjit.printable import printable
-from gridjit.runtime.specialize.table import Specialization
+from gridjit.base.printable import printable
+from gridjit.compiler.values.errors import WITHOUT_LAUNCH, LaunchNeededError
+from gridjit.compiler.values.phases import OTHER, Phases, current_phases
+from gridjit.runtime.specializations.table import Specialization
 from gridjit.runtime.traced.file import TraceEvent, TraceFile
 
 # Name, beginning and end of a time in one phase, in seconds.

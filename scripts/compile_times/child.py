@@ -37,8 +37,8 @@ def main() -> None:
 
 
 def _gridjit_compiler(target: str) -> Callable[[Any, str], dict[str, Any]]:
-    from gridjit.compiler import phases
-    from gridjit.compiler.frontend.bootstrap import numba_cuda
+    from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+    from gridjit.compiler.values import phases
 
     phases.clock = time.process_time  # leaves out the work of other programs
 

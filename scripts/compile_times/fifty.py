@@ -28,7 +28,7 @@ def processor_time(pid):
     words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
-pool = gridjit.runtime.session.session()._pool
+pool = gridjit.runtime.process.session.session()._pool
 if pool is not None and pool._server is not None:
     workers = Path(f"/proc/{pool._server}/task/{pool._server}/children").read_text().split()
     busy = processor_time(pool._server) + max(map(processor_time, workers))

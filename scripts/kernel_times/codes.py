@@ -9,9 +9,9 @@ from typing import Any
 import numba
 
 import gridjit
-from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.targets.ptx.toolkit import disassembled, include_directories, library, log_text
-from gridjit.runtime.settings import settings
+from gridjit.compiler.values.errors import ConfigError
+from gridjit.runtime.environment.settings import settings
 from kernel_times.inner_loops import Loop, inner_loop
 from kernel_times.kernel import Kernel
 

@@ -86,13 +86,13 @@ def kinds(target: str, left_out: list[str]) -> dict[str, Make]:
 
 def synchronizer(target: str) -> Callable[[], None]:
     """Return what waits for the device."""
-    from gridjit.runtime.session import session
+    from gridjit.runtime.process.session import session
 
     return (lambda: None) if target == "host" else session().device(target).synchronize  # type: ignore[attr-defined]
 
 
 def _own(count: int) -> list[Any]:
-    from gridjit.runtime.memory.create import to_device
+    from gridjit.runtime.arrays.create import to_device
 
     return [to_device(np.ones(8, np.float32)) for _ in range(count)]
 

@@ -102,7 +102,7 @@ def _jit(who: str) -> Any:
 
 def _to_device(who: str) -> Any:
     if who == "gridjit":
-        from gridjit.runtime.memory.create import to_device
+        from gridjit.runtime.arrays.create import to_device
 
         return to_device
     return cuda.to_device

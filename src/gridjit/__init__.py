@@ -16,8 +16,10 @@ if _SYSTEM != "linux":
 if TYPE_CHECKING:
     from gridjit import cuda, griddepcontrol, launchconfig, static
     from gridjit.cache.errors import CacheWarning
-    from gridjit.compiler.artifact import Artifact
-    from gridjit.compiler.errors import (
+    from gridjit.compiler.targets.ptx.nvrtc import LinkedCodeWarning
+    from gridjit.compiler.targets.ptx.nvvm import NvvmError
+    from gridjit.compiler.values.artifact import Artifact
+    from gridjit.compiler.values.errors import (
         ArgumentError,
         CheckError,
         ClusterError,
@@ -45,90 +47,94 @@ if TYPE_CHECKING:
         UninitializedError,
         UnsupportedError,
     )
-    from gridjit.compiler.launch_config import LaunchConfig
-    from gridjit.compiler.targets.ptx.nvrtc import LinkedCodeWarning
-    from gridjit.compiler.targets.ptx.nvvm import NvvmError
+    from gridjit.compiler.values.launch_config import LaunchConfig
     from gridjit.installing import InstallWarning, install, uninstall
     from gridjit.runtime.args.direction import In, InOut, Out
-    from gridjit.runtime.current import create_event, create_stream, current_stream, default_stream, external_stream
+    from gridjit.runtime.arrays.buffer import Buffer
+    from gridjit.runtime.arrays.strided_view import StridedMemoryView
     from gridjit.runtime.device_function import DeviceFunction
-    from gridjit.runtime.devices.cuda.errors import DriverError, KernelError, LostDeviceError
-    from gridjit.runtime.graphs.graph import Graph, graph
+    from gridjit.runtime.devices.errors import DriverError, KernelError, LostDeviceError
+    from gridjit.runtime.environment.models import UnknownAttributeError
+    from gridjit.runtime.environment.warnings import PerformanceWarning
+    from gridjit.runtime.graph import Graph, graph
     from gridjit.runtime.jit import jit
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.configured import ConfiguredKernel
-    from gridjit.runtime.memory.buffer import Buffer
     from gridjit.runtime.memory.device_array import DeviceArray
     from gridjit.runtime.memory.layout import StridedLayout
-    from gridjit.runtime.memory.strided_view import StridedMemoryView
     from gridjit.runtime.numba_names.for_one_signature import AlreadySpecializedError
-    from gridjit.runtime.simulated.models import UnknownAttributeError
-    from gridjit.runtime.specialize.table import Specialization, SpecializationWarning
-    from gridjit.runtime.streams import Event, Stream
-    from gridjit.runtime.warnings import PerformanceWarning
+    from gridjit.runtime.process.current import (
+        create_event,
+        create_stream,
+        current_stream,
+        default_stream,
+        external_stream,
+    )
+    from gridjit.runtime.queues.streams import Event, Stream
+    from gridjit.runtime.specializations.table import Specialization, SpecializationWarning
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "ArgumentError": "gridjit.compiler.errors",
-    "CheckError": "gridjit.compiler.errors",
-    "ClusterError": "gridjit.compiler.errors",
-    "CompileDisabledError": "gridjit.compiler.errors",
-    "CompileError": "gridjit.compiler.errors",
-    "ConfigError": "gridjit.compiler.errors",
-    "ConfigTypeError": "gridjit.compiler.errors",
-    "ConfigWarning": "gridjit.compiler.errors",
-    "CopyNeededError": "gridjit.compiler.errors",
-    "DeviceError": "gridjit.compiler.errors",
-    "GridjitError": "gridjit.compiler.errors",
-    "HazardError": "gridjit.compiler.errors",
-    "LaunchError": "gridjit.compiler.errors",
-    "LaunchNeededError": "gridjit.compiler.errors",
-    "LayoutError": "gridjit.compiler.errors",
-    "LayoutIndexError": "gridjit.compiler.errors",
-    "LayoutOverflowError": "gridjit.compiler.errors",
-    "LimitError": "gridjit.compiler.errors",
-    "LinkError": "gridjit.compiler.errors",
-    "LinkedSourceError": "gridjit.compiler.errors",
-    "OutsideKernelError": "gridjit.compiler.errors",
-    "RaceError": "gridjit.compiler.errors",
-    "ResidencyError": "gridjit.compiler.errors",
-    "ShapeError": "gridjit.compiler.errors",
-    "UninitializedError": "gridjit.compiler.errors",
-    "UnsupportedError": "gridjit.compiler.errors",
+    "ArgumentError": "gridjit.compiler.values.errors",
+    "CheckError": "gridjit.compiler.values.errors",
+    "ClusterError": "gridjit.compiler.values.errors",
+    "CompileDisabledError": "gridjit.compiler.values.errors",
+    "CompileError": "gridjit.compiler.values.errors",
+    "ConfigError": "gridjit.compiler.values.errors",
+    "ConfigTypeError": "gridjit.compiler.values.errors",
+    "ConfigWarning": "gridjit.compiler.values.errors",
+    "CopyNeededError": "gridjit.compiler.values.errors",
+    "DeviceError": "gridjit.compiler.values.errors",
+    "GridjitError": "gridjit.compiler.values.errors",
+    "HazardError": "gridjit.compiler.values.errors",
+    "LaunchError": "gridjit.compiler.values.errors",
+    "LaunchNeededError": "gridjit.compiler.values.errors",
+    "LayoutError": "gridjit.compiler.values.errors",
+    "LayoutIndexError": "gridjit.compiler.values.errors",
+    "LayoutOverflowError": "gridjit.compiler.values.errors",
+    "LimitError": "gridjit.compiler.values.errors",
+    "LinkError": "gridjit.compiler.values.errors",
+    "LinkedSourceError": "gridjit.compiler.values.errors",
+    "OutsideKernelError": "gridjit.compiler.values.errors",
+    "RaceError": "gridjit.compiler.values.errors",
+    "ResidencyError": "gridjit.compiler.values.errors",
+    "ShapeError": "gridjit.compiler.values.errors",
+    "UninitializedError": "gridjit.compiler.values.errors",
+    "UnsupportedError": "gridjit.compiler.values.errors",
     "AlreadySpecializedError": "gridjit.runtime.numba_names.for_one_signature",
     "CacheWarning": "gridjit.cache.errors",
-    "DriverError": "gridjit.runtime.devices.cuda.errors",
-    "KernelError": "gridjit.runtime.devices.cuda.errors",
+    "DriverError": "gridjit.runtime.devices.errors",
+    "KernelError": "gridjit.runtime.devices.errors",
     "LinkedCodeWarning": "gridjit.compiler.targets.ptx.nvrtc",
-    "LostDeviceError": "gridjit.runtime.devices.cuda.errors",
+    "LostDeviceError": "gridjit.runtime.devices.errors",
     "NvvmError": "gridjit.compiler.targets.ptx.nvvm",
-    "UnknownAttributeError": "gridjit.runtime.simulated.models",
-    "Artifact": "gridjit.compiler.artifact",
-    "Buffer": "gridjit.runtime.memory.buffer",
+    "UnknownAttributeError": "gridjit.runtime.environment.models",
+    "Artifact": "gridjit.compiler.values.artifact",
+    "Buffer": "gridjit.runtime.arrays.buffer",
     "ConfiguredKernel": "gridjit.runtime.launch.configured",
     "DeviceFunction": "gridjit.runtime.device_function",
-    "Graph": "gridjit.runtime.graphs.graph",
+    "Graph": "gridjit.runtime.graph",
     "Kernel": "gridjit.runtime.kernel",
-    "LaunchConfig": "gridjit.compiler.launch_config",
-    "PerformanceWarning": "gridjit.runtime.warnings",
-    "Specialization": "gridjit.runtime.specialize.table",
-    "SpecializationWarning": "gridjit.runtime.specialize.table",
+    "LaunchConfig": "gridjit.compiler.values.launch_config",
+    "PerformanceWarning": "gridjit.runtime.environment.warnings",
+    "Specialization": "gridjit.runtime.specializations.table",
+    "SpecializationWarning": "gridjit.runtime.specializations.table",
     "DeviceArray": "gridjit.runtime.memory.device_array",
-    "Event": "gridjit.runtime.streams",
+    "Event": "gridjit.runtime.queues.streams",
     "In": "gridjit.runtime.args.direction",
     "InOut": "gridjit.runtime.args.direction",
     "InstallWarning": "gridjit.installing",
     "Out": "gridjit.runtime.args.direction",
-    "Stream": "gridjit.runtime.streams",
+    "Stream": "gridjit.runtime.queues.streams",
     "StridedLayout": "gridjit.runtime.memory.layout",
-    "StridedMemoryView": "gridjit.runtime.memory.strided_view",
-    "create_event": "gridjit.runtime.current",
-    "create_stream": "gridjit.runtime.current",
-    "current_stream": "gridjit.runtime.current",
-    "default_stream": "gridjit.runtime.current",
-    "external_stream": "gridjit.runtime.current",
-    "graph": "gridjit.runtime.graphs.graph",
+    "StridedMemoryView": "gridjit.runtime.arrays.strided_view",
+    "create_event": "gridjit.runtime.process.current",
+    "create_stream": "gridjit.runtime.process.current",
+    "current_stream": "gridjit.runtime.process.current",
+    "default_stream": "gridjit.runtime.process.current",
+    "external_stream": "gridjit.runtime.process.current",
+    "graph": "gridjit.runtime.graph",
     "install": "gridjit.installing",
     "jit": "gridjit.runtime.jit",
     "uninstall": "gridjit.installing",

@@ -14,22 +14,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gridjit.runtime.jit import jit
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
 
 if TYPE_CHECKING:
     from gridjit import launchconfig
     from gridjit.runtime.accepted import NumbaType
     from gridjit.runtime.args.direction import In, InOut, Out
-    from gridjit.runtime.current import (
-        current_stream,
-        default_stream,
-        external_stream,
-        per_thread_default_stream,
-        synchronize,
-    )
-    from gridjit.runtime.installed.ufuncs import guvectorize, vectorize
-    from gridjit.runtime.memory.create import as_device_array as as_cuda_array
-    from gridjit.runtime.memory.create import (
+    from gridjit.runtime.arrays.create import as_device_array as as_cuda_array
+    from gridjit.runtime.arrays.create import (
         device_array,
         device_array_like,
         managed_array,
@@ -40,12 +32,20 @@ if TYPE_CHECKING:
         pinned_array_like,
         to_device,
     )
+    from gridjit.runtime.installed.ufuncs import guvectorize, vectorize
     from gridjit.runtime.memory.device_array import DeviceArray
     from gridjit.runtime.numba_names.devices import get_current_device, list_devices, select_device
     from gridjit.runtime.numba_names.functions import event, is_available, is_cuda_array, stream
-    from gridjit.runtime.numba_names.reduction import Reduce
-    from gridjit.runtime.numba_names.reduction import Reduce as reduce  # noqa: N813
-    from gridjit.runtime.streams import event_elapsed_time
+    from gridjit.runtime.process.current import (
+        current_stream,
+        default_stream,
+        external_stream,
+        per_thread_default_stream,
+        synchronize,
+    )
+    from gridjit.runtime.queues.streams import event_elapsed_time
+    from gridjit.runtime.reduction import Reduce
+    from gridjit.runtime.reduction import Reduce as reduce  # noqa: N813
 
     # numba's types. Every other name of its is Any.
     b1: NumbaType
@@ -144,31 +144,31 @@ _OURS = {
     "In": ("gridjit.runtime.args.direction", "In"),
     "InOut": ("gridjit.runtime.args.direction", "InOut"),
     "Out": ("gridjit.runtime.args.direction", "Out"),
-    "as_cuda_array": ("gridjit.runtime.memory.create", "as_device_array"),
-    "current_stream": ("gridjit.runtime.current", "current_stream"),
-    "default_stream": ("gridjit.runtime.current", "default_stream"),
-    "device_array": ("gridjit.runtime.memory.create", "device_array"),
-    "device_array_like": ("gridjit.runtime.memory.create", "device_array_like"),
+    "as_cuda_array": ("gridjit.runtime.arrays.create", "as_device_array"),
+    "current_stream": ("gridjit.runtime.process.current", "current_stream"),
+    "default_stream": ("gridjit.runtime.process.current", "default_stream"),
+    "device_array": ("gridjit.runtime.arrays.create", "device_array"),
+    "device_array_like": ("gridjit.runtime.arrays.create", "device_array_like"),
     "event": ("gridjit.runtime.numba_names.functions", "event"),
-    "event_elapsed_time": ("gridjit.runtime.streams", "event_elapsed_time"),
-    "external_stream": ("gridjit.runtime.current", "external_stream"),
+    "event_elapsed_time": ("gridjit.runtime.queues.streams", "event_elapsed_time"),
+    "external_stream": ("gridjit.runtime.process.current", "external_stream"),
     "get_current_device": ("gridjit.runtime.numba_names.devices", "get_current_device"),
     "guvectorize": ("gridjit.runtime.installed.ufuncs", "guvectorize"),
     "is_available": ("gridjit.runtime.numba_names.functions", "is_available"),
     "is_cuda_array": ("gridjit.runtime.numba_names.functions", "is_cuda_array"),
     "launchconfig": ("gridjit.launchconfig", ""),
     "list_devices": ("gridjit.runtime.numba_names.devices", "list_devices"),
-    "managed_array": ("gridjit.runtime.memory.create", "managed_array"),
-    "mapped_array": ("gridjit.runtime.memory.create", "mapped_array"),
-    "mapped_array_like": ("gridjit.runtime.memory.create", "mapped_array_like"),
-    "per_thread_default_stream": ("gridjit.runtime.current", "per_thread_default_stream"),
-    "pinned": ("gridjit.runtime.memory.create", "pinned"),
-    "pinned_array": ("gridjit.runtime.memory.create", "pinned_array"),
-    "pinned_array_like": ("gridjit.runtime.memory.create", "pinned_array_like"),
+    "managed_array": ("gridjit.runtime.arrays.create", "managed_array"),
+    "mapped_array": ("gridjit.runtime.arrays.create", "mapped_array"),
+    "mapped_array_like": ("gridjit.runtime.arrays.create", "mapped_array_like"),
+    "per_thread_default_stream": ("gridjit.runtime.process.current", "per_thread_default_stream"),
+    "pinned": ("gridjit.runtime.arrays.create", "pinned"),
+    "pinned_array": ("gridjit.runtime.arrays.create", "pinned_array"),
+    "pinned_array_like": ("gridjit.runtime.arrays.create", "pinned_array_like"),
     "select_device": ("gridjit.runtime.numba_names.devices", "select_device"),
     "stream": ("gridjit.runtime.numba_names.functions", "stream"),
-    "synchronize": ("gridjit.runtime.current", "synchronize"),
-    "to_device": ("gridjit.runtime.memory.create", "to_device"),
+    "synchronize": ("gridjit.runtime.process.current", "synchronize"),
+    "to_device": ("gridjit.runtime.arrays.create", "to_device"),
     "vectorize": ("gridjit.runtime.installed.ufuncs", "vectorize"),
 }
 
@@ -217,15 +217,15 @@ def __getattr__(name: str) -> Any:
         value = globals()[name] = getattr(found, attribute) if attribute else found
         return value
     if name == "_numba_type_":  # asked where a kernel uses the module, and only there
-        from gridjit.compiler.frontend.vocabulary import module_type
+        from gridjit.compiler.frontend.bindings.vocabulary import module_type
 
         return module_type()
     if name in _REDUCTIONS:
-        from gridjit.runtime.numba_names.reduction import reduce_in
+        from gridjit.runtime.reduction import reduce_in
 
         return reduce_in(sys.modules[__name__])
     if name == "declare_device":
-        from gridjit.compiler.frontend.vocabulary import parsing
+        from gridjit.compiler.frontend.bindings.vocabulary import parsing
 
         return parsing(_numbas(name))
     if (name in _ON_THE_HOST or name == "devices") and session().is_host:
@@ -236,7 +236,7 @@ def __getattr__(name: str) -> Any:
 
 def _numbas(name: str) -> Any:
     """Return a name of numba.cuda's; its driver is the simulated one where there is none."""
-    from gridjit.compiler.frontend.bootstrap import numba_cuda
+    from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
     from gridjit.compiler.frontend.narrow import modules
 
     package = numba_cuda()
@@ -262,14 +262,14 @@ def _numbas(name: str) -> Any:
 
 def _may_ask_for_a_gpu(found: Any) -> builtins.bool:
     """Return whether the driver may be asked when a name is: not by a compile, for a word of kernels, as the first."""
-    from gridjit.runtime.devices.cuda import presence
+    from gridjit.runtime.devices import presence
 
     where = getattr(found, "__module__", None) or getattr(found, "__name__", "")
     return not str(where).startswith(_OF_KERNELS) or presence.may_be_asked()
 
 
 def __dir__() -> list[str]:
-    from gridjit.compiler.frontend.bootstrap import numba_cuda
+    from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
     from gridjit.compiler.frontend.narrow.modules import NAMES
 
     own = (name for name in globals() if name.startswith("__"))

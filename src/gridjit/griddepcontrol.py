@@ -24,6 +24,6 @@ if not TYPE_CHECKING:  # what a kernel finds, once one looks
     def __getattr__(name: str) -> Any:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from gridjit.compiler.frontend.vocabulary import instructions
+        from gridjit.compiler.frontend.bindings.vocabulary import instructions
 
         return instructions()[name]

@@ -7,9 +7,9 @@ from types import ModuleType
 
 import gridjit.cuda
 import gridjit.launchconfig
-from gridjit.compiler.frontend.bootstrap import runtime_version_answered
-from gridjit.forking import lock, section
-from gridjit.messages import warn
+from gridjit.base.forking import lock, section
+from gridjit.base.messages import warn
+from gridjit.compiler.frontend.bindings.bootstrap import runtime_version_answered
 from gridjit.runtime.installed.replaced import Replaced
 from gridjit.runtime.installed.watching import Watching
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from compile_times.cases import CASES, Case
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.types import parse_signature
 from gridjit.compiler.frontend.faster import pieces, printing
 from gridjit.compiler.frontend.lower import lower
-from gridjit.compiler.frontend.types import parse_signature
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import Target
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import Target
 from gridjit.compiler.view.config import ConfigView
 
 numba_cuda()

@@ -21,11 +21,11 @@ from gridjit.commands import demo, main
 from gridjit.commands.completion import candidates
 from gridjit.commands.progress import left_text
 from gridjit.compiler.numba_state import pristine
-from gridjit.runtime.settings import VARIABLES
+from gridjit.runtime.environment.settings import VARIABLES
 from tests.programs import run_new_python, run_python
 
 FLOATS = "void(float32[::1])"
-HEAVY = ("numpy", "numba", "llvmlite", "rich", "diskcache", "gridjit.runtime.kernel", "gridjit.runtime.session")
+HEAVY = ("numpy", "numba", "llvmlite", "rich", "diskcache", "gridjit.runtime.kernel", "gridjit.runtime.process.session")
 
 
 def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,9 +133,7 @@ def test_info_has_values_for_scripts_and_says_where_settings_are_from(
 def test_info_says_why_there_is_no_gpu_also_where_one_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(
-        "gridjit.runtime.devices.cuda.presence.why_not", functools.cache(lambda: "there is no such thing")
-    )
+    monkeypatch.setattr("gridjit.runtime.devices.presence.why_not", functools.cache(lambda: "there is no such thing"))
     monkeypatch.setenv("GRIDJIT_TARGET", "cuda")
     restart()
     assert main(["info", "--json"]) == 0
@@ -381,7 +379,7 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize(
-    "module", ["gridjit.commands", "argparse", "gridjit.commands.values", "gridjit.runtime.session"]
+    "module", ["gridjit.commands", "argparse", "gridjit.commands.values", "gridjit.runtime.process.session"]
 )
 def test_a_command_that_is_interrupted_while_it_imports_ends_with_status_130_and_says_nothing(module: str) -> None:
     done = run_new_python("-c", INTERRUPTED.format(module=module), "cache", "gc")

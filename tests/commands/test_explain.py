@@ -13,8 +13,8 @@ import pytest
 
 from gridjit.commands import main
 from gridjit.commands.values import parse_config, parse_targets
-from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.values.errors import ConfigError
+from gridjit.compiler.values.launch_config import LaunchConfig
 
 SIGNATURE = "void(float32[::1])"
 

@@ -14,15 +14,15 @@ import pytest
 
 import gridjit
 from gridjit import commands
+from gridjit.base.printable import lines, printable
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.history import PastJob, add_job
 from gridjit.cache.manifest import Manifest, Shape
 from gridjit.commands import main
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.dependency import Dependency
-from gridjit.compiler.footprint import Fact, Footprint
-from gridjit.compiler.target import ExceptionEntry
-from gridjit.printable import lines, printable
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.dependency import Dependency
+from gridjit.compiler.values.footprint import Fact, Footprint
+from gridjit.compiler.values.target import ExceptionEntry
 
 EVIL = "evil\x1b[2J\x1b]0;title\x07\x7f\x9b31m\u202e\u2028\ud800\rname\nsecond line"
 # What is printed of it: everything that is not seen is written out.
@@ -102,7 +102,7 @@ def test_no_text_of_an_artifact_comes_raw_into_a_reason_or_a_story(
     cache_dir: Path, restart: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gridjit.runtime.specialize.cold._is_for", lambda *given: True)
-    monkeypatch.setattr("gridjit.runtime.specialize.look.Look.agrees", lambda *given: True)
+    monkeypatch.setattr("gridjit.runtime.specializations.look.Look.agrees", lambda *given: True)
     gridjit.jit(work)[1, 32](np.zeros(1, np.int64))
     store = DiskStore(cache_dir)
     for info in list(store.entries()):

@@ -365,9 +365,9 @@ def test_a_damaged_record_of_phases_is_not_a_reason_to_fail() -> None:
     from types import SimpleNamespace
 
     from gridjit.commands.reports.cached import report_of
-    from gridjit.compiler.artifact import Artifact
-    from gridjit.compiler.footprint import Effects, Footprint
-    from gridjit.compiler.target import Target
+    from gridjit.compiler.values.artifact import Artifact
+    from gridjit.compiler.values.footprint import Effects, Footprint
+    from gridjit.compiler.values.target import Target
 
     artifact = Artifact(
         target=Target(kind="host", arch="x"), image=b"", suffix=".o", entry="e", kernel="k", signature="()",

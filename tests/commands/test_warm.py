@@ -113,7 +113,7 @@ def test_ctrl_c_ends_what_is_being_compiled(kernels: Any, tmp_path: Path) -> Non
         os.mkfifo(tmp_path / pipe)
     (tmp_path / "endless.py").write_text(
         "import os, sys, opstats\n"
-        "if 'gridjit.runtime.pool.worker' in sys.modules:\n"
+        "if 'gridjit.runtime.workers.worker' in sys.modules:\n"
         "    with open('begun', 'w') as pipe:\n        pipe.write(str(os.getpid()))\n"
         "    open('goes on').close()\n"
         "scale = opstats.scale\n"
@@ -132,7 +132,7 @@ def test_ctrl_c_ends_what_is_being_compiled(kernels: Any, tmp_path: Path) -> Non
 def test_a_process_that_dies_fails_its_kernel_and_no_other(warm: Any, kernels: Any, tmp_path: Path) -> None:
     (tmp_path / "deadly.py").write_text(
         "import os, sys, opstats\n"
-        "if 'gridjit.runtime.pool.worker' in sys.modules:\n    os._exit(3)\n"
+        "if 'gridjit.runtime.workers.worker' in sys.modules:\n    os._exit(3)\n"
         "scale = opstats.scale\n"
     )
     words = ["deadly:scale", "opstats:scale", "--signature", "void(float32[::1], float32)", "--target", "host"]
@@ -220,10 +220,10 @@ def test_a_cache_that_is_off_cannot_be_warmed(monkeypatch: pytest.MonkeyPatch, r
 
 def _line(kernels: Any) -> str:
     """Return the recorded line of sized for blocks of 32."""
-    from gridjit.compiler.footprint import Fact
-    from gridjit.compiler.launch_config import LaunchConfig
-    from gridjit.compiler.signature import ArrayType, Signature
-    from gridjit.runtime.specialize.needs import Need
+    from gridjit.compiler.values.footprint import Fact
+    from gridjit.compiler.values.launch_config import LaunchConfig
+    from gridjit.compiler.values.signature import ArrayType, Signature
+    from gridjit.runtime.specializations.needs import Need
 
     return Need(
         kernel="opstats:sized",

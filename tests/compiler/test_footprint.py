@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gridjit import LaunchConfig
-from gridjit.compiler.footprint import PRESENCE, Fact, Footprint
+from gridjit.compiler.values.footprint import PRESENCE, Fact, Footprint
 
 CONFIG = LaunchConfig.of((10, 2), (64, 4), 128)
 FACTS = {

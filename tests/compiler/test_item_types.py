@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridjit.compiler.item_types import dtype_of, identity, item_type
+from gridjit.compiler.values.item_types import dtype_of, identity, item_type
 
 FIELDS = [("x", np.float16), ("y", np.float16)]
 PACKED, ALIGNED = np.dtype(FIELDS), np.dtype(FIELDS, align=True)

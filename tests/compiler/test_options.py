@@ -12,8 +12,8 @@ import pytest
 
 import gridjit
 from gridjit import ConfigError
-from gridjit.compiler.errors import ConfigWarning
-from gridjit.compiler.options import options_of
+from gridjit.compiler.values.errors import ConfigWarning
+from gridjit.compiler.values.options import options_of
 
 
 def kernel(x):

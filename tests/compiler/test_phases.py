@@ -10,8 +10,8 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler import phases
-from gridjit.compiler.phases import OTHER, Phases, phase, phases_text, phases_until_now
+from gridjit.compiler.values import phases
+from gridjit.compiler.values.phases import OTHER, Phases, phase, phases_text, phases_until_now
 
 
 @pytest.fixture

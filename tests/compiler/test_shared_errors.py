@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.errors import CompileError, ConfigWarning, GridjitError, LinkError, for_cause
-from gridjit.runtime.devices.cuda.errors import DriverError, KernelError, driver_error
+from gridjit.compiler.values.errors import CompileError, ConfigWarning, GridjitError, LinkError, for_cause
+from gridjit.runtime.devices.errors import DriverError, KernelError, driver_error
 
 
 class TheirError(RuntimeError):

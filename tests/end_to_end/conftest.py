@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.runtime.devices.cuda import presence
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.runtime.devices import presence
 from tests.programs import run_python
 
 # Processes that tests start in other folders import the same sources as this one.
@@ -19,7 +19,7 @@ if given := os.environ.get("PYTHONPATH"):
     os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(path) for path in given.split(os.pathsep) if path)
 
 # NumPy arrays are arguments like others to these programs; that a GPU gets copies of them is not news.
-COPIES = "ignore::gridjit.runtime.warnings.PerformanceWarning"
+COPIES = "ignore::gridjit.runtime.environment.warnings.PerformanceWarning"
 
 
 @pytest.fixture(

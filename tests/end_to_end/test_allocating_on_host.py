@@ -8,7 +8,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.runtime.simulated import allocations
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.targets.host.library import reshaping
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.llvm.libllvm import host_target

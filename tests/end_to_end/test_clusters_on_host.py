@@ -8,8 +8,8 @@ import pytest
 from llvmlite import ir
 
 import gridjit
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.runtime.session import end_session
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.runtime.process.session import end_session
 
 cuda = numba_cuda()
 from numba.cuda import types  # noqa: E402

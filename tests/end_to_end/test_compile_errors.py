@@ -20,7 +20,7 @@ import pytest
 
 import gridjit
 from gridjit import CompileError, cuda
-from gridjit.runtime.settings import settings
+from gridjit.runtime.environment.settings import settings
 from tests.end_to_end.mistakes.mistake import TOPICS, expected, mistakes, told
 from tests.programs import python_path, run_new_python, run_python
 from tests.shown import files_of, users_files

@@ -7,7 +7,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 
 numba_cuda()
 from numba.cuda import random  # noqa: E402

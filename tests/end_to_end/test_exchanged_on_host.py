@@ -10,7 +10,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.runtime.devices.cuda import presence
+from gridjit.runtime.devices import presence
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ import pytest
 
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.entry import open_entry, seal
-from gridjit.compiler.frontend.kept.stored.record import from_bytes, to_bytes
+from gridjit.compiler.frontend.kept.stored_record import from_bytes, to_bytes
 from tests.programs import run_new_python, run_python
 
 PROGRAM = """

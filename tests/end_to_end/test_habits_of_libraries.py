@@ -18,7 +18,7 @@ import pytest
 
 import gridjit
 from gridjit import LaunchConfig, cuda
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 
 pytestmark = pytest.mark.usefixtures("target")
 

@@ -10,8 +10,8 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.elf import SYMBOLS, read_sections
 from gridjit.compiler.targets.host.llvm import libllvm
+from gridjit.compiler.values.elf import SYMBOLS, read_sections
 from tests.processors import FEATURES
 
 

@@ -17,14 +17,14 @@ import pytest
 
 import gridjit
 from gridjit import LaunchConfig, cuda
-from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compile import compile_job
 from gridjit.compiler.job import make_job
-from gridjit.compiler.options import Options
-from gridjit.compiler.signature import ArrayType, Signature
-from gridjit.compiler.target import Target
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.signature import ArrayType, Signature
+from gridjit.compiler.values.target import Target
 from gridjit.compiler.view.config import ConfigView
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
 from tests.compiler.frontend.making import HOPPER, HOST, nothing_kept
 
 FACTOR = 3

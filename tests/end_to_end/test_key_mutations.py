@@ -22,11 +22,11 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.errors import CompileDisabledError
 from gridjit.compiler.key import toolchain as toolchain_module
 from gridjit.compiler.key.numba_settings import SETTINGS
-from gridjit.compiler.options import Options, options_of
-from gridjit.compiler.target import Target
+from gridjit.compiler.values.errors import CompileDisabledError
+from gridjit.compiler.values.options import Options, options_of
+from gridjit.compiler.values.target import Target
 from tests.programs import python_path, run_new_python, run_python
 
 FORBIDDEN = "GRIDJIT_ASSERT_NO_COMPILE"

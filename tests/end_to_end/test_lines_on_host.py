@@ -13,7 +13,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.elf import named_sections
+from gridjit.compiler.values.elf import named_sections
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.hooks.hook import Hook
 from gridjit.compiler.key.toolchain import header_versions
+from gridjit.compiler.values.errors import CompileError
 from gridjit.runtime.kernel import Kernel
-from gridjit.runtime.specialize.table import Specialization
+from gridjit.runtime.specializations.table import Specialization
 from tests.toolkit import needs_toolkit
 
 cuda: Any = numba_cuda()

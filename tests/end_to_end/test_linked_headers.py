@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import gridjit
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.targets.ptx import nvrtc as ptx_nvrtc
 from gridjit.compiler.targets.ptx.cubin import read_cubin
+from gridjit.compiler.values.errors import CompileError
 from gridjit.runtime.kernel import Kernel
 from tests.programs import run_new_python, run_python
 from tests.toolkit import needs_toolkit

@@ -11,11 +11,11 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import LinkError, UnsupportedError
-from gridjit.compiler.target import LinkedFile, Lowered
 from gridjit.compiler.targets.host.linked.code import linked_code
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
+from gridjit.compiler.values.errors import LinkError, UnsupportedError
+from gridjit.compiler.values.target import LinkedFile, Lowered
 
 IR = """define i32 @times2(ptr %out, i32 %a) {
   %r = shl i32 %a, 1

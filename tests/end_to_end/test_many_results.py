@@ -12,15 +12,15 @@ import pytest
 
 import gridjit
 from gridjit.cache.disk import DiskStore
-from gridjit.compiler.artifact import Artifact, Compiled
-from gridjit.compiler.footprint import Fact
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.signature import ScalarType, Signature
+from gridjit.compiler.values.artifact import Artifact, Compiled
+from gridjit.compiler.values.footprint import Fact
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.signature import ScalarType, Signature
 from gridjit.runtime.kernel import Kernel
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
+from gridjit.runtime.specializations.look import Launch, Look
 from gridjit.runtime.specialize.cold import look_up
 from gridjit.runtime.specialize.keep import keep
-from gridjit.runtime.specialize.look import Launch, Look
 
 SIGNATURE = Signature(arguments=(ScalarType(dtype="int64"),))
 

@@ -19,8 +19,9 @@ import gridjit
 from gridjit import cuda
 from gridjit.cache.disk import DiskStore
 from gridjit.commands import main
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import CompileDisabledError, CompileError, LaunchNeededError
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.errors import CompileDisabledError, CompileError, LaunchNeededError
+from gridjit.runtime.process.session import session
 from tests.programs import run_new_python, run_python
 
 pytestmark = pytest.mark.usefixtures("on_host", "looked_into")
@@ -272,7 +273,7 @@ def test_a_process_that_compiles_for_others_finds_it_out_for_all(
         assert (counts(kernel), looked_into) == ((0, 0, 1), [])
         said = "needs a launch, for which it is compiled in this process: its code depends on the launch"
         assert f"declared (float32[1d C]): {said}" in kernel.explain()
-        assert bool(gridjit.runtime.session.session()._pool) == pool_is_there
+        assert bool(session()._pool) == pool_is_there
         restart()
     assert launched(declare(FLOATS, background=True)) == [4.0] * 4
 

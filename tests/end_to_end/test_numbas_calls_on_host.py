@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gridjit import ArgumentError, cuda
-from gridjit.runtime.devices.cuda import presence
-from gridjit.runtime.session import end_session
+from gridjit.runtime.devices import presence
+from gridjit.runtime.process.session import end_session
 from gridjit.runtime.simulated import current, under_numba
 
 ANSWERED = """

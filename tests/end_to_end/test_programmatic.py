@@ -10,7 +10,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda, griddepcontrol
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.values.errors import ConfigError
 from gridjit.griddepcontrol import wait
 from tests.programs import run_python
 

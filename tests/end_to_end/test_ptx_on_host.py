@@ -8,7 +8,7 @@ import pytest
 from llvmlite import ir
 
 import gridjit
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 
 cuda = numba_cuda()
 from numba.cuda import types  # noqa: E402

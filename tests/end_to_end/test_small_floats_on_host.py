@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 
 cuda = numba_cuda()
 from numba.cuda._internal import cuda_bf16, cuda_fp8, cuda_fp16  # noqa: E402

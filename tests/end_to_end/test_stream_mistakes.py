@@ -12,7 +12,7 @@ import pytest
 
 import gridjit
 from gridjit import ArgumentError, cuda
-from gridjit.compiler.errors import LaunchError
+from gridjit.compiler.values.errors import LaunchError
 from tests.programs import run_python
 
 pytestmark = pytest.mark.usefixtures("target")

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.runtime.pool.declared import Ahead
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
+from gridjit.runtime.specialize.declared import Ahead
 from tests import pools
 from tests.end_to_end.float_kernels import KERNELS
 
@@ -24,7 +24,7 @@ import os, sys
 import gridjit
 from gridjit import cuda
 
-if "gridjit.runtime.pool.worker" in sys.modules:
+if "gridjit.runtime.workers.worker" in sys.modules:
     open(os.environ["GATE"]).close()
 """
 SCALE = """

@@ -112,7 +112,7 @@ def test_a_wrong_launch_shows_the_users_line_and_what_is_wrong_with_it(case: str
 
 def test_a_wrong_index_is_told_as_well_once_machine_code_looks_it_up(monkeypatch: pytest.MonkeyPatch) -> None:
     from gridjit.runtime.launch.indexing import index_natively
-    from gridjit.runtime.session import session
+    from gridjit.runtime.process.session import session
 
     index_natively(session().store(True))
     with pytest.raises(ConfigError) as caught:

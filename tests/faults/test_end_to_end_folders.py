@@ -38,7 +38,7 @@ def launch(function, right, **options):
 
 if sys.argv[1:] == ["drop privileges"]:
     import gridjit.cache.disk, gridjit.cache.index, gridjit.cache.lock
-    from gridjit.runtime.session import end_session
+    from gridjit.runtime.process.session import end_session
     os.environ["GRIDJIT_CACHE"] = "0"  # root leaves nothing behind
     launch(add, 10)
     del os.environ["GRIDJIT_CACHE"]

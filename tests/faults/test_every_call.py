@@ -15,7 +15,7 @@ import pytest
 
 import gridjit
 from gridjit.cache.errors import CacheWarning
-from gridjit.compiler.artifact import Artifact, Compiled
+from gridjit.compiler.values.artifact import Artifact, Compiled
 from tests.conftest import fresh_session
 from tests.faults.calls import failing
 

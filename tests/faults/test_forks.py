@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("llvm_makes_all_objects")
 
 # Where the other thread is when the process forks: what is called there, and in which of two ways the fork meets it.
 STAGES = {
-    "importing numba": "gridjit.compiler.frontend.bootstrap:_import",
+    "importing numba": "gridjit.compiler.frontend.bindings.bootstrap:_import",
     "making numba's contexts": "gridjit.compiler.frontend.isolated.isolation:make_contexts",
     "compiling": "gridjit.compiler.frontend.lower:_run_pipeline",
     "reading a registry": "numba.cuda.core.base:BaseContext.install_registry",
@@ -28,15 +28,15 @@ STAGES = {
     "linking": "gridjit.compiler.targets.host.llvm.libllvm:_linker",
     "loading": "gridjit.runtime.devices.host.device:load",
     "placing a native function": "gridjit.runtime.native.placement:_address_in_memory",
-    "keeping a specialization": "gridjit.runtime.specialize.table:Specializations._doubt",
+    "keeping a specialization": "gridjit.runtime.specializations.table:Specializations._doubt",
     "launching": "gridjit.runtime.devices.host.launch:_deal",
     "looking up": "gridjit.cache.files:open_shard",
     "writing": "gridjit.cache.files:write_file",
     "in the index": "gridjit.cache.index:_make_room",
     "locking a job's file": "gridjit.cache.lock:_try_lock",
-    "printing": "gridjit.messages:print",
+    "printing": "gridjit.base.messages:print",
     "warning": "warnings:_showwarnmsg",
-    "making the session": "gridjit.runtime.session:Session.__init__",
+    "making the session": "gridjit.runtime.process.session:Session.__init__",
     "asking for the processor": "gridjit.runtime.devices.host.device:host_target",
 }
 
@@ -45,13 +45,13 @@ import atexit, builtins, gc, importlib, os, signal, sys, threading, warnings
 import numpy as np
 
 def look():
-    mine, all_of_them = gridjit.forking.section(), gridjit.forking._sections.list()
+    mine, all_of_them = gridjit.base.forking.section(), gridjit.base.forking._sections.list()
     given_up.extend(other for other in all_of_them if other is not mine and not other._is_owned())
 
 given_up = []
 os.register_at_fork(before=look)  # the first to be registered is the last to be called
 
-import gridjit, gridjit.forking, gridjit.messages
+import gridjit, gridjit.base.forking, gridjit.base.messages
 from gridjit import cuda
 from gridjit.runtime.native import placement
 
@@ -110,7 +110,7 @@ def work():
         sys.setprofile(pause_inside)
     launches(threads, np.float32)
     launches(threads, np.float64)  # one more than it keeps, which is warned of
-    placement.launch_address(gridjit.runtime.session.session().store())
+    placement.launch_address(gridjit.runtime.process.session.session().store())
 
 is_numbas = module.startswith("numba.")  # whose names count in keys
 if not is_numbas:
@@ -120,7 +120,7 @@ thread.start()
 while not inside.wait(0.05):
     assert thread.is_alive(), "the thread never came there"
 if stuck:
-    gridjit.forking.PATIENCE_S = 0.2
+    gridjit.base.forking.PATIENCE_S = 0.2
 os.register_at_fork(before=begun.set)  # the last to be registered is the first to be called
 warnings.simplefilter("ignore")
 
@@ -128,7 +128,7 @@ def status_alone():
     right = launches(cached) == [1.0] * 8 and cached.stats.compiles == 0
     right = right and launches(compiled) == [2.0] * 8 and compiled.stats.compiles == 1
     right = right and launches(threads) == [3.0] * 8
-    placement.launch_address(gridjit.runtime.session.session().store())
+    placement.launch_address(gridjit.runtime.process.session.session().store())
     return 0 if right else 1
 
 class Garbage:
@@ -211,7 +211,7 @@ import atexit, os, random, signal, sys, threading, time
 import numpy as np
 import gridjit
 from gridjit import cuda
-from gridjit.runtime.session import end_session
+from gridjit.runtime.process.session import end_session
 
 exits, seed, import_first = map(int, sys.argv[1:])
 

@@ -18,12 +18,14 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit import cuda, interrupts, stacks
-from gridjit.compiler.frontend import locks as foreign_locks
-from gridjit.compiler.frontend.isolated import isolation, replacing
-from gridjit.compiler.frontend.isolated.contexts import contexts_may_be_half_read
-from gridjit.compiler.frontend.locks import compiling_locks
-from gridjit.forking import held
+from gridjit import cuda
+from gridjit.base import interrupts, stacks
+from gridjit.base.forking import held
+from gridjit.compiler.frontend.bindings import replacing
+from gridjit.compiler.frontend.isolated import isolation
+from gridjit.compiler.frontend.narrow.contexts import contexts_may_be_half_read
+from gridjit.compiler.process import locks as foreign_locks
+from gridjit.compiler.process.locks import compiling_locks
 
 pytestmark = pytest.mark.usefixtures("llvm_makes_all_objects")
 

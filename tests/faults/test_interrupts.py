@@ -121,13 +121,14 @@ from numba.core import target_extension
 import numba.cuda.compiler
 check(999)
 on_another_thread(lambda: check(1000))
-on_another_thread(lambda: gridjit.runtime.session.session().store().put("ab" * 16, b"x", suffix=".o"))
+on_another_thread(lambda: gridjit.runtime.process.session.session().store().put("ab" * 16, b"x", suffix=".o"))
 assert current_view() is None
 assert target_extension.current_target() == "cpu", target_extension.current_target()
 assert numba.cuda.compiler.get_current_device.__module__.startswith("numba")
-from gridjit.compiler.frontend.isolated import isolation, replacing
-from gridjit.compiler.frontend.locks import compiling_locks
-from gridjit.forking import held
+from gridjit.compiler.frontend.isolated import isolation
+from gridjit.compiler.frontend.bindings import replacing
+from gridjit.compiler.process.locks import compiling_locks
+from gridjit.base.forking import held
 assert replacing.changes_now() == 0 and isolation._left.target is None
 assert not any(map(held, compiling_locks()))
 print(came)

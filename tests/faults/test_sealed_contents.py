@@ -21,18 +21,18 @@ import gridjit
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.history import History, PastJob
 from gridjit.cache.manifest import Manifest, Shape
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.dependency import Dependency
-from gridjit.compiler.elf import is_code, read_sections
-from gridjit.compiler.errors import ConfigError, LaunchError
-from gridjit.compiler.footprint import Effects, Fact, Footprint
 from gridjit.compiler.hooks.hook import Hook
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.signature import ScalarType, Signature
-from gridjit.compiler.target import ExceptionEntry, Target
 from gridjit.compiler.targets.host.llvm.libllvm import load_object
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.dependency import Dependency
+from gridjit.compiler.values.elf import is_code, read_sections
+from gridjit.compiler.values.errors import ConfigError, LaunchError
+from gridjit.compiler.values.footprint import Effects, Fact, Footprint
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.signature import ScalarType, Signature
+from gridjit.compiler.values.target import ExceptionEntry, Target
 from gridjit.runtime.devices.host.device import HostDevice
-from gridjit.runtime.specialize.needs import Need
+from gridjit.runtime.specializations.needs import Need
 
 MAGIC = b"gridjit1"
 # An ELF file of a header, the header of one section, and that section: names.

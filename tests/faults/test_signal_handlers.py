@@ -17,7 +17,7 @@ import pytest
 
 import gridjit
 from gridjit import cache, compiler, cuda, runtime
-from gridjit.interrupts import let_through, raised_by_a_handler, tolerated
+from gridjit.base.interrupts import let_through, raised_by_a_handler, tolerated
 from tests.conftest import fresh_session
 
 SOURCE = """

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import gridjit
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.devices.cuda import presence
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.devices import presence
 from gridjit.runtime.devices.cuda.device import CudaDevice, current_device
 from gridjit.runtime.devices.cuda.load import CudaKernel
 from gridjit.runtime.memory.device_array import DeviceArray

@@ -9,9 +9,9 @@ import pytest
 
 import gridjit
 from gridjit import Buffer, StridedLayout, StridedMemoryView, cuda
-from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.current import create_stream
-from gridjit.runtime.memory.create import as_device_array, pinned_array, to_device
+from gridjit.compiler.values.errors import ArgumentError
+from gridjit.runtime.arrays.create import as_device_array, pinned_array, to_device
+from gridjit.runtime.process.current import create_stream
 
 pytestmark = pytest.mark.gpu
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gridjit import StridedMemoryView, cuda
-from gridjit.runtime.streams import Stream
+from gridjit.runtime.queues.streams import Stream
 
 pytestmark = pytest.mark.gpu
 

@@ -12,9 +12,9 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import Options
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.targets.ptx import nvptx
+from gridjit.compiler.values.options import Options
 
 pytestmark = [
     pytest.mark.gpu,

@@ -11,13 +11,13 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.streams import Stream
+from gridjit.compiler.values.errors import ArgumentError
+from gridjit.runtime.queues.streams import Stream
 from tests.kernels import increments
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning"),
+    pytest.mark.filterwarnings("ignore::gridjit.runtime.environment.warnings.PerformanceWarning"),
 ]
 Replay = Callable[[Stream, Callable[[], None], int], None]
 

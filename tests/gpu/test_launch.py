@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from gridjit import cuda
-from gridjit.compiler.errors import ConfigError, LaunchError
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.current import create_stream
-from gridjit.runtime.memory.create import device_array, to_device
+from gridjit.compiler.values.errors import ConfigError, LaunchError
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.arrays.create import device_array, to_device
 from gridjit.runtime.numba_names.overload import held_attributes
+from gridjit.runtime.process.current import create_stream
 
 pytestmark = pytest.mark.gpu
 VECTOR = "void(float32[::1], float32[::1], float32)"
@@ -221,7 +221,7 @@ import numpy as np
 import struct
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.devices.cuda.device import current_device
 
 source = '''

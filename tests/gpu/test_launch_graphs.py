@@ -10,12 +10,12 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import ArgumentError, LaunchError
-from gridjit.runtime.streams import Stream
+from gridjit.compiler.values.errors import ArgumentError, LaunchError
+from gridjit.runtime.queues.streams import Stream
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning"),
+    pytest.mark.filterwarnings("ignore::gridjit.runtime.environment.warnings.PerformanceWarning"),
 ]
 
 

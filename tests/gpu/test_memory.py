@@ -8,9 +8,8 @@ import itertools
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import DeviceError
-from gridjit.runtime.current import create_stream
-from gridjit.runtime.memory.create import (
+from gridjit.compiler.values.errors import DeviceError
+from gridjit.runtime.arrays.create import (
     as_device_array,
     device_array,
     mapped_array,
@@ -18,6 +17,7 @@ from gridjit.runtime.memory.create import (
     pinned_array,
     to_device,
 )
+from gridjit.runtime.process.current import create_stream
 from tests.views import check_copies_of_a_view
 
 pytestmark = pytest.mark.gpu

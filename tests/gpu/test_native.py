@@ -14,9 +14,9 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.runtime.current import create_stream
-from gridjit.runtime.memory.create import to_device
-from gridjit.runtime.session import session
+from gridjit.runtime.arrays.create import to_device
+from gridjit.runtime.process.current import create_stream
+from gridjit.runtime.process.session import session
 
 pytestmark = pytest.mark.gpu
 

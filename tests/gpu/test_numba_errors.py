@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.runtime.devices.cuda.errors import KernelError
+from gridjit.runtime.devices.errors import KernelError
 
 pytestmark = pytest.mark.gpu
 

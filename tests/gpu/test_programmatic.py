@@ -7,7 +7,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda, griddepcontrol
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.values.errors import ConfigError
 
 SPINS = 1 << 20
 

@@ -11,10 +11,10 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.runtime.current import create_event, create_stream
-from gridjit.runtime.devices.cuda import presence
+from gridjit.runtime.arrays.create import device_array, to_device
+from gridjit.runtime.devices import presence
 from gridjit.runtime.devices.cuda.device import CudaDevice, current_device, devices
-from gridjit.runtime.memory.create import device_array, to_device
+from gridjit.runtime.process.current import create_event, create_stream
 
 pytestmark = pytest.mark.gpu
 COUNT = 2

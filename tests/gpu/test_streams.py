@@ -7,16 +7,16 @@ import threading
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import DeviceError
-from gridjit.runtime.current import (
+from gridjit.compiler.values.errors import DeviceError
+from gridjit.runtime.arrays.create import to_device
+from gridjit.runtime.process.current import (
     create_event,
     create_stream,
     default_stream,
     external_stream,
     per_thread_default_stream,
 )
-from gridjit.runtime.memory.create import to_device
-from gridjit.runtime.streams import stream_handle
+from gridjit.runtime.queues.streams import stream_handle
 
 pytestmark = pytest.mark.gpu
 
@@ -133,8 +133,8 @@ RESET = """
 import numpy as np
 from gridjit import DeviceError
 from gridjit.runtime.devices.cuda.device import current_device
-from gridjit.runtime.memory.create import to_device
-from gridjit.runtime.current import create_event, create_stream
+from gridjit.runtime.arrays.create import to_device
+from gridjit.runtime.process.current import create_event, create_stream
 device = current_device()
 stream, event = create_stream(timeline=device.timeline), create_event(timeline=device.timeline)
 array = to_device(np.arange(5), stream, space=device.space)
@@ -166,8 +166,8 @@ EXIT = """
 import atexit
 import numpy as np
 from gridjit.runtime.devices.cuda.device import current_device
-from gridjit.runtime.memory.create import pinned_array, to_device
-from gridjit.runtime.current import create_event, create_stream
+from gridjit.runtime.arrays.create import pinned_array, to_device
+from gridjit.runtime.process.current import create_event, create_stream
 device = current_device()
 stream, event = create_stream(timeline=device.timeline), create_event(timeline=device.timeline)
 array, pinned = to_device(np.arange(5), stream, space=device.space), pinned_array(5, space=device.space)

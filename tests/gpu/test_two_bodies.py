@@ -10,8 +10,8 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.options import Options
 from gridjit.compiler.targets.ptx import nvptx
+from gridjit.compiler.values.options import Options
 
 pytestmark = [
     pytest.mark.gpu,

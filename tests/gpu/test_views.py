@@ -9,7 +9,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.runtime.memory import foreign_attributes
+from gridjit.runtime.arrays import foreign_attributes
 
 SHAPES: dict[str, Any] = {"dense": np.s_[:], "rows": np.s_[1:], "columns": np.s_[:, ::2], "item": np.s_[1, 2:3]}
 

@@ -17,12 +17,8 @@ else:
     import tomli as tomllib
 
 FOLDERS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-dir"]
-# What all layers may use: it uses nothing but itself. Everything else that is in no folder is the package's own.
-FLOOR = {
-    f"gridjit.{name}"
-    for name in ("digests", "forking", "interrupts", "messages", "printable", "reading", "regexes", "stacks", "values")
-}
-LAYERS = {"gridjit.cache": 1, "gridjit.compiler": 1, "gridjit.runtime": 2}
+# All layers may use the base, which uses nothing but itself. Everything else that is in no folder is the package's own.
+LAYERS = {"gridjit.base": 0, "gridjit.cache": 1, "gridjit.compiler": 1, "gridjit.runtime": 2}
 # Other libraries, and the modules or folders that may import them. NumPy is everybody's.
 NUMBA = (
     "gridjit.compiler.frontend",
@@ -33,8 +29,8 @@ NUMBA = (
 WALLS = {
     "numba": NUMBA,
     "llvmlite": (
-        "gridjit.compiler.frontend.foreign_types",
-        "gridjit.compiler.frontend.vocabulary",
+        "gridjit.compiler.frontend.bindings.foreign_types",
+        "gridjit.compiler.frontend.bindings.vocabulary",
         "gridjit.compiler.targets.host.llvm.libllvm",
         "gridjit.compiler.targets.host.llvm.modules",
         "gridjit.compiler.targets.ptx.libdevice",
@@ -42,15 +38,15 @@ WALLS = {
         "gridjit.compiler.targets.ptx.nvptx",
     ),
     "cuda": (
-        "gridjit.compiler.frontend.bootstrap",
+        "gridjit.compiler.frontend.bindings.bootstrap",
         "gridjit.compiler.targets.ptx.toolkit",
         "gridjit.runtime.devices.cuda.callbacks",
-        "gridjit.runtime.devices.cuda.driver",
+        "gridjit.runtime.devices.cuda.api.driver",
     ),
     "diskcache": ("gridjit.cache.index",),
     "cupy": ("gridjit.runtime.args.cupy",),
     "cupy_backends": ("gridjit.runtime.args.cupy",),
-    "ml_dtypes": ("gridjit.compiler.item_types",),
+    "ml_dtypes": ("gridjit.compiler.values.item_types",),
     "PyInstaller": ("gridjit.freezing",),
     "pytest": ("gridjit.testing",),
     "rich": ("gridjit.commands",),
@@ -63,20 +59,20 @@ WALLS = {
 _VARIABLES = {"environ", "environb", "getenv"}
 # Where the environment is read: gridjit's settings in one place, numba's and the toolkit's where the key is made.
 ENVIRONMENT = {
-    "gridjit.runtime.settings",
+    "gridjit.runtime.environment.settings",
     "gridjit.compiler.key.numba_settings",
     "gridjit.compiler.key.toolchain",
     # Whether the variables that extensions read while they were loaded are as they were.
     "gridjit.compiler.recorded.everybody",
     # Whether numba-cuda is its simulator, and the driver's bindings have streams of each thread: neither can be had.
-    "gridjit.compiler.frontend.bootstrap",
-    "gridjit.runtime.devices.cuda.plain_api",
+    "gridjit.compiler.frontend.bindings.bootstrap",
+    "gridjit.runtime.devices.cuda.api.plain_api",
     # What compiles for another process has that one's environment; so have the processes of a demonstration.
     "gridjit.runtime.pool.environment",
-    "gridjit.runtime.pool.compile_server",
-    "gridjit.runtime.pool.conditions",
+    "gridjit.runtime.workers.compile_server",
+    "gridjit.runtime.workers.conditions",
     "gridjit.runtime.pool.pool",
-    "gridjit.runtime.pool.worker",
+    "gridjit.runtime.workers.worker",
     "gridjit.commands.demo",
     # What a program is started with, and by what it knows that at its start.
     "gridjit.commands.run",
@@ -106,8 +102,6 @@ def libraries(known: dict[str, Module]) -> dict[str, set[str]]:
 
 def layer(name: str) -> tuple[int, str]:
     """Return how high a module is, and which of the layers of that height it is in."""
-    if name in FLOOR:
-        return 0, "floor"
     return next(((n, prefix) for prefix, n in LAYERS.items() if is_in(name, prefix)), (3, "package"))
 
 
@@ -180,7 +174,7 @@ def test_a_key_is_made_without_the_front_end_unless_numba_has_to_be_asked(edges:
     key, front_end = "gridjit.compiler.key", "gridjit.compiler.frontend"
     found = {(name, other) for name, others in edges.items() for other in others if is_in(name, key)}
     imported = {(name, other) for name, other in found if is_in(other, front_end)}
-    assert imported <= {(f"{key}.numba_settings", f"{front_end}.bootstrap")}
+    assert imported <= {(f"{key}.numba_settings", f"{front_end}.bindings.bootstrap")}
 
 
 @pytest.mark.parametrize(

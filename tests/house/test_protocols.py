@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from gridjit.runtime.args.handler import ArgumentHandler
 from gridjit.runtime.devices.base import Capture, Device, LoadedKernel, Runnable
+from gridjit.runtime.environment.settings import Settings
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.launcher import Launcher
 from gridjit.runtime.launch.ready import ConfigKey, Ready, ReadyTable
 from gridjit.runtime.memory.space import Space
-from gridjit.runtime.session import Session
-from gridjit.runtime.settings import Settings
-from gridjit.runtime.streams import Timeline
+from gridjit.runtime.process.session import Session
+from gridjit.runtime.queues.streams import Timeline
 from tests.house.trees import PRODUCT, ROOT, trees_with
 
 OURS = (

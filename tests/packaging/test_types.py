@@ -25,13 +25,13 @@ import pytest
 
 import gridjit
 import gridjit.cuda
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import _FOR_KERNELS, Options
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.values.options import _FOR_KERNELS, Options
 from gridjit.runtime.accepted import FunctionOptions, KernelOptions
 from gridjit.runtime.jit import jit
 from gridjit.runtime.numba_names.overload import Overload
-from gridjit.runtime.numba_names.reduction import Reduce
-from gridjit.runtime.specialize.table import Specialization
+from gridjit.runtime.reduction import Reduce
+from gridjit.runtime.specializations.table import Specialization
 from tests.packaging.test_documentation import DOCUMENTS_WITH_EXAMPLES, examples, program_of
 
 ROOT = Path(__file__).parents[2]
@@ -192,7 +192,7 @@ def test_gridjit_cuda_has_for_type_checkers_what_it_has_when_it_runs() -> None:
     typed = typed_imports(gridjit.cuda)
     assert typed.pop("NumbaType") == ("gridjit.runtime.accepted", "NumbaType")
     reductions = {typed.pop(name) for name in gridjit.cuda._REDUCTIONS}
-    assert reductions == {("gridjit.runtime.numba_names.reduction", "Reduce")}
+    assert reductions == {("gridjit.runtime.reduction", "Reduce")}
     assert issubclass(gridjit.cuda.reduce, Reduce)
     ours = {
         name: (home, there) if there else tuple(home.rsplit(".", 1))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.footprint import Effects, Fact, Footprint
-from gridjit.compiler.signature import ScalarType, Signature
-from gridjit.compiler.target import Target
-from gridjit.runtime.specialize.table import Specialization
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.footprint import Effects, Fact, Footprint
+from gridjit.compiler.values.signature import ScalarType, Signature
+from gridjit.compiler.values.target import Target
+from gridjit.runtime.specializations.table import Specialization
 
 SIGNATURE = Signature(arguments=(ScalarType(dtype="int64"),))
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
-from gridjit.compiler.errors import DeviceError
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.target import Target
+from gridjit.compiler.values.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
+from gridjit.compiler.values.errors import DeviceError
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.target import Target
 from gridjit.runtime.devices.base import Capture, Device, KernelAttributes, LoadedKernel, Runnable
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Owners, Space, Whereabouts
 from gridjit.runtime.native.table import KernelHandle
-from gridjit.runtime.streams import Timeline, stream_handle
+from gridjit.runtime.queues.streams import Timeline, stream_handle
 
 _PROTOTYPE = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, *[ctypes.c_uint] * 7, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p

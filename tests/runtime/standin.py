@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gridjit.cache.memory import MemoryStore
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.footprint import Effects, Footprint
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.signature import Signature
-from gridjit.compiler.target import Target
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.errors import ConfigError
+from gridjit.compiler.values.footprint import Effects, Footprint
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.signature import Signature
+from gridjit.compiler.values.target import Target
 from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.indexing import Indexable
@@ -23,7 +23,7 @@ from gridjit.runtime.launch.ready import ReadyTable
 from gridjit.runtime.native.function import NativeFunction, native_function
 from gridjit.runtime.native.operation import Operation
 from gridjit.runtime.native.table import KernelHandle, LaunchTable
-from gridjit.runtime.specialize.table import LaunchHook, Specialization
+from gridjit.runtime.specializations.table import LaunchHook, Specialization
 from tests.runtime.recording_device import Contexts as Contexts
 from tests.runtime.recording_device import Launched as Launched
 from tests.runtime.recording_device import Recorder as Recorder

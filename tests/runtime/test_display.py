@@ -11,9 +11,9 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.footprint import Fact
-from gridjit.compiler.signature import ForeignType, Signature
-from gridjit.runtime.display import SpecializationList, Story, Table
+from gridjit.compiler.values.footprint import Fact
+from gridjit.compiler.values.signature import ForeignType, Signature
+from gridjit.runtime.specializations.display import SpecializationList, Story, Table
 from tests.programs import run_new_python, run_python
 from tests.runtime.making import make_specialization
 
@@ -182,7 +182,7 @@ def test_a_program_that_launches_imports_nothing_of_how_it_is_shown(tmp_path: An
         "import sys, numpy as np, gridjit\n"
         "@gridjit.jit(target='host')\ndef one(x):\n    x[0] = 1\n"
         "one[1, 1](np.zeros(1))\n"
-        "print([name for name in sys.modules if name == 'html' or name.startswith('gridjit.runtime.display')])\n"
+        "print([name for name in sys.modules if name == 'html' or name.endswith('.specializations.display')])\n"
     )
     compiled, found = run_python(program), run_new_python(program)
     assert compiled.returncode == 0 and "display" not in compiled.stdout, compiled.stderr

@@ -10,7 +10,7 @@ import pytest
 
 import gridjit
 from gridjit import ConfigError
-from gridjit.runtime.settings import Settings
+from gridjit.runtime.environment.settings import Settings
 
 
 def test_without_home_the_cache_is_in_the_accounts_own() -> None:

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit import cuda, messages
-from gridjit.compiler.frontend import bootstrap
+from gridjit import cuda
+from gridjit.base import messages
+from gridjit.compiler.frontend.bindings import bootstrap
 from gridjit.compiler.targets.ptx.nvrtc import LinkedCodeWarning
 
 

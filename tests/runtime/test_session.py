@@ -14,9 +14,9 @@ import pytest
 import gridjit
 from gridjit.cache.errors import CacheWarning
 from gridjit.cache.memory import MemoryStore
-from gridjit.runtime.secret import read_secret
-from gridjit.runtime.session import Session, session
-from gridjit.runtime.settings import Settings
+from gridjit.runtime.environment.settings import Settings
+from gridjit.runtime.process.secret import read_secret
+from gridjit.runtime.process.session import Session, session
 
 
 def origin() -> str:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.runtime.misspelt import near_name
-from gridjit.runtime.setting_words import WORDS, table
-from gridjit.runtime.settings import MOST, VARIABLES, Settings, settings, unknown_names
+from gridjit.runtime.environment.misspelt import near_name
+from gridjit.runtime.environment.setting_words import WORDS, table
+from gridjit.runtime.environment.settings import MOST, VARIABLES, Settings, settings, unknown_names
 
 ROOT = Path(__file__).parents[2]
 NAMES = [one.name for one in VARIABLES]

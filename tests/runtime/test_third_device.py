@@ -12,16 +12,16 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import DeviceError
-from gridjit.compiler.signature import ArgType, ScalarType
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
+from gridjit.compiler.values.errors import DeviceError
+from gridjit.compiler.values.signature import ArgType, ScalarType
 from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register
 from gridjit.runtime.devices.base import Capture, Device, LoadedKernel, Runnable
 from gridjit.runtime.memory.space import Space
+from gridjit.runtime.native.layout.probes import object_layout
 from gridjit.runtime.native.operation import Operation
-from gridjit.runtime.native.probes import object_layout
-from gridjit.runtime.session import Session
-from gridjit.runtime.streams import Timeline
+from gridjit.runtime.process.session import Session
+from gridjit.runtime.queues.streams import Timeline
 from tests.runtime.recording_device import (
     Recorder,
     RecordingCapture,
@@ -32,7 +32,7 @@ from tests.runtime.recording_device import (
     RecordingTimeline,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gridjit.runtime.environment.warnings.PerformanceWarning")
 ORDINAL = 3
 
 

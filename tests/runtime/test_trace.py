@@ -20,7 +20,7 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.cache.errors import CacheWarning
-from gridjit.compiler.phases import OTHER
+from gridjit.compiler.values.phases import OTHER
 from gridjit.runtime.traced import tracer
 from gridjit.runtime.traced.file import TraceFile
 from tests.programs import run_python

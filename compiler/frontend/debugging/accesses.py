@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.frontend.faster.piece import Replace
 from gridjit.compiler.targets.host.ir.intrinsics import ITEM, OUTSIDE
 from gridjit.compiler.targets.host.sanitizer.access_places import ARRAY_MARK
-from gridjit.regexes import regex
 
 # How deep expressions are searched for arrays: as deep as people write them.
 _DEEPEST = 32

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gridjit.base.printable import printable
+from gridjit.base.values import dataclass
 from gridjit.compiler.frontend.explained.source import line_of
-from gridjit.printable import printable
-from gridjit.values import dataclass
 
 _MOST_CALLS = 5
 _LONGEST_LINE = 110

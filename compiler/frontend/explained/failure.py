@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gridjit.base.interrupts import let_through
+from gridjit.base.values import dataclass
 from gridjit.compiler.frontend.explained.places import SourceLine, names_of, places
 from gridjit.compiler.frontend.explained.source import Source
 from gridjit.compiler.frontend.explained.types_said import cleaned, parts, said
 from gridjit.compiler.frontend.isolated.launch_visibility import said_by
-from gridjit.compiler.signature import ArgType, Signature
-from gridjit.interrupts import let_through
-from gridjit.values import dataclass
+from gridjit.compiler.values.signature import ArgType, Signature
 
 # Lines of numba's messages that do not say what is wrong.
 _EMPTY_WORDS = re.compile(

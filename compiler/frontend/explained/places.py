@@ -12,9 +12,9 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, Final
 
+from gridjit.base.values import dataclass
 from gridjit.compiler.frontend.isolated.launch_visibility import said_by
-from gridjit.compiler.key.source.libraries import is_numbas
-from gridjit.values import dataclass
+from gridjit.compiler.source.libraries import is_numbas
 
 # How numba's texts name a place; they go from the inside outwards.
 _IN_TEXT = re.compile(

@@ -6,9 +6,9 @@ import re
 import traceback
 from typing import Any, Final
 
-from gridjit.compiler.errors import GridjitError
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.source import line_of
+from gridjit.compiler.values.errors import GridjitError
 
 # What no user writes, and what users are never shown: LLVM's types and values, names that numba makes, its own words.
 _INSIDES: Final = re.compile(

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final, TypeVar
 
-from gridjit.compiler.key.source.libraries import file_of
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
+from gridjit.compiler.source.libraries import file_of
 
 
 def lines_of(path: str) -> list[str]:

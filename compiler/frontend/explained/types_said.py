@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from gridjit.compiler.signature import ArgType, ArrayType, EnumType, RecordType, Signature, TupleType
+from gridjit.compiler.values.signature import ArgType, ArrayType, EnumType, RecordType, Signature, TupleType
 
 _DIMENSIONS: Final = re.compile(r"\[[:, ]*\]$")
 _FLAGS: Final = r"(?:(?:unaligned|readonly|nonconst) )*"

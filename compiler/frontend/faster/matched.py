@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gridjit.base.values import dataclass
 from gridjit.compiler.frontend.faster.flags import text_of
-from gridjit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
 
 
 class Replace(Protocol):

@@ -11,8 +11,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from gridjit.compiler.frontend.isolated.replacing import put
-from gridjit.compiler.key.source.libraries import is_numbas
+from gridjit.compiler.frontend.bindings.replacing import put
+from gridjit.compiler.source.libraries import is_numbas
 from gridjit.compiler.view.config import ConfigView
 from gridjit.compiler.view.recording import recording_of
 

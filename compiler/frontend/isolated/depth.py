@@ -6,7 +6,7 @@ import contextlib
 import functools
 import sys
 
-from gridjit.compiler.frontend.isolated.replacing import on_undo
+from gridjit.compiler.frontend.bindings.replacing import on_undo
 
 # Frames: enough for chains of a hundred device functions, and small beside a thread's stack.
 _ENOUGH = 5000

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from gridjit.compiler.frontend.isolated.replacing import replace
+from gridjit.base.values import dataclass
+from gridjit.compiler.frontend.bindings.replacing import replace
 from gridjit.compiler.frontend.kept.drafts import Draft, Drafts
-from gridjit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

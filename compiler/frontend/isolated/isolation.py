@@ -17,17 +17,15 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.base.forking import forked_alone, held, in_child, section
+from gridjit.base.interrupts import leave_managers, let_through, surely, uninterrupted
+from gridjit.base.values import dataclass
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.replacing import changes_now, on_undo, originals, put, replace, undo_to
+from gridjit.compiler.frontend.bindings.vocabulary import correct_draws, keep_functions_in_tuples
+from gridjit.compiler.frontend.bindings.warp_types import widen_warp_types
 from gridjit.compiler.frontend.faster import matched
 from gridjit.compiler.frontend.faster.pieces import make_faster
-from gridjit.compiler.frontend.isolated.contexts import (
-    contexts_are_whole,
-    contexts_may_be_half_read,
-    contexts_were_read,
-    make_contexts,
-    mend_contexts,
-    set_contexts_aside,
-)
 from gridjit.compiler.frontend.isolated.depth import allow_depth
 from gridjit.compiler.frontend.isolated.failing import Failures
 from gridjit.compiler.frontend.isolated.launch_visibility import hide_from_backend
@@ -35,7 +33,6 @@ from gridjit.compiler.frontend.isolated.names import make_names_readable
 from gridjit.compiler.frontend.isolated.passes import time_passes
 from gridjit.compiler.frontend.isolated.record import Isolation as Isolation
 from gridjit.compiler.frontend.isolated.recursion import allow_recursion
-from gridjit.compiler.frontend.isolated.replacing import changes_now, on_undo, originals, put, replace, undo_to
 from gridjit.compiler.frontend.isolated.tables import (
     empty,
     empty_device_functions,
@@ -51,7 +48,14 @@ from gridjit.compiler.frontend.kept.keeping import Keeping
 from gridjit.compiler.frontend.kept.library import find_modules_once
 from gridjit.compiler.frontend.kept.noticing import note_what_spoils, reuse_internal_functions, suspend_others
 from gridjit.compiler.frontend.kept.surroundings import Surroundings, allow_keeping, surroundings
-from gridjit.compiler.frontend.locks import compiler_locks, compiling_locks, give_back, taken
+from gridjit.compiler.frontend.narrow.contexts import (
+    contexts_are_whole,
+    contexts_may_be_half_read,
+    contexts_were_read,
+    make_contexts,
+    mend_contexts,
+    set_contexts_aside,
+)
 from gridjit.compiler.frontend.narrow.leaving_out import (
     are_left_out,
     are_words_left_out,
@@ -67,18 +71,14 @@ from gridjit.compiler.frontend.narrow.leaving_out import (
 from gridjit.compiler.frontend.narrow.meeting import in_numbas_own_compiles, stop_at_narrow_floats
 from gridjit.compiler.frontend.narrow.modules import are_imported
 from gridjit.compiler.frontend.narrow.words import stop_at_words
-from gridjit.compiler.frontend.vocabulary import correct_draws, keep_functions_in_tuples
-from gridjit.compiler.frontend.warp_types import widen_warp_types
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.numba_state.first_modules import note_first_modules
-from gridjit.compiler.phases import phase
 from gridjit.compiler.process.collecting import making_what_stays
+from gridjit.compiler.process.locks import compiler_locks, compiling_locks, give_back, taken
 from gridjit.compiler.recorded.reads import Reads
+from gridjit.compiler.values.phases import phase
 from gridjit.compiler.view.config import ConfigView
 from gridjit.compiler.view.recording import recording_of
-from gridjit.forking import forked_alone, held, in_child, section
-from gridjit.interrupts import leave_managers, let_through, surely, uninterrupted
-from gridjit.values import dataclass
 
 Result = TypeVar("Result")
 

@@ -13,10 +13,10 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.isolated.replacing import replace
+from gridjit.base.interrupts import let_through
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.replacing import replace
 from gridjit.compiler.view.config import ConfigView, visible_config, while_current
-from gridjit.interrupts import let_through
 
 Result = TypeVar("Result")
 

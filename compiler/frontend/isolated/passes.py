@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gridjit.compiler.frontend.isolated.replacing import replace
-from gridjit.compiler.phases import phase
+from gridjit.compiler.frontend.bindings.replacing import replace
+from gridjit.compiler.values.phases import phase
 
 INFERENCE, LOWERING = "type inference", "lowering"
 BEFORE, AFTER = "untyped passes", "typed passes"

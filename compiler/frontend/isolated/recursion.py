@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gridjit.compiler.frontend.isolated.replacing import put, replace
+from gridjit.compiler.frontend.bindings.replacing import put, replace
 from gridjit.compiler.frontend.kept.keeping import Keeping
 
 _REFERENCE = "insert_unresolved_ref"

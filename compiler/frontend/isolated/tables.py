@@ -6,15 +6,15 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-from gridjit.compiler.errors import CompileError
+from gridjit.compiler.frontend.bindings.replacing import replace
 from gridjit.compiler.frontend.isolated.failing import Failures
 from gridjit.compiler.frontend.isolated.record import Isolation
-from gridjit.compiler.frontend.isolated.replacing import replace
 from gridjit.compiler.frontend.kept.asked import Raised, offers_what_it_is_called_with
 from gridjit.compiler.frontend.kept.callees import Callees
 from gridjit.compiler.frontend.kept.places import taken_out_at_the_end
 from gridjit.compiler.frontend.kept.plain import is_numbas
-from gridjit.compiler.recorded.code_place import CodePlace
+from gridjit.compiler.source.code_place import CodePlace
+from gridjit.compiler.values.errors import CompileError
 
 _FIRST_USER_CODE, _LAST_CODE = 1024, 2**31 - 1
 # What templates of @overload and of @intrinsic remember from one compile to the next.

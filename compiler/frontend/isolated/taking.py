@@ -10,10 +10,10 @@ import inspect
 from types import FunctionType, ModuleType
 from typing import Any
 
-from gridjit.compiler.frontend.isolated.replacing import replace
+from gridjit.compiler.frontend.bindings.replacing import replace
 from gridjit.compiler.frontend.kept.drafts import Takes
-from gridjit.compiler.key.source.foreign import array_digest
-from gridjit.compiler.key.source.objects import MISSING
+from gridjit.compiler.key.foreign import array_digest
+from gridjit.compiler.source.objects import MISSING
 
 
 def record_reads(reads: Takes) -> None:

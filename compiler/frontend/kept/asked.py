@@ -12,13 +12,13 @@ from inspect import signature as pysignature
 from types import CellType, CodeType, FunctionType
 from typing import Any, Protocol
 
-from gridjit.compiler.footprint import ELSEWHERE, IN_FULL, FactValue, current_value, is_very_object
 from gridjit.compiler.frontend.kept.plain import ValueMark, mark_of
-from gridjit.compiler.key.source.foreign import array_digest
-from gridjit.compiler.key.source.objects import MISSING, cell_value
-from gridjit.compiler.recorded.code_place import CodePlace
+from gridjit.compiler.key.foreign import array_digest
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.recorded.value_path import global_of
+from gridjit.compiler.source.code_place import CodePlace
+from gridjit.compiler.source.objects import MISSING, cell_value
+from gridjit.compiler.values.footprint import ELSEWHERE, IN_FULL, FactValue, current_value, is_very_object
 from gridjit.compiler.view.recording import Recording
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from types import CellType, FunctionType, ModuleType
 from typing import Any, Protocol
 
-from gridjit.compiler.footprint import Fact
 from gridjit.compiler.frontend.kept.asked import (
     Called,
     Content,
@@ -23,9 +22,10 @@ from gridjit.compiler.frontend.kept.asked import (
 )
 from gridjit.compiler.frontend.kept.plain import is_numbas, mark_of
 from gridjit.compiler.frontend.kept.surroundings import Surroundings
-from gridjit.compiler.key.source.code import with_nested
-from gridjit.compiler.key.source.libraries import is_library, is_library_module
 from gridjit.compiler.recorded.reads import Reads
+from gridjit.compiler.source.code import with_nested
+from gridjit.compiler.source.libraries import is_library, is_library_module
+from gridjit.compiler.values.footprint import Fact
 
 
 class ResultPlace(Protocol):

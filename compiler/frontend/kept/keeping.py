@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, TypeAlias
 
+from gridjit.base.interrupts import let_through
 from gridjit.compiler.frontend.kept.asked import Asking, Question, offers_what_it_is_called_with
 from gridjit.compiler.frontend.kept.drafts import Draft, Drafts, ResultPlace, Unit
 from gridjit.compiler.frontend.kept.library import is_code_alone, let_go_of_the_way, print_once
 from gridjit.compiler.frontend.kept.places import OfKernel, SharedPlace
 from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain
-from gridjit.compiler.frontend.kept.stored.record import MOST_ALIKE
-from gridjit.compiler.frontend.kept.stored.reviving import Demands
-from gridjit.compiler.frontend.kept.stored.shelving import Shelving
-from gridjit.compiler.frontend.kept.stored.told import calls_others
+from gridjit.compiler.frontend.kept.reviving import Demands
+from gridjit.compiler.frontend.kept.shelving import Shelving
+from gridjit.compiler.frontend.kept.stored_record import MOST_ALIKE
 from gridjit.compiler.frontend.kept.surroundings import Surroundings
+from gridjit.compiler.frontend.kept.told import calls_others
 from gridjit.compiler.view.config import ConfigView
-from gridjit.interrupts import let_through
 
 # The units of a callee by what it was compiled for, the newest first.
 UnitTable: TypeAlias = "MutableMapping[object, tuple[Unit, ...]]"

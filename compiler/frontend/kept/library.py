@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gridjit.compiler.frontend.initial_stores import without_initial_stores
-from gridjit.compiler.frontend.isolated.replacing import replace
+from gridjit.compiler.frontend.bindings.replacing import replace
+from gridjit.compiler.frontend.kept.initial_stores import without_initial_stores
 
 
 class PrintedModule:

@@ -6,7 +6,7 @@ import functools
 import warnings
 from typing import Any
 
-from gridjit.compiler.frontend.isolated.replacing import on_undo, replace
+from gridjit.compiler.frontend.bindings.replacing import on_undo, replace
 from gridjit.compiler.frontend.kept.callees import Callees
 from gridjit.compiler.frontend.kept.drafts import Drafts
 

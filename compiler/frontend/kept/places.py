@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from gridjit.compiler.frontend.isolated.replacing import on_undo
+from gridjit.compiler.frontend.bindings.replacing import on_undo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

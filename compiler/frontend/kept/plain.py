@@ -11,11 +11,11 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.key.source import libraries
-from gridjit.compiler.key.source.scalars import scalar_text
+from gridjit.base.interrupts import let_through
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.recorded.reads import taken_text
-from gridjit.interrupts import let_through
+from gridjit.compiler.source import libraries
+from gridjit.compiler.source.scalars import scalar_text
 
 # Equal for values that lead to the same code. A mark is valid only while its value is alive.
 ValueMark: TypeAlias = "tuple[object, ...]"

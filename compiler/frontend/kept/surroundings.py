@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.frontend.kept.plain import ValueMark, is_of_plain_types
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.key.numba_settings import affects_code, dumps, environment
 from gridjit.compiler.key.registration import Registration
-from gridjit.compiler.key.source.libraries import is_library
 from gridjit.compiler.numba_state.mark import NOTHING, SETTINGS, Originals, numbas_mark, numbas_own_text
+from gridjit.compiler.source.libraries import is_library
 
 
 class Surroundings:

@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
+from gridjit.compiler.frontend.bindings.vocabulary import values_of_halves
 from gridjit.compiler.frontend.faster import refreshing
 from gridjit.compiler.frontend.faster.piece import Replace
-from gridjit.compiler.frontend.isolated.contexts import contexts_may_be_half_read
+from gridjit.compiler.frontend.narrow.contexts import contexts_may_be_half_read
 from gridjit.compiler.frontend.narrow.modules import NAMES, are_imported, import_modules
 from gridjit.compiler.frontend.narrow.words import (
     WORDS,
@@ -30,7 +31,6 @@ from gridjit.compiler.frontend.narrow.words import (
     is_template_of_words,
     registries_of_words,
 )
-from gridjit.compiler.frontend.vocabulary import values_of_halves
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.key.registrations import lists_of_registries
 from gridjit.compiler.key.registry_entries import is_numbas_own

@@ -6,12 +6,12 @@ import importlib
 import sys
 from types import ModuleType
 
+from gridjit.base.forking import held, section
+from gridjit.base.interrupts import uninterrupted
 from gridjit.compiler.numba_state.first_modules import NARROW_FLOATS
 from gridjit.compiler.process.collecting import making_what_stays
 from gridjit.compiler.process.refusing import refuse_calls
-from gridjit.compiler.signature import Signature
-from gridjit.forking import held, section
-from gridjit.interrupts import uninterrupted
+from gridjit.compiler.values.signature import Signature
 
 NAMES = NARROW_FLOATS
 MODULES = frozenset((*(f"numba.cuda.{name}" for name in NAMES), *(f"numba.cuda._internal.cuda_{n}" for n in NAMES)))

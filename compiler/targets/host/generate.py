@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.options import Options
-from gridjit.compiler.phases import phase
-from gridjit.compiler.target import Lowered, ObjectCode, Target
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host.emit.plan import LoopPlan
 from gridjit.compiler.targets.host.library import device_libraries
@@ -13,6 +10,9 @@ from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.optimizing import optimized
 from gridjit.compiler.targets.host.pipeline import Marks, module_text
 from gridjit.compiler.targets.host.reading import read_kernel
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.phases import phase
+from gridjit.compiler.values.target import Lowered, ObjectCode, Target
 
 
 def generate(lowered: Lowered, target: Target, options: Options) -> ObjectCode:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.analysis.vectorizer_chains import may_never_end, never_ends
 from gridjit.compiler.targets.host.ir.cold_code import split_cold_code
 from gridjit.compiler.targets.host.library.libmvec import replacement, several_forms
 from gridjit.compiler.targets.host.library.narrow_floats import half_calls
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.sanitizer.checks import is_worth_again
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import Target
 
 # Lines of LLVM IR, cleaned and cut into regions: five for each line of a kernel that computes with arrays.
 _HUGE = 10_000

@@ -8,9 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from gridjit.compiler.options import Options
-from gridjit.compiler.signature import ArrayType, ScalarType
-from gridjit.compiler.target import Lowered, Target
 from gridjit.compiler.targets.host.analysis.barriers import count_barriers, waits_for_others
 from gridjit.compiler.targets.host.analysis.exit_edges import without_failing_edges
 from gridjit.compiler.targets.host.analysis.memory_layout import SharedLayout, local_arrays
@@ -45,6 +42,9 @@ from gridjit.compiler.targets.host.reading import BODY, ReadKernel, has_lines, n
 from gridjit.compiler.targets.host.sanitizer.access_places import AccessPlace
 from gridjit.compiler.targets.host.sanitizer.checks import Checked, checked, checks_ir
 from gridjit.compiler.targets.host.sanitizer.private_items import PrivateItems
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.signature import ArrayType, ScalarType
+from gridjit.compiler.values.target import Lowered, Target
 
 # The letters that a symbol's name has without quotes.
 _LETTERS = frozenset(string.ascii_letters + string.digits + "_.")

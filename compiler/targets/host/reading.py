@@ -6,11 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gridjit.compiler.errors import UnsupportedError
-from gridjit.compiler.launch_config import Dim3
-from gridjit.compiler.options import Options
-from gridjit.compiler.phases import phase
-from gridjit.compiler.target import Lowered, Target
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.host.analysis.memory_layout import SharedLayout, lay_out_shared
 from gridjit.compiler.targets.host.emit.frame import supported_parameter
@@ -27,6 +22,11 @@ from gridjit.compiler.targets.host.nvvm.unsupported import kernel_place, refuse_
 from gridjit.compiler.targets.host.passes.spin_loops import SpinCuts, with_spin_cuts
 from gridjit.compiler.targets.host.passes.stack_overflow import watched
 from gridjit.compiler.targets.host.sanitizer.routines.order import JOINS
+from gridjit.compiler.values.errors import UnsupportedError
+from gridjit.compiler.values.launch_config import Dim3
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.phases import phase
+from gridjit.compiler.values.target import Lowered, Target
 
 # The function that all of the kernel is inlined into.
 BODY = "gridjit.body"

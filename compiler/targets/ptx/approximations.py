@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gridjit.regexes import regex
+from gridjit.base.regexes import regex
 
 _ZERO = "gridjit_zero"
 _DECLARED = f".weak .const .align 8 .b64 {_ZERO};"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gridjit.regexes import regex
+from gridjit.base.regexes import regex
 
 # How their names begin.
 _PREFIX = "___numba_atomic_"

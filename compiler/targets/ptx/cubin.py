@@ -9,11 +9,11 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 
-from gridjit.compiler.elf import SYMBOLS, named_sections
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.target import LinkedFile
-from gridjit.regexes import regex
-from gridjit.values import dataclass
+from gridjit.base.regexes import regex
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.elf import SYMBOLS, named_sections
+from gridjit.compiler.values.errors import CompileError
+from gridjit.compiler.values.target import LinkedFile
 
 _GLOBAL = 1
 _FUNCTION = regex(rb"^\s*\.visible\s+\.(?:func|entry)\s*(?:\([^)]*\)\s*)?([\w$]+)", re.MULTILINE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from gridjit.regexes import regex
+from gridjit.base.regexes import regex
 
 # Renamed, and defined by functions of these names: see defined_here.
 _MODAL = {"shfl.sync.i32": "shfl", "vote.sync": "vote"}

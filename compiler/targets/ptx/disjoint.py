@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from gridjit.compiler.signature import ArrayType, ScalarType, Signature
+from gridjit.base.regexes import regex
+from gridjit.base.values import dataclass
 from gridjit.compiler.targets.ptx.versions import blocks_of, bodies, reached_from, successors
-from gridjit.regexes import regex
-from gridjit.values import dataclass
+from gridjit.compiler.values.signature import ArrayType, ScalarType, Signature
 
 # What a kernel may declare whose threads exchange nothing. All else, and these instructions, may order its memory;
 # only inline PTX that computes from its operands has no side effect by now.

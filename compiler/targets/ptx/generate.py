@@ -9,17 +9,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.options import Options
-from gridjit.compiler.phases import phase
-from gridjit.compiler.target import LinkedFile, Lowered, ObjectCode, Target
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.ptx.approximations import left_to_the_gpu
 from gridjit.compiler.targets.ptx.cubin import fits, read_resources
 from gridjit.compiler.targets.ptx.link import Linked, link, uses_lto
 from gridjit.compiler.targets.ptx.nvvm import accelerated, check_arch, compile_ltoir, compile_ptx
-from gridjit.regexes import regex
+from gridjit.compiler.values.errors import CompileError
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.phases import phase
+from gridjit.compiler.values.target import LinkedFile, Lowered, ObjectCode, Target
 
 _Pieces = tuple[LinkedFile, ...]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from gridjit.regexes import regex
+from gridjit.base.regexes import regex
 
 # The intrinsics for which LLVM has instructions on every architecture from sm_75 on.
 _INTRINSIC = regex(

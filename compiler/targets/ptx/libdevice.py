@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import llvmlite.binding as binding
 
-from gridjit.compiler.options import Options
+from gridjit.base.digests import blake2b
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.contraction import ARITHMETIC, NAMES
 from gridjit.compiler.targets.ptx.dialect import in_llvms_words
 from gridjit.compiler.targets.ptx.machine import machine_for, optimize
 from gridjit.compiler.targets.ptx.toolkit import libdevice
-from gridjit.digests import blake2b
-from gridjit.regexes import regex
+from gridjit.compiler.values.options import Options
 
 # Raise it whenever another text is made of the same function.
 _SCHEMA = 3

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from gridjit.compiler.errors import LinkError
-from gridjit.compiler.options import Options
-from gridjit.compiler.phases import phase
-from gridjit.compiler.target import LinkedFile
+from gridjit.base.regexes import regex
+from gridjit.base.values import dataclass, field
 from gridjit.compiler.targets.ptx.cubin import check_definitions
 from gridjit.compiler.targets.ptx.toolkit import cudadevrt, filled, library, linker_version, log_of
 from gridjit.compiler.targets.refusals import of_shared_memory
-from gridjit.regexes import regex
-from gridjit.values import dataclass, field
+from gridjit.compiler.values.errors import LinkError
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.phases import phase
+from gridjit.compiler.values.target import LinkedFile
 
 # Kind -> name of nvJitLink's InputType.
 _INPUT_TYPES = {

@@ -6,8 +6,8 @@ from typing import Any
 
 import llvmlite.binding as binding
 
+from gridjit.base.interrupts import uninterrupted
 from gridjit.compiler.targets.ptx.toolkit import linker_version
-from gridjit.interrupts import uninterrupted
 
 TRIPLE = "nvptx64-nvidia-cuda"
 # The newest PTX that LLVM writes, and the CUDA toolkit that first takes it.

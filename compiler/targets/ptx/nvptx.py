@@ -11,9 +11,7 @@ from typing import Any
 
 import llvmlite.binding as binding
 
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.options import Options
-from gridjit.compiler.signature import Signature
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.joining import joined
 from gridjit.compiler.targets.ptx.atomics import define_atomics
 from gridjit.compiler.targets.ptx.dialect import defined_here, in_llvms_words
@@ -23,7 +21,9 @@ from gridjit.compiler.targets.ptx.libdevice import functions_for
 from gridjit.compiler.targets.ptx.machine import machine_for, optimize
 from gridjit.compiler.targets.ptx.versions import with_versions
 from gridjit.compiler.targets.refusals import of_code
-from gridjit.regexes import regex
+from gridjit.compiler.values.errors import CompileError
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.signature import Signature
 
 # The LLVM whose code was compared with NVVM's, and the architectures that it knows.
 _OLDEST = (22,)

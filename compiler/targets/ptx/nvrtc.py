@@ -10,16 +10,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from gridjit.compiler.errors import LinkedSourceError, LinkError
+from gridjit.base.messages import warn
+from gridjit.base.regexes import regex
+from gridjit.base.values import dataclass
 from gridjit.compiler.key.headers import look, unseen, with_header
-from gridjit.compiler.key.source.files import read_regular
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import LinkedFile
+from gridjit.compiler.source.files import read_regular
 from gridjit.compiler.targets.ptx.program import Program, legible, program
 from gridjit.compiler.targets.ptx.toolkit import include_directories, library, log_text
-from gridjit.messages import warn
-from gridjit.regexes import regex
-from gridjit.values import dataclass
+from gridjit.compiler.values.errors import LinkedSourceError, LinkError
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import LinkedFile
 
 _LTO, _DEBUG, _LINES = "--dlink-time-opt", "--device-debug", "--generate-line-info"
 # NVRTC's words for a header that it cannot find, and a listing's line for a file that is entered.

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.options import Options
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.ptx.atomics import define_atomics
 from gridjit.compiler.targets.ptx.toolkit import ARCH_NAMES, filled, libdevice, library, log_of
 from gridjit.compiler.targets.refusals import of_code
-from gridjit.regexes import regex
+from gridjit.compiler.values.errors import CompileError
+from gridjit.compiler.values.options import Options
 
 # Lines that are looked for, each after the end of the one before: a text of many lines is searched for that at once.
 _DECLARED = regex(r"\ndeclare [^\n]*")

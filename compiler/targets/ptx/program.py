@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
+from gridjit.base.values import dataclass
 from gridjit.compiler.key.headers import ambiguous, expansions, open_queries, places, reference, scans_of
 from gridjit.compiler.key.includes import Include, Includes
 from gridjit.compiler.key.linked_files import digest, shown_path
-from gridjit.compiler.target import LinkedFile
-from gridjit.values import dataclass
+from gridjit.compiler.values.target import LinkedFile
 
 # Names under it are NVRTC's for what it was given; one under the second is that of a file that there was none of.
 NOWHERE, MISSING = "/dev/null/", "/dev/null/missing/"

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gridjit.compiler.errors import CompileError, ConfigError
+from gridjit.compiler.values.errors import CompileError, ConfigError
 
 # Every name an architecture could have; each library is asked which of them it knows.
 ARCH_NAMES = tuple(f"sm_{number}{suffix}" for number in range(50, 150) for suffix in ("", "a", "f"))

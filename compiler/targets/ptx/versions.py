@@ -10,8 +10,8 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.graph import reached
-from gridjit.regexes import regex
 
 _FUNCTION = regex(r"^define [^\n]*\{?\n(?:\{\n)?(?P<body>(?:.*\n)*?)\}$", re.MULTILINE)
 _LABEL = regex(r'^"?([\w.$]+)"?:$')

@@ -16,13 +16,13 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.artifact import ModuleCallbacks
-from gridjit.forking import lock
-from gridjit.runtime.devices.cuda.errors import DriverError
+from gridjit.base.forking import lock
+from gridjit.compiler.values.artifact import ModuleCallbacks
+from gridjit.runtime.devices.errors import DriverError
 
 if TYPE_CHECKING:
+    from gridjit.runtime.devices.cuda.api.driver import Driver
     from gridjit.runtime.devices.cuda.device import CudaDevice
-    from gridjit.runtime.devices.cuda.driver import Driver
 
 
 def module_of(image: bytes) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from gridjit.runtime.devices.cuda import presence
+from gridjit.runtime.devices import presence
 
 # The driver's numbers of the two parts of a compute capability.
 _MAJOR, _MINOR = 75, 76

@@ -6,17 +6,17 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from gridjit.compiler.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
-from gridjit.compiler.errors import DeviceError
-from gridjit.compiler.target import Target
-from gridjit.forking import cached_property, lock, section
-from gridjit.runtime.attention import watchers
-from gridjit.runtime.devices.cuda.driver import Driver, driver
-from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
+from gridjit.base.forking import cached_property, lock, section
+from gridjit.compiler.values.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
+from gridjit.compiler.values.errors import DeviceError
+from gridjit.compiler.values.target import Target
+from gridjit.runtime.devices.cuda.api.driver import Driver, driver
+from gridjit.runtime.devices.cuda.api.timeline import CudaTimeline
 from gridjit.runtime.devices.cuda.load import CudaKernel, load
 from gridjit.runtime.devices.cuda.memory.slab import Slab, slab_of
 from gridjit.runtime.devices.cuda.memory.space import CudaSpace
-from gridjit.runtime.devices.cuda.timeline import CudaTimeline
+from gridjit.runtime.devices.errors import LOST_CONTEXT, DriverError
+from gridjit.runtime.queues.attention import watchers
 
 if TYPE_CHECKING:
     from gridjit.cache.store import Store

@@ -10,12 +10,12 @@ import ctypes
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.errors import LaunchError
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.devices.cuda.calls import attributed
-from gridjit.runtime.devices.cuda.driver import Driver
-from gridjit.runtime.devices.cuda.errors import DriverError
-from gridjit.runtime.streams import Stream, stream_handle
+from gridjit.compiler.values.errors import LaunchError
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.devices.cuda.api.calls import attributed
+from gridjit.runtime.devices.cuda.api.driver import Driver
+from gridjit.runtime.devices.errors import DriverError
+from gridjit.runtime.queues.streams import Stream, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Capture, LoadedKernel, Runnable

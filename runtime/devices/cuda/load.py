@@ -8,23 +8,23 @@ import dataclasses
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
-from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError, LimitError
-from gridjit.compiler.launch_config import Dim3, LaunchConfig
-from gridjit.compiler.target import Target
-from gridjit.forking import Lock, lock, section
+from gridjit.base.forking import Lock, lock, section
+from gridjit.base.values import dataclass, field
+from gridjit.compiler.values.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
+from gridjit.compiler.values.errors import ConfigError, DeviceError, LaunchError, LimitError
+from gridjit.compiler.values.launch_config import Dim3, LaunchConfig
+from gridjit.compiler.values.target import Target
+from gridjit.runtime.devices.cuda.api.calls import in_words
 from gridjit.runtime.devices.cuda.callbacks import Module, module_of
-from gridjit.runtime.devices.cuda.calls import in_words
-from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, LOST_CONTEXT, DriverError
+from gridjit.runtime.devices.errors import ASYNCHRONOUS, LOST_CONTEXT, DriverError
 from gridjit.runtime.native.last_launches import last_launches
 from gridjit.runtime.native.table import KernelHandle
-from gridjit.runtime.streams import PER_THREAD, stream_handle
-from gridjit.values import dataclass, field
+from gridjit.runtime.queues.streams import PER_THREAD, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import KernelAttributes, LoadedKernel
     from gridjit.runtime.devices.cuda.device import CudaDevice
-    from gridjit.runtime.native.staging.records import Rooms
+    from gridjit.runtime.native.layout.staging_records import Rooms
 
 # Shared memory that a block, and blocks that a cluster, may have without asking the driver.
 PLAIN_SHARED_BYTES = 48 << 10

@@ -11,10 +11,10 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.base.values import dataclass
 from gridjit.compiler.targets.host.sanitizer.routines import record
+from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.memory.unwritten import Unwritten
-from gridjit.values import dataclass
 
 # From the first byte to after the last; None: any memory.
 _Extent = tuple[int, int] | None

@@ -10,12 +10,12 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import RaceError, UninitializedError
-from gridjit.compiler.launch_config import Dim3, LaunchConfig
+from gridjit.base.forking import lock
 from gridjit.compiler.targets.host.sanitizer.routines import record
-from gridjit.forking import lock
-from gridjit.runtime import findings
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.errors import RaceError, UninitializedError
+from gridjit.compiler.values.launch_config import Dim3, LaunchConfig
+from gridjit.runtime.devices import findings
 from gridjit.runtime.devices.exceptions import kernel_exception
 from gridjit.runtime.devices.host.checked_arguments import Arguments
 from gridjit.runtime.devices.host.launch import Status

@@ -11,19 +11,19 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from gridjit.base.forking import cached_property
+from gridjit.base.stacks import in_room
+from gridjit.base.values import dataclass, field
 from gridjit.cache.store import Store
-from gridjit.compiler.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
-from gridjit.compiler.errors import DeviceError
-from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
-from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.llvm.libllvm import NO_SYMBOLS, host_target
-from gridjit.forking import cached_property
-from gridjit.runtime import attention
+from gridjit.compiler.values.artifact import NO_CALLBACKS, Artifact, ModuleCallbacks
+from gridjit.compiler.values.errors import DeviceError
+from gridjit.compiler.values.launch_config import MAX_BLOCK_THREADS, LaunchConfig
+from gridjit.compiler.values.target import Target
 from gridjit.runtime.devices.host.launch import SPINS, Status, judge, launch
 from gridjit.runtime.devices.host.load import HostFunction, load
-from gridjit.runtime.streams import LEGACY, stream_handle
-from gridjit.stacks import in_room
-from gridjit.values import dataclass, field
+from gridjit.runtime.queues import attention
+from gridjit.runtime.queues.streams import LEGACY, stream_handle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from gridjit.runtime.devices.host.checking import Checking
     from gridjit.runtime.devices.host.graphs import HostCapture
     from gridjit.runtime.memory.space import Space
-    from gridjit.runtime.native.grids.engine import Engine
-    from gridjit.runtime.native.grids.records import KernelRecord
+    from gridjit.runtime.native.engine import Engine
+    from gridjit.runtime.native.layout.grid_records import KernelRecord
     from gridjit.runtime.native.table import KernelHandle
-    from gridjit.runtime.streams import Timeline
+    from gridjit.runtime.queues.streams import Timeline
 
 # Threads of a block where the user leaves it open.
 _BLOCK = 256
@@ -234,7 +234,7 @@ class HostKernel:
         if (engine := self.device.engine(make=True)) is None:
             return False
         from gridjit.runtime.devices.host.grids import code_of
-        from gridjit.runtime.native.grids.engine import freeze
+        from gridjit.runtime.native.engine import freeze
 
         return freeze(engine, threads, code_of(self.function, self.artifact.image))
 
@@ -325,7 +325,7 @@ class HostDevice:
     def engine(self, *, make: bool) -> Engine | None:
         """Return the engine that runs grids in machine code, if it is made or, with make, can be; else None."""
         if not self._made and make and self.store is not None:
-            from gridjit.runtime.native.grids.engine import engine
+            from gridjit.runtime.native.engine import engine
 
             store = self.store
             self._made.append(in_room(lambda: engine(store())))

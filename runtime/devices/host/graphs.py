@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime import attention
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.devices.host.launch import launch_bytes
-from gridjit.runtime.native import records as reports
-from gridjit.runtime.native.grids import records
+from gridjit.runtime.native.layout import grid_records as records
+from gridjit.runtime.native.layout import launch_records as reports
+from gridjit.runtime.queues import attention
+from gridjit.runtime.queues.streams import LEGACY
 from gridjit.runtime.queues.timeline import HOST
-from gridjit.runtime.streams import LEGACY
-from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Capture, LoadedKernel, Runnable
     from gridjit.runtime.devices.host.device import HostDevice, HostKernel
     from gridjit.runtime.memory.space import Memory
-    from gridjit.runtime.native.grids.engine import Engine
+    from gridjit.runtime.native.engine import Engine
 
 # Shared memory that a block may have on any device, without looking up limits.
 _PLAIN_SHARED_BYTES = 48 << 10

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from gridjit.compiler.elf import place_of
-from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.values.elf import place_of
+from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.devices.host.launch import Status, judge, launch_bytes, params_buffer
 from gridjit.runtime.devices.host.load import HostFunction
-from gridjit.runtime.native.grids import records
-from gridjit.runtime.native.grids.engine import Engine
+from gridjit.runtime.native.engine import Engine
+from gridjit.runtime.native.layout import grid_records as records
 
 
 def kernel_record(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.targets.host.emit.plan import ABSENT, MISSING, OUTSIDE
 from gridjit.compiler.targets.host.ir.warp_kinds import WORDS
+from gridjit.compiler.values.launch_config import Dim3
 
 
 def lane_trouble(code: int, block: Dim3, found: Dim3, blockdim: Dim3) -> str:

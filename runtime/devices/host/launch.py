@@ -18,12 +18,12 @@ from _thread import allocate_lock
 from collections.abc import Callable
 from typing import Any
 
-from gridjit.compiler.errors import LaunchError
-from gridjit.compiler.launch_config import Dim3, LaunchConfig
-from gridjit.interrupts import surely
+from gridjit.base.interrupts import surely
+from gridjit.base.stacks import on_new_thread
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.errors import LaunchError
+from gridjit.compiler.values.launch_config import Dim3, LaunchConfig
 from gridjit.runtime.devices.host.load import HostFunction
-from gridjit.stacks import on_new_thread
-from gridjit.values import dataclass
 
 # The driver's own codes (see the host target's driver).
 _DIVERGENT = -1

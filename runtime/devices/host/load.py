@@ -7,8 +7,8 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from gridjit.base.values import dataclass, field
 from gridjit.compiler.targets.host.llvm.libllvm import NO_SYMBOLS, LoadedCode, load_library, load_object
-from gridjit.values import dataclass, field
 
 # i32 entry(ptr params, ptr launch, i64 first, i64 last, ptr status); ctypes drops the GIL around the call.
 Entry = Callable[[Any, Any, int, int, Any], int]

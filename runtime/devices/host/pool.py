@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gridjit.forking import in_child, lock, section
-from gridjit.stacks import on_new_thread
+from gridjit.base.forking import in_child, lock, section
+from gridjit.base.stacks import on_new_thread
 
 if TYPE_CHECKING:
     from queue import SimpleQueue

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
+from gridjit.base.forking import in_child, lock
 from gridjit.compiler.targets.host.library.symbols import COUNTERS, RESOURCES, STREAM
-from gridjit.forking import in_child, lock
 from gridjit.runtime.simulated.allocations import counters
 
 _SEEK_SET = 0

@@ -6,9 +6,9 @@ import itertools
 import os
 from pathlib import Path
 
-from gridjit.compiler.elf import place_of
-from gridjit.compiler.errors import ConfigWarning
-from gridjit.messages import warn_or_log
+from gridjit.base.messages import warn_or_log
+from gridjit.compiler.values.elf import place_of
+from gridjit.compiler.values.errors import ConfigWarning
 
 _numbers = itertools.count(1)
 

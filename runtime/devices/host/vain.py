@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import LaunchError
-from gridjit.compiler.recorded.code_place import shown
+from gridjit.compiler.source.code_place import shown
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.errors import LaunchError
 from gridjit.runtime.devices.host.launch import Status
 
 

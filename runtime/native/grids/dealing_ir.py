@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gridjit.runtime.native.grids.fields import load, place, store
-from gridjit.runtime.native.grids.records import CHUNKS
+from gridjit.runtime.native.layout.fields import load, place, store
+from gridjit.runtime.native.layout.grid_records import CHUNKS
 
 # A chunk that takes less, in nanoseconds, is lengthened.
 BRIEF_NS = 2_000

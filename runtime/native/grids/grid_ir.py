@@ -11,9 +11,7 @@ of others. Blocks that wait for each other are run by the caller, all in one cal
 
 from __future__ import annotations
 
-from gridjit.runtime.native.grids import records
 from gridjit.runtime.native.grids.dealing_ir import DEALING
-from gridjit.runtime.native.grids.fields import load, place, store
 from gridjit.runtime.native.grids.interrupts_ir import INTERRUPTS
 from gridjit.runtime.native.grids.replay_ir import REPLAY
 from gridjit.runtime.native.grids.sharing_ir import SHARING
@@ -22,7 +20,9 @@ from gridjit.runtime.native.grids.transfer_ir import TRANSFER
 from gridjit.runtime.native.grids.waiting_ir import waiting_ir
 from gridjit.runtime.native.grids.watching_ir import WATCHING
 from gridjit.runtime.native.grids.workers_ir import WORKERS
-from gridjit.runtime.native.launch_ir import ATTRIBUTES, filled
+from gridjit.runtime.native.launches.launch_ir import ATTRIBUTES, filled
+from gridjit.runtime.native.layout import grid_records as records
+from gridjit.runtime.native.layout.fields import load, place, store
 
 # What is left must take so long, in picoseconds, to be shared: where a worker is awake, and where one has to be woken.
 WORTH_PS, WORTH_WAKING_PS = 3_000_000, 25_000_000

@@ -8,7 +8,7 @@ anywhere else.
 
 from __future__ import annotations
 
-from gridjit.runtime.native.grids.fields import load, place, store
+from gridjit.runtime.native.layout.fields import load, place, store
 
 # How often a launch looks for signals.
 LOOK_NS = 50_000_000

@@ -10,7 +10,7 @@ the time is taken of some of them. Any other is launch_grid's. There is at least
 
 from __future__ import annotations
 
-from gridjit.runtime.native.grids.fields import load, place, store
+from gridjit.runtime.native.layout.fields import load, place, store
 
 # A grid of so much work, in picoseconds, is not shared.
 ALONE_PS = 8_000_000

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gridjit.runtime.native.grids.fields import load, place, store
 from gridjit.runtime.native.grids.interrupts_ir import LOOK_NS
 from gridjit.runtime.native.grids.workers_ir import SPIN_NS
+from gridjit.runtime.native.layout.fields import load, place, store
 
 # A chunk of a shared grid takes so long, in picoseconds, at least and at most.
 LEAST_PS, MOST_PS = 3_000_000, 5_000_000_000

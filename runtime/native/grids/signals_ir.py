@@ -7,7 +7,7 @@ ticker, which cannot see what the main thread blocks, also moves on from a signa
 
 from __future__ import annotations
 
-from gridjit.runtime.native.grids.fields import load, place, store
+from gridjit.runtime.native.layout.fields import load, place, store
 
 # Debuggers pass SIGURG on, and programs that do not know it ignore it; then come real-time signals, from the last down.
 _FIRST, _LAST_REAL_TIME, _COUNT = 23, 60, 11

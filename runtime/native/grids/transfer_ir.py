@@ -6,7 +6,7 @@ device's event. Chunks are taken in order, whatever the numbers of the blocks.
 
 from __future__ import annotations
 
-from gridjit.runtime.native.grids.fields import load, place
+from gridjit.runtime.native.layout.fields import load, place
 
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
 # Of a piece on its way back: nobody knows yet whether it is there; it is; somebody is asking.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridjit.runtime.native.grids.fields import load
+from gridjit.runtime.native.layout.fields import load
 
 _PAUSES = {
     "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridjit.runtime.native.grids.fields import load, place, store
+from gridjit.runtime.native.layout.fields import load, place, store
 
 TICK_NS = 100_000_000
 # Ticks without a launch before the ticker sleeps until the next one.

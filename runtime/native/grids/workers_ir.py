@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridjit.runtime.native.grids.fields import load, place, store
+from gridjit.runtime.native.layout.fields import load, place, store
 
 # A worker that runs out of work looks for more for so long before it sleeps: about as long as it takes to wake.
 SPIN_NS = 50_000

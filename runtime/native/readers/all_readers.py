@@ -8,10 +8,10 @@ The type of the object has been compared already.
 
 from __future__ import annotations
 
+from gridjit.runtime.native.layout.launch_records import READS
 from gridjit.runtime.native.readers import dlpack, integers, plain, strided
 from gridjit.runtime.native.readers.shapes import SHAPES
 from gridjit.runtime.native.readers.words import reader
-from gridjit.runtime.native.records import READS
 
 _BODIES = {
     **plain.READERS,

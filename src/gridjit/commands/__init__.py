@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from gridjit.commands import printing
 from gridjit.commands.arguments import check, parser, program_at
 from gridjit.commands.values import WrongWord
-from gridjit.compiler.errors import ConfigError, GridjitError
+from gridjit.compiler.values.errors import ConfigError, GridjitError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

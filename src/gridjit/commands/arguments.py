@@ -26,7 +26,7 @@ class _Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError:
-            from gridjit.runtime.misspelt import near_names
+            from gridjit.runtime.environment.misspelt import near_names
 
             if not (near := near_names(str(value), map(str, action.choices or ()))):
                 raise

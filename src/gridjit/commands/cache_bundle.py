@@ -10,8 +10,8 @@ from gridjit.cache.lock import Locks
 from gridjit.commands import printing
 from gridjit.commands.inventory import DAMAGED, EXTENSIONS, KEY_DIGITS, open_cache, read_items, select
 from gridjit.commands.progress import steps
-from gridjit.compiler.errors import GridjitError
-from gridjit.runtime.session import session
+from gridjit.compiler.values.errors import GridjitError
+from gridjit.runtime.process.session import session
 
 
 def run_export(given: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ from gridjit.commands.inventory import (
     read_items,
     select_some,
 )
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
 
 
 def run_ls(given: argparse.Namespace) -> int:

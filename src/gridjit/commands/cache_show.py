@@ -11,9 +11,9 @@ from gridjit.cache.manifest import Manifest
 from gridjit.cache.store import Store
 from gridjit.commands import printing
 from gridjit.commands.inventory import DAMAGED, ListedEntry, find_item, open_cache, plain_fact
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import GridjitError
-from gridjit.runtime.specialize.explain import recent_artifacts
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.errors import GridjitError
+from gridjit.runtime.specializations.explain import recent_artifacts
 
 
 def run(given: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from gridjit.cache.store import EntryInfo
 from gridjit.commands import printing
 from gridjit.commands.inventory import KEY_DIGITS, open_cache, read_items, select_some
 from gridjit.commands.progress import steps
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
 
 
 def run_verify(given: argparse.Namespace) -> int:

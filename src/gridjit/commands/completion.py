@@ -86,7 +86,7 @@ def _choices(action: argparse.Action) -> Iterator[str]:
 
 def refused(parser: argparse.ArgumentParser, arguments: Sequence[str], unknown: Sequence[str]) -> WrongWord:
     """Return the error for arguments that the parser did not recognize."""
-    from gridjit.runtime.misspelt import near_names
+    from gridjit.runtime.environment.misspelt import near_names
 
     here = parser
     for word in arguments:

@@ -18,8 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from gridjit.commands.demo_job import launches
-from gridjit.compiler.errors import GridjitError
-from gridjit.runtime.settings import settings
+from gridjit.compiler.values.errors import GridjitError
+from gridjit.runtime.environment.settings import settings
 
 PROCESSES = ("first", "second")
 

@@ -13,18 +13,18 @@ from gridjit.cache.store import Store
 from gridjit.commands import printing
 from gridjit.commands.inventory import KEY_DIGITS, NEEDS_LAUNCH, plain_fact
 from gridjit.commands.kernels import find_kernel
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.footprint import CIRCUMSTANCES, Fact
 from gridjit.compiler.job import CompileJob
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.recorded.code_place import shown as with_lines
-from gridjit.compiler.signature import Signature
-from gridjit.compiler.target import Target
+from gridjit.compiler.source.code_place import shown as with_lines
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.footprint import CIRCUMSTANCES, Fact
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.signature import Signature
+from gridjit.compiler.values.target import Target
 from gridjit.runtime.kernel import Kernel
-from gridjit.runtime.session import session
-from gridjit.runtime.specialize import explain
-from gridjit.runtime.specialize.look import Launch, Look
-from gridjit.runtime.specialize.table import Specializations
+from gridjit.runtime.process.session import session
+from gridjit.runtime.specializations import explain
+from gridjit.runtime.specializations.look import Launch, Look
+from gridjit.runtime.specializations.table import Specializations
 
 CURRENT = "up to date"
 # What distinguishes one job of a kernel from another without being a change of the kernel.
@@ -67,7 +67,7 @@ def predict(
     kernel: Kernel, store: Store, signature: str, config: LaunchConfig | None, target: str | None
 ) -> dict[str, Any]:
     """Return the answer to a launch: the artifact's key, or None and the reason for which it would be compiled."""
-    from gridjit.compiler.frontend.types import parse_signature
+    from gridjit.compiler.frontend.bindings.types import parse_signature
 
     job = kernel.job_for(parse_signature(signature), kernel.target_for(target))
     look = Look.at(store, job, Launch(config=config))

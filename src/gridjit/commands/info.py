@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from gridjit.commands import printing
-from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.key.toolchain import NOT_INSTALLED, toolchain
 from gridjit.compiler.numba_state.pristine import is_known_version
-from gridjit.runtime.devices.cuda import census, presence
-from gridjit.runtime.misspelt import near_name
+from gridjit.compiler.values.errors import DeviceError
+from gridjit.runtime.devices import presence
+from gridjit.runtime.devices.cuda import census
+from gridjit.runtime.environment.misspelt import near_name
+from gridjit.runtime.environment.settings import VARIABLES, Settings, Variable, unknown_names
 from gridjit.runtime.pool.address import listening_process
-from gridjit.runtime.session import Session, session
-from gridjit.runtime.settings import VARIABLES, Settings, Variable, unknown_names
+from gridjit.runtime.process.session import Session, session
 
 _UNKNOWN = ", which this gridjit does not know: kernels are right, but it compiles them by numba-cuda's slower ways"
 _NOT_VERSIONS = ("artifact schema", "python", "gridjit sources", "cuda toolkit")
@@ -78,7 +79,7 @@ def _target(here: Session) -> dict[str, Any]:
         return {"kind": None, "arch": None, "stands_in_for": None, "why_not": str(error)}
     stands_in = None
     if found.kind == "host":
-        from gridjit.runtime.simulated.models import model
+        from gridjit.runtime.environment.models import model
 
         stands_in = model(here.settings.host_device).name
     return {"kind": found.kind, "arch": found.arch, "stands_in_for": stands_in, "why_not": None}

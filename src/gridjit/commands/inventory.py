@@ -17,13 +17,13 @@ from gridjit.cache.history import History
 from gridjit.cache.manifest import Manifest
 from gridjit.cache.store import EntryInfo
 from gridjit.commands.progress import steps
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import GridjitError
-from gridjit.compiler.footprint import Fact
-from gridjit.compiler.frontend.kept.stored.record import from_bytes as units_of
+from gridjit.compiler.frontend.kept.stored_record import from_bytes as units_of
 from gridjit.compiler.recorded.everybody import Answer
-from gridjit.runtime.misspelt import near_names
-from gridjit.runtime.session import session
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.errors import GridjitError
+from gridjit.compiler.values.footprint import Fact
+from gridjit.runtime.environment.misspelt import near_names
+from gridjit.runtime.process.session import session
 
 CODE, MANIFEST, HISTORY, LAUNCHER, DAMAGED, UNKNOWN = "code", "manifest", "history", "launcher", "damaged", "unknown"
 FUNCTION, NEEDS_LAUNCH, EXTENSIONS = "function", "needs a launch", "extensions"

@@ -11,9 +11,9 @@ from typing import Any
 
 from gridjit.commands.scripts import is_script, line_of, script
 from gridjit.commands.values import parts_of
-from gridjit.compiler.errors import ConfigError, GridjitError
+from gridjit.compiler.values.errors import ConfigError, GridjitError
+from gridjit.runtime.environment.misspelt import near_names
 from gridjit.runtime.kernel import Kernel
-from gridjit.runtime.misspelt import near_names
 
 
 def find_kernels(name: str) -> dict[str, Kernel]:

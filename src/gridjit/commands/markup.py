@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from gridjit.printable import printable
+from gridjit.base.printable import printable
 
 _VOID = ("meta", "br", "col")
 

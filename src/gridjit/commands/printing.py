@@ -11,7 +11,7 @@ import time
 import warnings
 from typing import Any, TextIO
 
-from gridjit.printable import lines, printable
+from gridjit.base.printable import lines, printable
 
 _SIZES = ("B", "KiB", "MiB", "GiB")
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gridjit.printable import printable
+from gridjit.base.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

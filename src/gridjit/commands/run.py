@@ -16,7 +16,7 @@ import tempfile
 
 from gridjit import starting
 from gridjit.commands.values import WrongWord
-from gridjit.compiler.errors import GridjitError
+from gridjit.compiler.values.errors import GridjitError
 
 
 def run(given: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ import traceback
 from types import ModuleType
 from typing import Any
 
-from gridjit.compiler.errors import GridjitError
+from gridjit.compiler.values.errors import GridjitError
 
 _scripts: dict[str, ModuleType] = {}
 _NOT_THE_USERS = (os.path.dirname(os.path.abspath(__file__)), os.path.dirname(importlib.__file__))

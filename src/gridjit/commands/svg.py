@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from gridjit.base.values import dataclass
 from gridjit.commands.markup import Markup, element, raw
-from gridjit.values import dataclass
 
 _LIGHT = {
     "ground": "#f6f7fb", "card": "#ffffff", "ink": "#1a2030", "soft": "#5d6780", "line": "#e2e6ef", "chip": "#eef1f8",

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
+from gridjit.base.printable import printable
 from gridjit.commands import printing
-from gridjit.printable import printable
 
 _PIPED_WIDTH = 160
 # A column that has to give way keeps so many characters; a longer cell goes on below.

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gridjit.compiler.errors import ConfigError, GridjitError
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.settings import bytes_of
+from gridjit.compiler.values.errors import ConfigError, GridjitError
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.environment.settings import bytes_of
 
 SHELLS = ("bash", "zsh", "fish")
 ORDERS = ("kernel", "size", "age", "target", "compile", "hits", "used")

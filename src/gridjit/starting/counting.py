@@ -8,9 +8,9 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from gridjit.compiler.errors import LaunchNeededError
+from gridjit.compiler.values.errors import LaunchNeededError
+from gridjit.runtime.environment.tracebacks import for_users
 from gridjit.runtime.installed import taken
-from gridjit.runtime.tracebacks import for_users
 
 # Called with what KernelCounts.add takes.
 Tell = Callable[[dict[str, Any]], None]

@@ -16,9 +16,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gridjit.forking import lock, section
-from gridjit.messages import say
-from gridjit.printable import printable
+from gridjit.base.forking import lock, section
+from gridjit.base.messages import say
+from gridjit.base.printable import printable
 from gridjit.runtime.installed.watching import Then, Watching
 from gridjit.starting import TOLD
 from gridjit.starting.counts import KernelCounts
@@ -42,7 +42,7 @@ def _install(module: ModuleType) -> None:
 
 @contextlib.contextmanager
 def _imported() -> Iterator[None]:
-    from gridjit.compiler.frontend.bootstrap import runtime_version_answered
+    from gridjit.compiler.frontend.bindings.bootstrap import runtime_version_answered
 
     with runtime_version_answered():
         yield
@@ -57,7 +57,7 @@ class _Run:
         self._rest: list[Callable[[], None]] = []
         self.watched: dict[str, Then] = {
             "gridjit.runtime.kernel": self._count_ours,
-            "gridjit.runtime.findings": self._collect,
+            "gridjit.runtime.devices.findings": self._collect,
             "numba.cuda.dispatcher": self._count_numbas,
         }
 
@@ -80,7 +80,7 @@ class _Run:
             return
         self._take_in()
         if self._counts.findings:
-            from gridjit.runtime.findings import say_findings
+            from gridjit.runtime.devices.findings import say_findings
 
             say_findings(self._counts.findings)
         say(f"gridjit run: {printable(self._counts.line)}", sys.stderr)

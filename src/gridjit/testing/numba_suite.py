@@ -21,9 +21,9 @@ from typing import Any
 import pytest
 
 from gridjit import installing
-from gridjit.runtime import findings
+from gridjit.runtime.devices import findings
 from gridjit.runtime.kernel import Kernel
-from gridjit.runtime.session import end_session, session
+from gridjit.runtime.process.session import end_session, session
 from gridjit.starting import counting
 from gridjit.starting.counts import KernelCounts
 from gridjit.testing import children, module_names

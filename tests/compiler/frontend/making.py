@@ -14,12 +14,12 @@ import pytest
 from gridjit import LaunchConfig, cuda
 from gridjit.compiler.frontend.kept.surroundings import Surroundings
 from gridjit.compiler.frontend.lower import lower
-from gridjit.compiler.key.source.fingerprint import fingerprint
+from gridjit.compiler.key.fingerprint import fingerprint
 from gridjit.compiler.numba_state import first_modules, mark, survey
-from gridjit.compiler.options import Options
 from gridjit.compiler.recorded.reads import Reads
-from gridjit.compiler.signature import ArrayType, Signature
-from gridjit.compiler.target import Lowered, Target
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.signature import ArrayType, Signature
+from gridjit.compiler.values.target import Lowered, Target
 from gridjit.compiler.view.config import ConfigView
 
 FLOATS = Signature(arguments=(ArrayType(dtype="float64", ndim=1),))

@@ -11,8 +11,8 @@ import pytest
 
 from gridjit import LaunchConfig
 from gridjit.compiler.frontend.kept import callees, keeping
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import Target
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import Target
 from gridjit.compiler.view.config import ConfigView
 from gridjit.compiler.view.recording import recording_of
 from tests.compiler.frontend.making import HOST, Made, made, nothing_kept

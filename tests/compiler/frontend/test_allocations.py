@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from gridjit.compiler.frontend import linkable
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 
 
 class Counters:

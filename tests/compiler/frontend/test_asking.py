@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 
 numba_cuda()
 

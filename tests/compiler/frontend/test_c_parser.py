@@ -30,7 +30,7 @@ except cffi.CDefError as error:
 
 BETWEEN = """
 import sys
-from gridjit.compiler.frontend.isolated.contexts import parser_of_c_left_for_later
+from gridjit.compiler.frontend.narrow.contexts import parser_of_c_left_for_later
 with parser_of_c_left_for_later():
     assert type(sys.modules["pycparser"]).__name__ == "_Later"
     from pycparser import c_ast  # a program's thread, say
@@ -63,7 +63,7 @@ def test_a_parser_of_c_that_is_missing_is_missed_as_ever() -> None:
 
 def test_a_parser_of_c_that_the_program_imported_stays_what_it_is() -> None:
     pycparser = pytest.importorskip("pycparser")
-    from gridjit.compiler.frontend.isolated.contexts import parser_of_c_left_for_later
+    from gridjit.compiler.frontend.narrow.contexts import parser_of_c_left_for_later
 
     with parser_of_c_left_for_later():
         assert sys.modules["pycparser"] is pycparser

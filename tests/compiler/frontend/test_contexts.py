@@ -7,7 +7,7 @@ from tests.programs import run_python
 PROGRAM = """
 import gridjit
 import numpy as np
-from gridjit.compiler.frontend.isolated import contexts
+from gridjit.compiler.frontend.narrow import contexts
 from numba.cuda.descriptor import cuda_target
 
 def read_again(*_):
@@ -76,7 +76,7 @@ import os
 import threading
 import gridjit
 import numpy as np
-from gridjit.compiler.frontend.isolated import contexts
+from gridjit.compiler.frontend.narrow import contexts
 
 def read_again(*args):
     read.append(True)

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridjit.compiler.errors import GridjitError
 from gridjit.compiler.frontend.explained.rules.explain import explain
 from gridjit.compiler.frontend.explained.source import innermost_function
 from gridjit.compiler.frontend.explained.types_said import said
-from gridjit.compiler.signature import Signature
-from gridjit.compiler.target import Target
+from gridjit.compiler.values.errors import GridjitError
+from gridjit.compiler.values.signature import Signature
+from gridjit.compiler.values.target import Target
 
 HOST = Target(kind="host", arch="x86_64")
 PLAIN = "the compiler does not support abs(out[0] + out[1])"

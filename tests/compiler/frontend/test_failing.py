@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gridjit import CompileError, cuda
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.frontend.isolated.failing import Failures
 from tests.compiler.frontend.making import made
 from tests.registered import taken_away_after

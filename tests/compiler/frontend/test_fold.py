@@ -10,10 +10,10 @@ import pytest
 import gridjit
 from gridjit import CompileError, cuda
 from gridjit.compiler.frontend.lower import lower
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.options import Options
-from gridjit.compiler.signature import ArrayType, Signature
-from gridjit.compiler.target import Target
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.signature import ArrayType, Signature
+from gridjit.compiler.values.target import Target
 from gridjit.compiler.view.config import ConfigView
 
 

@@ -11,13 +11,13 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.frontend.initial_stores import without_initial_stores
+from gridjit.compiler.frontend.bindings.types import parse_signature
 from gridjit.compiler.frontend.kept import library
+from gridjit.compiler.frontend.kept.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.lower import lower
-from gridjit.compiler.frontend.types import parse_signature
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import Target
 from gridjit.compiler.targets.ptx.nvvm import compile_ptx
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import Target
 from gridjit.compiler.view.config import ConfigView
 from tests.toolkit import needs_toolkit
 

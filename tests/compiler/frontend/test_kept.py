@@ -11,7 +11,7 @@ import pytest
 
 import gridjit
 from gridjit import LaunchConfig, cuda
-from gridjit.compiler.target import Target
+from gridjit.compiler.values.target import Target
 from tests.compiler.frontend.making import HOPPER, HOST, everything_of, kernel_of, made, nothing_kept
 
 settings = types.ModuleType("settings_of_test_kept")

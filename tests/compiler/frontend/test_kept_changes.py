@@ -14,12 +14,12 @@ import pytest
 
 import gridjit
 from gridjit import CompileError, LaunchConfig, cuda
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.isolated import replacing
+from gridjit.compiler.frontend.bindings import replacing
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.frontend.kept import surroundings
 from gridjit.compiler.frontend.kept.keeping import Keeping
 from gridjit.compiler.numba_state import mark, survey, within
-from gridjit.compiler.options import Options
+from gridjit.compiler.values.options import Options
 from tests.compiler.frontend.making import (
     HOPPER,
     HOST,

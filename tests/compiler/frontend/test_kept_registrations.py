@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from tests.compiler.frontend.making import kernel_of, made
 from tests.registered import taken_away_after
 

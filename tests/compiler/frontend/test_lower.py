@@ -13,11 +13,11 @@ import pytest
 
 import gridjit
 from gridjit import CompileError, LaunchConfig, cuda
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.frontend.lower import lower
-from gridjit.compiler.options import Options
-from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
-from gridjit.compiler.target import Lowered, Target
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.signature import ArgType, ArrayType, ScalarType, Signature
+from gridjit.compiler.values.target import Lowered, Target
 from gridjit.compiler.view.config import ConfigView
 
 FLOATS = ArrayType(dtype="float32", ndim=1)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from gridjit import cuda
+from gridjit.compiler.frontend.bindings.types import parse_signature
 from gridjit.compiler.frontend.isolated.numbers import numbered, without_numbers
 from gridjit.compiler.frontend.lower import lower
-from gridjit.compiler.frontend.types import parse_signature
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import Lowered, Target
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import Lowered, Target
 from gridjit.compiler.view.config import ConfigView
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.values.errors import CompileError
 
 numba_cuda()
 

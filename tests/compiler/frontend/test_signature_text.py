@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import gridjit
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.signatures import parsed
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.signatures import parsed
 
 numba_cuda()
 

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend import lower
 from gridjit.compiler.numba_state import mark, text
 from gridjit.compiler.numba_state.survey import Survey
 from gridjit.compiler.numba_state.text import numbas_text
 from gridjit.compiler.numba_state.within import Within
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import Target
+from gridjit.compiler.values.errors import CompileError
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import Target
 from gridjit.runtime.simulated import under_numba
 from tests.compiler.frontend.making import HOPPER, HOST, Made, begin_anew, everything_of, look_anew
 from tests.compiler.frontend.shelves import NAME, DictShelf, made_by, program

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit import reading
+from gridjit.base import reading
 from gridjit.compiler.hooks import description
 from gridjit.compiler.hooks.description import NotRepeatableError, described, hook_of
 from gridjit.compiler.hooks.hook import DEEPEST, LONGEST, Hook, hook_as_json, hook_from_json
 from gridjit.compiler.view.config import ConfigView
-from gridjit.runtime.launch import hooks
+from gridjit.runtime.devices import hooks
 
 LIBRARY = """
 import functools

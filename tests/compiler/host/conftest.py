@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from gridjit.compiler.frontend.lower import lower
-from gridjit.compiler.options import Options
-from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
-from gridjit.compiler.target import Lowered
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.signature import ArgType, ArrayType, ScalarType, Signature
+from gridjit.compiler.values.target import Lowered
 from gridjit.compiler.view.config import ConfigView
 
 

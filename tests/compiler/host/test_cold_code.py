@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import Options
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.targets.host import generate
 from gridjit.compiler.targets.host.ir.cold_code import COLD, split_cold_code
 from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.values.options import Options
 
 cuda = numba_cuda()
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import Options
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.targets.host import optimizing
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.ir.body import Block, Body
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.targets.host.passes.dead_values import without_dead_values
+from gridjit.compiler.values.options import Options
 
 cuda = numba_cuda()
 

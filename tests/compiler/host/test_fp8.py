@@ -12,7 +12,7 @@ import re
 import numpy as np
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.targets.host.library.narrow_floats import table
 from tests.compiler.host.shims import function, named
 

@@ -11,15 +11,15 @@ import sys
 import numpy as np
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import Target
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.library import maths
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.llvm.features import llvm_features
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import Target
 
 cuda = numba_cuda()
 PLAIN = Options()
@@ -143,8 +143,8 @@ def test_the_bytes_do_not_depend_on_the_process(lowered, tmp_path):
     (tmp_path / "kernel.ll").write_text(base.modules[0])
     program = f"""
 import hashlib
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import Lowered
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import Lowered
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.targets.host.generate import generate
 text = open({str(tmp_path / "kernel.ll")!r}).read()

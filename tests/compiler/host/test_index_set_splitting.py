@@ -8,12 +8,12 @@ import re
 import numpy as np
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import Options
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.ir.body import Block, Body
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.passes.index_set_splitting import index_set_split
+from gridjit.compiler.values.options import Options
 
 cuda = numba_cuda()
 

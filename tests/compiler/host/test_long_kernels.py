@@ -7,10 +7,10 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import Lowered
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import Lowered
 
 
 def calls_of(lowered: Callable[..., Lowered], lines: int) -> int:

@@ -8,9 +8,7 @@ import re
 
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import Target
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.targets.host import optimizing, pipeline
 from gridjit.compiler.targets.host.blocks.entry import entry_text
 from gridjit.compiler.targets.host.generate import generate
@@ -20,6 +18,8 @@ from gridjit.compiler.targets.host.llvm.features import runs_widest_vectors_well
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.targets.host.passes import loop_interchange
 from gridjit.compiler.targets.host.reading import read_kernel
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import Target
 from tests.kernels import again_by_thread, again_by_warp
 from tests.known_objects import FOLDER
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import Options
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.targets.host import pipeline
 from gridjit.compiler.targets.host.blocks.entry import entry_text
 from gridjit.compiler.targets.host.emit.rows import SplitRow
@@ -17,6 +16,7 @@ from gridjit.compiler.targets.host.ir.body import Block, Body
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.targets.host.passes.peeling import FIRST, LAST, Stop, peeled
+from gridjit.compiler.values.options import Options
 
 cuda = numba_cuda()
 

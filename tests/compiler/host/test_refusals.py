@@ -7,12 +7,12 @@ import dataclasses
 
 import pytest
 
-from gridjit.compiler.errors import CompileError, UnsupportedError
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import LinkedFile
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
+from gridjit.compiler.values.errors import CompileError, UnsupportedError
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import LinkedFile
 
 cuda = numba_cuda()
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import Options
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.values.options import Options
 
 cuda = numba_cuda()
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 
 numba_cuda()
 
 from numba.cuda import types  # noqa: E402  # the first import has to come first
 
-from gridjit.compiler.frontend.foreign_types import foreign_item  # noqa: E402
+from gridjit.compiler.frontend.bindings.foreign_types import foreign_item  # noqa: E402
 from gridjit.compiler.key.argument_classes import signature_fingerprint  # noqa: E402
-from gridjit.compiler.signature import ClassName, EnumType, ForeignType, ScalarType, Signature, TupleType  # noqa: E402
+from gridjit.compiler.values.signature import ClassName, EnumType, ForeignType, ScalarType, Signature, TupleType  # noqa: E402
 
 INT = ScalarType(dtype="int64")
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.isolated.contexts import make_contexts
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.frontend.narrow.contexts import make_contexts
 from gridjit.compiler.key import registrations, registry_entries
 from gridjit.compiler.key.extensions import extensions, numbered
 

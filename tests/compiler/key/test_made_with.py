@@ -13,10 +13,10 @@ from types import ModuleType
 import pytest
 
 from gridjit.compiler.key.extensions import sources_fingerprint
+from gridjit.compiler.key.fingerprint import fingerprint_values
 from gridjit.compiler.key.installed import owner_of
 from gridjit.compiler.key.made_with import settled_text
 from gridjit.compiler.key.registration import Registration
-from gridjit.compiler.key.source.fingerprint import fingerprint_values
 
 LIBRARY = """
     import enum

@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.key import installed
 from gridjit.compiler.key import numba_settings as toolchain_environment
 from gridjit.compiler.key import toolchain as toolchain_module
@@ -34,6 +33,7 @@ from gridjit.compiler.key.toolchain import (
     toolkit_text,
     versions_in,
 )
+from gridjit.compiler.values.errors import ConfigError
 from tests.programs import python_path
 
 
@@ -228,7 +228,7 @@ ASSIGNED = """
 import json
 import numba.core.config as config
 BEFORE
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 numba_cuda()
 from gridjit.compiler.key.toolchain import environment
 first = environment()
@@ -311,9 +311,9 @@ def test_no_code_for_a_gpu_is_made_by_what_only_the_host_has() -> None:
     program = (
         "import json, sys, gridjit\n"
         "from gridjit.compiler.compile import compile_job, make_job\n"
-        "from gridjit.compiler.options import Options\n"
-        "from gridjit.compiler.plain_signature import plain_signature\n"
-        "from gridjit.compiler.target import Target\n"
+        "from gridjit.compiler.values.options import Options\n"
+        "from gridjit.compiler.values.plain_signature import plain_signature\n"
+        "from gridjit.compiler.values.target import Target\n"
         "from gridjit.compiler.view.config import ConfigView\n"
         "def kernel(x):\n"
         "    x[0] = 1\n"

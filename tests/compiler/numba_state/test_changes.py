@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.numba_state import changes as changes_module
 from gridjit.compiler.numba_state import survey
 from gridjit.compiler.numba_state.changes import changes

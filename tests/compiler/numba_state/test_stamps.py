@@ -6,7 +6,7 @@ from types import CellType, FunctionType
 
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.frontend.kept import surroundings
 from gridjit.compiler.numba_state import stamps, survey, within
 from gridjit.compiler.numba_state.stamps import Stamps, of_attributes, of_cells, of_dictionaries

@@ -62,7 +62,7 @@ def test_generated_code_of_a_program_is_seen_behind_other_functions() -> None:
 
 
 TEXT = """
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 numba_cuda()
 from gridjit.compiler.numba_state import mark
 mark.numbas_mark({})

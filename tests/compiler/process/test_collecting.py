@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.numba_state import mark
 from gridjit.compiler.process import collecting
 from gridjit.compiler.process.collecting import (

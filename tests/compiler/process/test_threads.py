@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gridjit.forking import nobody_else_ran, thread_times
+from gridjit.base.forking import nobody_else_ran, thread_times
 
 
 class Worker:

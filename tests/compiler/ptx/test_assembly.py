@@ -11,11 +11,11 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import LinkedFile
 from gridjit.compiler.targets.ptx.cubin import fits, read_cubin, read_resources
 from gridjit.compiler.targets.ptx.link import link
 from gridjit.compiler.targets.ptx.toolkit import library, linker_version
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import LinkedFile
 from tests.toolkit import needs_toolkit
 
 pytestmark = needs_toolkit()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gridjit.compiler.options import Options
 from gridjit.compiler.targets.ptx import nvptx
+from gridjit.compiler.values.options import Options
 from tests.toolkit import needs_toolkit
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "scripts"))

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import Lowered, Target
 from gridjit.compiler.targets.ptx import nvptx
 from gridjit.compiler.targets.ptx.generate import generate
 from gridjit.compiler.targets.ptx.known import unknown_names
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import Lowered, Target
 from tests.compiler.ptx.test_nvptx import LLVM, operation
 from tests.toolkit import needs_toolkit
 

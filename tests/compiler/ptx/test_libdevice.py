@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import gridjit
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.options import Options
 from gridjit.compiler.targets.ptx import libdevice, nvptx
 from gridjit.compiler.targets.ptx.nvvm import compile_ptx
+from gridjit.compiler.values.errors import CompileError
+from gridjit.compiler.values.options import Options
 from tests.compiler.ptx.test_nvptx import operation
 from tests.toolkit import needs_toolkit
 

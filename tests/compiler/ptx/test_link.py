@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from gridjit.compiler.errors import CompileError, LinkError
 from gridjit.compiler.key.headers import with_headers
 from gridjit.compiler.key.linked_files import link_fields, linked_files
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import LinkedFile, Lowered, Target
 from gridjit.compiler.targets.ptx.generate import generate
 from gridjit.compiler.targets.ptx.link import link
 from gridjit.compiler.targets.ptx.nvrtc import LinkedCodeWarning, compile_cuda, nvrtc_flags
+from gridjit.compiler.values.errors import CompileError, LinkError
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import LinkedFile, Lowered, Target
 from tests.toolkit import needs_toolkit
 
 NEEDS_TOOLKIT = needs_toolkit()

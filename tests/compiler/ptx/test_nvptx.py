@@ -12,14 +12,14 @@ from numba import from_dtype, types
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import Lowered, Target
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.targets.ptx import nvptx
 from gridjit.compiler.targets.ptx.generate import generate
 from gridjit.compiler.targets.ptx.known import unknown_names
 from gridjit.compiler.targets.ptx.nvvm import compile_ptx
+from gridjit.compiler.values.errors import CompileError
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import Lowered, Target
 from tests.toolkit import needs_toolkit
 
 pytestmark = [

@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 from cuda import pathfinder
 
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import Lowered, Target
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.targets.ptx.generate import generate
 from gridjit.compiler.targets.ptx.link import link_flags
 from gridjit.compiler.targets.ptx.nvvm import known_archs, prepare
 from gridjit.compiler.targets.ptx.toolkit import LIBRARIES
+from gridjit.compiler.values.errors import CompileError
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import Lowered, Target
 from tests.toolkit import needs_toolkit
 
 cuda = numba_cuda()
@@ -380,8 +380,8 @@ def test_compiling_needs_neither_numba_nor_the_driver(lower, tmp_path):
     script = f"""
 import sys
 from pathlib import Path
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import Lowered, Target
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import Lowered, Target
 from gridjit.compiler.targets.ptx.generate import generate
 from gridjit.compiler.targets.ptx.link import link_flags
 assert not any(name.partition(".")[0] == "cuda" for name in sys.modules)

@@ -12,8 +12,8 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.options import Options
 from gridjit.compiler.targets.ptx import nvptx, versions
+from gridjit.compiler.values.options import Options
 from tests.toolkit import needs_toolkit
 
 pytestmark = [

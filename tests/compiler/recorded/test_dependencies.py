@@ -10,15 +10,15 @@ from types import ModuleType
 
 import pytest
 
-from gridjit.compiler.dependency import Dependency
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.job import make_job
 from gridjit.compiler.key.linked_files import read_linked
 from gridjit.compiler.key.registrations import registrations
-from gridjit.compiler.options import Options
 from gridjit.compiler.recorded.dependencies import Discovered, discovered, file_dependencies, holds
-from gridjit.compiler.signature import Signature
-from gridjit.compiler.target import LinkedFile, Target
+from gridjit.compiler.values.dependency import Dependency
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.signature import Signature
+from gridjit.compiler.values.target import LinkedFile, Target
 
 
 def kernel(x):

@@ -367,7 +367,7 @@ def test_the_first_kernel_of_a_process_is_stored_whatever_an_extension_registers
 CLASSIFIED = """
     import json
     import gridjit
-    from gridjit.compiler.frontend.bootstrap import load_installed_extensions
+    from gridjit.compiler.frontend.bindings.bootstrap import load_installed_extensions
     from gridjit.compiler.key.extensions import all_registrations
 
     load_installed_extensions()

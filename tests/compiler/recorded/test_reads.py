@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit.compiler.key.source.fingerprint import fingerprint
-from gridjit.compiler.key.source.objects import MISSING
+from gridjit.compiler.key.fingerprint import fingerprint
 from gridjit.compiler.recorded.reads import Reads, taken_text
 from gridjit.compiler.recorded.value_path import follow, shown
+from gridjit.compiler.source.objects import MISSING
 
 LIMIT = 3
 
@@ -128,7 +128,7 @@ def test_what_a_container_held_that_changed_meanwhile_keeps_the_artifact_private
 
 
 def test_content_that_is_written_into_the_code_has_to_be_what_was_recorded() -> None:
-    from gridjit.compiler.key.source.foreign import array_digest
+    from gridjit.compiler.key.foreign import array_digest
 
     table = np.arange(3)
     reads = Reads(kernel)

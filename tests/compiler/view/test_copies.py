@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from gridjit import ConfigError, LaunchConfig
-from gridjit.compiler.footprint import MARKABLE
+from gridjit.compiler.values.footprint import MARKABLE
 from gridjit.compiler.view.config import ConfigView, visible
 
 CONFIG = LaunchConfig.of(10, (64, 2), 128)

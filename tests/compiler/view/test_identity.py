@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit.compiler.view.identity import Identity
+from gridjit.compiler.source.identity import Identity
 
 
 class Holder:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.frontend.types import parse_signature
-from gridjit.compiler.signature import ForeignType
-from gridjit.runtime.launch.arguments import signature_of
-from gridjit.runtime.native.probes import object_layout
+from gridjit.compiler.frontend.bindings.types import parse_signature
+from gridjit.compiler.values.errors import ArgumentError
+from gridjit.compiler.values.signature import ForeignType
+from gridjit.runtime.native.layout.probes import object_layout
+from gridjit.runtime.process.arguments import signature_of
 from tests.runtime.args.foreign_types import (
     INTERVAL,
     TAG,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 
 numba_cuda()
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import ArgumentError, ConfigError
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.types import parse_signature
-from gridjit.compiler.signature import SCALAR_CODES, Signature
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.types import parse_signature
+from gridjit.compiler.values.errors import ArgumentError, ConfigError
+from gridjit.compiler.values.signature import SCALAR_CODES, Signature
 from gridjit.runtime.args.conversion import Conversion, codes_of, conversion, converter, resolve
 from gridjit.runtime.args.handler import Place, handler_of
 

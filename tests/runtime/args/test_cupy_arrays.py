@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.values.errors import ArgumentError
 from gridjit.runtime.args.cupy import CupyArray, find_fields
 from gridjit.runtime.args.handler import Place
 from gridjit.runtime.native.foreign_arrays import CupyFields
 from gridjit.runtime.native.function import NativeFunction
-from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.layout.probes import object_layout
 from tests.runtime.standin import Recorder, told_to_read
 
 pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")

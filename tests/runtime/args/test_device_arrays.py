@@ -7,10 +7,10 @@ import pytest
 
 from gridjit.runtime.args import device_arrays
 from gridjit.runtime.args.handler import Place
-from gridjit.runtime.memory.create import to_device
+from gridjit.runtime.arrays.create import to_device
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.memory.space import HOST_SPACE
-from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.layout.probes import object_layout
 
 
 @pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")

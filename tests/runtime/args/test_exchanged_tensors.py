@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit.compiler.signature import ArrayType
+from gridjit.compiler.values.signature import ArrayType
 from gridjit.runtime.args.handler import Place
-from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.args.tensors import ExchangedTensor
 from gridjit.runtime.memory.dlpack_structures import Tensor
+from gridjit.runtime.memory.staging import Transfer
 from gridjit.runtime.native.function import NativeFunction
-from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.layout.probes import object_layout
 from tests.runtime.standin import Recorder, told_to_read
 
 pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.devices.cuda import presence
+from gridjit.compiler.values.errors import ArgumentError
+from gridjit.runtime.devices import presence
 from tests.runtime.standin import StandInKernel
 
 

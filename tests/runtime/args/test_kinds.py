@@ -20,15 +20,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.values.errors import ArgumentError
 from gridjit.runtime.args.direction import In, InOut, Out
 from gridjit.runtime.args.handler import Place
-from gridjit.runtime.devices.cuda import presence
-from gridjit.runtime.memory.create import to_device
+from gridjit.runtime.arrays.create import to_device
+from gridjit.runtime.devices import presence
 from gridjit.runtime.memory.dlpack_import import array_in
 from gridjit.runtime.memory.dlpack_structures import Tensor
 from gridjit.runtime.memory.space import HOST_SPACE
-from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.layout.probes import object_layout
 from tests.runtime.standin import Launched, StandInKernel
 
 
@@ -328,7 +328,7 @@ CUDA = Place(kind="ptx", ordinal=0)
 
 def on_device(**changes: Any) -> tuple[str, tuple[Any, ...]]:
     from gridjit.runtime.args.handler import handler_of
-    from gridjit.runtime.args.staging import Transfer
+    from gridjit.runtime.memory.staging import Transfer
 
     value = OnDevice(**changes)
     handler = handler_of(value)

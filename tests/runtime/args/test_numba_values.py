@@ -40,7 +40,7 @@ def test_numbas_own_tests_of_its_values_pass(failures: dict[str, list[str]], nam
 
 
 SIZED = """
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 numba_cuda()
 from numba.cuda import types
 from numba.cuda.extending import core_models, overload_attribute, register_model, typeof_impl

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.values.errors import ArgumentError
 from gridjit.runtime.args.direction import In, InOut, Out
 from gridjit.runtime.args.handler import Place, handler_of
-from gridjit.runtime.warnings import PerformanceWarning
+from gridjit.runtime.environment.warnings import PerformanceWarning
 from tests.runtime.standin import StandInKernel
 
 

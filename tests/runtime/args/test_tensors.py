@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.values.errors import ArgumentError
 from gridjit.runtime.args.tensors import lazy_flags
-from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.layout.probes import object_layout
 from tests.runtime.standin import Launched, StandInKernel
 
 torch: Any = pytest.importorskip("torch", reason="torch is not installed")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 import gridjit
-from gridjit.runtime.warnings import PerformanceWarning
+from gridjit.runtime.environment.warnings import PerformanceWarning
 
 ASKED = "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS"
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.footprint import Effects, Footprint
-from gridjit.compiler.target import ExceptionEntry, Target
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.footprint import Effects, Footprint
+from gridjit.compiler.values.target import ExceptionEntry, Target
+from gridjit.runtime.devices.cuda.api.driver import Driver
 from gridjit.runtime.devices.cuda.device import CudaDevice
-from gridjit.runtime.devices.cuda.driver import Driver
 from tests.ptx import run_ptx
 
 CONTEXT = 0xC0

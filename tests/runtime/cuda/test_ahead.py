@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.errors import DeviceError
-from gridjit.runtime import ahead
-from gridjit.runtime.devices.cuda import presence
-from gridjit.runtime.session import Session
-from gridjit.runtime.settings import settings
+from gridjit.compiler.values.errors import DeviceError
+from gridjit.runtime.devices import presence
+from gridjit.runtime.environment.settings import settings
+from gridjit.runtime.process import ahead
+from gridjit.runtime.process.session import Session
 from tests.programs import run_new_python
 
 PROGRAM = """
 import sys, threading
 from gridjit import cuda
 cuda.to_device
-from gridjit.compiler.errors import DeviceError
-from gridjit.runtime import ahead
-from gridjit.runtime.devices.cuda import presence
+from gridjit.compiler.values.errors import DeviceError
+from gridjit.runtime.process import ahead
+from gridjit.runtime.devices import presence
 done, real = threading.Event(), ahead._import
 def importing():
     real()

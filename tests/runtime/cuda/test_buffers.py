@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gridjit import Buffer, StridedLayout, StridedMemoryView
+from gridjit.runtime.arrays.create import to_device
 from gridjit.runtime.memory.copies import address_of
-from gridjit.runtime.memory.create import to_device
 
 ITEMS = np.arange(24, dtype=np.float32).reshape(4, 6)
 

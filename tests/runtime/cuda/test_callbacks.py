@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gridjit.compiler.artifact import ModuleCallbacks
-from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.values.artifact import ModuleCallbacks
+from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.devices.cuda import load as load_module
 
 CONFIG = LaunchConfig.of(4, 128)

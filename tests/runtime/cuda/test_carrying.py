@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import DeviceError
+from gridjit.compiler.values.errors import DeviceError
 from gridjit.runtime.devices.cuda.device import CudaDevice
 from gridjit.runtime.devices.cuda.memory import carrying
 from gridjit.runtime.devices.cuda.memory.carrying import Carrier, StagedCopy, pieces
-from gridjit.runtime.native.grids import engine
-from gridjit.runtime.native.probes import object_layout
-from gridjit.runtime.session import session
-from gridjit.runtime.streams import PER_THREAD
+from gridjit.runtime.native import engine
+from gridjit.runtime.native.layout.probes import object_layout
+from gridjit.runtime.process.session import session
+from gridjit.runtime.queues.streams import PER_THREAD
 
 in_machine_code = pytest.mark.skipif(
     object_layout() is None or os.uname().machine != "x86_64", reason="this interpreter runs grids from Python"

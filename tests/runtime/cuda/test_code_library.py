@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 import gridjit
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.values.errors import ConfigError
 from gridjit.runtime.numba_names.code_library import CodeLibrary, FunctionAttributes
 
 

@@ -10,11 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gridjit import StridedMemoryView
-from gridjit.compiler.errors import LaunchError
-from gridjit.runtime.devices.cuda import copy_kernels as copy_kernels
-from gridjit.runtime.devices.cuda import copy_ptx as copy_ptx
+from gridjit.compiler.values.errors import LaunchError
+from gridjit.runtime.arrays.create import device_array, to_device
+from gridjit.runtime.devices.cuda.api import copy_kernels, copy_ptx
 from gridjit.runtime.devices.cuda.memory import space as cuda_space
-from gridjit.runtime.memory.create import device_array, to_device
 from tests.runtime.memory.strided import views
 
 STREAM = 0x50

@@ -8,12 +8,12 @@ import threading
 
 import pytest
 
-from gridjit.compiler.errors import DeviceError
-from gridjit.compiler.target import Target
-from gridjit.runtime.devices.cuda import presence
+from gridjit.compiler.values.errors import DeviceError
+from gridjit.compiler.values.target import Target
+from gridjit.runtime.devices import presence
+from gridjit.runtime.devices.cuda.api.driver import Driver
 from gridjit.runtime.devices.cuda.device import CudaDevice, Devices
-from gridjit.runtime.devices.cuda.driver import Driver
-from gridjit.runtime.devices.cuda.errors import ADVICE, ASYNCHRONOUS, KernelError, driver_error
+from gridjit.runtime.devices.errors import ADVICE, ASYNCHRONOUS, KernelError, driver_error
 
 
 def test_the_target_is_the_compute_capability(device):
@@ -92,7 +92,7 @@ def test_what_a_kernel_did_is_a_launch_error_whoever_finds_out():
 def test_without_a_device_the_reason_is_said_and_no_bindings_are_imported():
     program = (
         "import sys\n"
-        "from gridjit.runtime.devices.cuda import presence\n"
+        "from gridjit.runtime.devices import presence\n"
         "print(presence.why_not(), 'cuda.bindings' in sys.modules)"
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout

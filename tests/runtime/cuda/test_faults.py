@@ -7,11 +7,11 @@ import ctypes
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import LaunchError
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.current import create_stream
-from gridjit.runtime.devices.cuda.errors import LostDeviceError
-from gridjit.runtime.memory.create import to_device
+from gridjit.compiler.values.errors import LaunchError
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.arrays.create import to_device
+from gridjit.runtime.devices.errors import LostDeviceError
+from gridjit.runtime.process.current import create_stream
 
 CONFIG = LaunchConfig.of(8, 128)
 PLACES = {b"tidx": 3, b"tidy": 0, b"tidz": 0, b"ctaidx": 7, b"ctaidy": 1, b"ctaidz": 0}

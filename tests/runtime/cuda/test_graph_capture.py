@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.memory.create import to_device
-from gridjit.runtime.session import Session
+from gridjit.compiler.values.errors import ArgumentError
+from gridjit.runtime.arrays.create import to_device
+from gridjit.runtime.process.session import Session
 from tests.kernels import writes_block
 
 pytestmark = [
     pytest.mark.cuda_toolkit,
-    pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning"),
+    pytest.mark.filterwarnings("ignore::gridjit.runtime.environment.warnings.PerformanceWarning"),
 ]
 STREAM = 0x50
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.errors import ArgumentError, LaunchError
-from gridjit.runtime.devices.cuda.errors import DriverError
-from gridjit.runtime.memory.create import to_device
-from gridjit.runtime.session import Session
+from gridjit.compiler.values.errors import ArgumentError, LaunchError
+from gridjit.runtime.arrays.create import to_device
+from gridjit.runtime.devices.errors import DriverError
+from gridjit.runtime.process.session import Session
 
 pytestmark = [
     pytest.mark.cuda_toolkit,
-    pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning"),
+    pytest.mark.filterwarnings("ignore::gridjit.runtime.environment.warnings.PerformanceWarning"),
 ]
 
 

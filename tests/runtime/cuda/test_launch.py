@@ -7,9 +7,9 @@ import struct
 
 import pytest
 
-from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.target import Target
+from gridjit.compiler.values.errors import ConfigError, DeviceError, LaunchError
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.target import Target
 
 CONFIG = LaunchConfig.of((4, 2), 128)
 

@@ -9,12 +9,10 @@ import pickle
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import DeviceError, LaunchError
-from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.values.errors import DeviceError, LaunchError
+from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.args.handler import Place, handler_of
-from gridjit.runtime.args.staging import Transfer
-from gridjit.runtime.current import create_stream
-from gridjit.runtime.memory.create import (
+from gridjit.runtime.arrays.create import (
     as_device_array,
     device_array,
     managed_array,
@@ -23,6 +21,8 @@ from gridjit.runtime.memory.create import (
     pinned_array,
     to_device,
 )
+from gridjit.runtime.memory.staging import Transfer
+from gridjit.runtime.process.current import create_stream
 from tests.views import check_copies_of_a_view
 
 CUBE = np.arange(2 * 3 * 4, dtype=np.int32).reshape(2, 3, 4)

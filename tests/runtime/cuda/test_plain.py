@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gridjit.runtime.arrays.create import to_device
+from gridjit.runtime.devices.cuda.api.driver import Driver
+from gridjit.runtime.devices.cuda.api.plain_api import PlainApi, PoolProperties
+from gridjit.runtime.devices.cuda.api.plain_table import ERRORS, FUNCTIONS, NUMBERS
 from gridjit.runtime.devices.cuda.device import CudaDevice
-from gridjit.runtime.devices.cuda.driver import Driver
-from gridjit.runtime.devices.cuda.errors import DriverError
-from gridjit.runtime.devices.cuda.plain_api import PlainApi, PoolProperties
-from gridjit.runtime.devices.cuda.plain_table import ERRORS, FUNCTIONS, NUMBERS
-from gridjit.runtime.memory.create import to_device
+from gridjit.runtime.devices.errors import DriverError
 from tests.runtime.cuda.conftest import StandIn
 
 _C: dict[str, Any] = {
@@ -164,7 +164,7 @@ def test_streams_and_events_do_without_cuda_bindings(api: StandIn, plain: CudaDe
 
 
 def test_a_kernel_is_loaded_and_launched_without_cuda_bindings(api: StandIn, plain: CudaDevice, artifact: Any) -> None:
-    from gridjit.compiler.launch_config import LaunchConfig
+    from gridjit.compiler.values.launch_config import LaunchConfig
 
     kernel = plain.load(artifact(target=plain.target))
     kernel.launch(LaunchConfig.of((3, 2), 64, 128), 0x50, 128, b"parameters")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.devices.cuda.errors import KernelError
-from gridjit.runtime.native.staging.records import MAX_ROOMS, ROOM_BYTES, RoomsRecord
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.devices.errors import KernelError
+from gridjit.runtime.native.layout.staging_records import MAX_ROOMS, ROOM_BYTES, RoomsRecord
 
 
 def record(rooms, stream=0x50):

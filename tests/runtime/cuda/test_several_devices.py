@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.current import create_stream
+from gridjit.compiler.values.errors import ConfigError
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.arrays.create import device_array, to_device
+from gridjit.runtime.devices.cuda.api.driver import Driver
 from gridjit.runtime.devices.cuda.device import Devices
-from gridjit.runtime.devices.cuda.driver import Driver
-from gridjit.runtime.memory.create import device_array, to_device
+from gridjit.runtime.process.current import create_stream
 
 CONFIG = LaunchConfig.of(1, 32)
 CUBE = np.arange(60, dtype=np.int32).reshape(3, 4, 5)

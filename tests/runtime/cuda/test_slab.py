@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import LaunchError
-from gridjit.runtime.current import create_stream
+from gridjit.compiler.values.errors import LaunchError
+from gridjit.runtime.arrays.create import device_array, to_device
+from gridjit.runtime.devices.cuda.api.driver import Driver
 from gridjit.runtime.devices.cuda.device import Devices
-from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.memory import slab
 from gridjit.runtime.devices.cuda.memory.slab import MOST_BYTES, SLAB_BYTES, Slab
-from gridjit.runtime.memory.create import device_array, to_device
+from gridjit.runtime.process.current import create_stream
 
 POOLS = "cuMemPoolCreate", "cuMemAllocFromPoolAsync"
 

@@ -7,10 +7,10 @@ import ctypes
 import numpy as np
 import pytest
 
-from gridjit.runtime.current import create_stream
+from gridjit.runtime.arrays.create import device_array, pinned_array, to_device
+from gridjit.runtime.devices.cuda.api.memory_calls import AT_ONCE_BYTES
 from gridjit.runtime.devices.cuda.memory import staged
-from gridjit.runtime.devices.cuda.memory.calls import AT_ONCE_BYTES
-from gridjit.runtime.memory.create import device_array, pinned_array, to_device
+from gridjit.runtime.process.current import create_stream
 from tests.runtime.cuda.conftest import StandIn
 
 MANY = 300_000

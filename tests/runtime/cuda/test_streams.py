@@ -8,8 +8,11 @@ import gc
 
 import pytest
 
-from gridjit.compiler.errors import ArgumentError, DeviceError
-from gridjit.runtime.current import (
+from gridjit.compiler.values.errors import ArgumentError, DeviceError
+from gridjit.runtime.arrays.create import device_array
+from gridjit.runtime.devices.cuda.api.timeline import _pending
+from gridjit.runtime.devices.cuda.device import CudaDevice
+from gridjit.runtime.process.current import (
     create_event,
     create_stream,
     current_stream,
@@ -17,11 +20,8 @@ from gridjit.runtime.current import (
     external_stream,
     per_thread_default_stream,
 )
-from gridjit.runtime.devices.cuda.device import CudaDevice
-from gridjit.runtime.devices.cuda.timeline import _pending
-from gridjit.runtime.memory.create import device_array
+from gridjit.runtime.queues.streams import stream_handle
 from gridjit.runtime.queues.timeline import HOST, HostTimeline
-from gridjit.runtime.streams import stream_handle
 
 
 class Speaks:

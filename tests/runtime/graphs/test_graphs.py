@@ -15,17 +15,17 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError
-from gridjit.runtime.attention import recorders
+from gridjit.compiler.values.errors import ArgumentError, DeviceError, LaunchError
+from gridjit.runtime.arrays.create import to_device
 from gridjit.runtime.devices.host.graphs import Batch, HostRunnable
-from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.memory.space import HOST_SPACE
-from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.layout.probes import object_layout
+from gridjit.runtime.queues.attention import recorders
 from tests.kernels import increments
 from tests.programs import run_python
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning"),
+    pytest.mark.filterwarnings("ignore::gridjit.runtime.environment.warnings.PerformanceWarning"),
     pytest.mark.filterwarnings("ignore:.* recorded nothing"),
 ]
 

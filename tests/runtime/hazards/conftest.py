@@ -10,7 +10,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.runtime.attention import watchers
+from gridjit.runtime.queues.attention import watchers
 
 
 @pytest.fixture

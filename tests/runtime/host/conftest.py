@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.frontend.lower import lower
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.options import Options
-from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
-from gridjit.compiler.target import Lowered, ObjectCode, Target
 from gridjit.compiler.targets.host.generate import assembly, generate
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.signature import ArgType, ArrayType, ScalarType, Signature
+from gridjit.compiler.values.target import Lowered, ObjectCode, Target
 from gridjit.compiler.view.config import ConfigView
 from gridjit.runtime.devices.host.launch import Status, launch
 from gridjit.runtime.devices.host.load import HostFunction, load

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import LaunchError
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import Options
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.values.errors import LaunchError
+from gridjit.compiler.values.options import Options
 
 cuda = numba_cuda()
 

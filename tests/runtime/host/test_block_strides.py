@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from tests.kernels import again_by_thread, again_by_warp
 
 cuda = numba_cuda()

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import Options
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.values.options import Options
 from gridjit.runtime.devices.host.launch import Status
 
 cuda = numba_cuda()

@@ -11,7 +11,7 @@ import platform
 
 import pytest
 
-from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.layout.probes import object_layout
 from tests.programs import run_python
 
 pytestmark = pytest.mark.skipif(

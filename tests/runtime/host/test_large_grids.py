@@ -12,8 +12,8 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.options import Options
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.options import Options
 from gridjit.runtime.devices.host import launch as dealing
 from tests.runtime.host.conftest import pack
 from tests.runtime.host.oracle import run_in_python

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import LaunchError
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.values.errors import LaunchError
+from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.devices.host.launch import launch
 from gridjit.runtime.devices.host.load import load
 
@@ -233,7 +233,7 @@ def test_loading_and_launching_import_neither_numba_nor_numpy(increment_code, tm
     image.write_bytes(increment_code.image)
     program = f"""
 import sys, struct, ctypes
-from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.devices.host.launch import launch
 from gridjit.runtime.devices.host.load import load
 function = load(open({str(image)!r}, "rb").read(), {increment_code.entry!r})
@@ -252,7 +252,7 @@ def test_an_interpreter_that_ends_while_helpers_wait_exits_cleanly(increment_cod
     image.write_bytes(increment_code.image)
     program = f"""
 import atexit, struct, ctypes
-from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.devices.host.launch import launch
 from gridjit.runtime.devices.host.load import load
 function = load(open({str(image)!r}, "rb").read(), {increment_code.entry!r})

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numba import from_dtype
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import Options
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.values.options import Options
 from tests.runtime.host.step_programs import model, programs, source
 
 cuda = numba_cuda()

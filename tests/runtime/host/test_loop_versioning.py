@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.frontend.lower import lower
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.options import Options
-from gridjit.compiler.signature import ArrayType, ScalarType, Signature
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.signature import ArrayType, ScalarType, Signature
 from gridjit.compiler.view.config import ConfigView
 from gridjit.runtime.devices.host.launch import launch
 from gridjit.runtime.devices.host.load import load

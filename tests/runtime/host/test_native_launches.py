@@ -12,12 +12,13 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import DeviceError, LaunchError
-from gridjit.runtime.current import create_stream
+from gridjit.compiler.values.errors import DeviceError, LaunchError
 from gridjit.runtime.launch import launcher
-from gridjit.runtime.native.grids import engine, records
+from gridjit.runtime.native import engine
 from gridjit.runtime.native.grids.grid_ir import grid_ir
-from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.layout import grid_records as records
+from gridjit.runtime.native.layout.probes import object_layout
+from gridjit.runtime.process.current import create_stream
 from tests.programs import run_python
 
 pytestmark = pytest.mark.skipif(
@@ -337,7 +338,7 @@ def test_a_process_whose_grids_are_shared_exits_cleanly():
 
 
 def test_switched_off_machine_code_leaves_all_to_python(monkeypatch):
-    from gridjit.runtime.session import end_session, session
+    from gridjit.runtime.process.session import end_session, session
 
     monkeypatch.setenv("GRIDJIT_NATIVE_LAUNCH", "0")
     end_session()

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.options import Options
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.values.options import Options
 
 cuda = numba_cuda()
 

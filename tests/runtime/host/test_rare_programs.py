@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from tests.runtime.host.rare_programs import run_in_python, source
 
 GRID, BLOCKS = 3, ((1, 1), (3, 4), (8, 3), (31, 2), (32, 4), (33, 1))

@@ -11,9 +11,9 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.frontend.types import numba_arguments, parse_signature
-from gridjit.compiler.signature import Signature
+from gridjit.compiler.frontend.bindings.types import numba_arguments, parse_signature
+from gridjit.compiler.values.errors import ArgumentError
+from gridjit.compiler.values.signature import Signature
 from tests.runtime.standin import StandInKernel
 
 

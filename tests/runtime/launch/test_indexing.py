@@ -12,11 +12,11 @@ import pytest
 
 import gridjit
 from gridjit.cache.memory import MemoryStore
-from gridjit.compiler.errors import ArgumentError, ConfigError
+from gridjit.compiler.values.errors import ArgumentError, ConfigError
 from gridjit.runtime.launch import indexing
 from gridjit.runtime.launch.indexing import Indexable, index_from_python, index_natively, is_native
 from gridjit.runtime.launch.ready import ReadyTable
-from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.layout.probes import object_layout
 from tests.runtime.standin import IndexedKernel
 
 STREAM = type("Stream", (), {"__cuda_stream__": lambda self: (0, 0x500), "__eq__": lambda *_: True})()

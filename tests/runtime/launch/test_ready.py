@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.footprint import Effects
-from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.values.footprint import Effects
+from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.launch import native_table as module
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.launcher import Launcher
 from gridjit.runtime.launch.ready import ConfigKey, Extensions, ReadyTable
-from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.layout.probes import object_layout
 from tests.runtime.standin import StandInKernel
 
 natively = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")

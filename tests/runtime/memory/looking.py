@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gridjit.runtime.arrays.foreign_over import host_memory, look_on_device, over_numpy
 from gridjit.runtime.memory.device_array import DeviceArray
-from gridjit.runtime.memory.foreign_over import host_memory, look_on_device, over_numpy
 from gridjit.runtime.memory.space import Space
 
 

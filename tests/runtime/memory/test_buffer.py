@@ -12,7 +12,7 @@ import pytest
 
 import gridjit
 from gridjit import Buffer, DeviceError, cuda
-from gridjit.compiler.errors import ArgumentError, ShapeError
+from gridjit.compiler.values.errors import ArgumentError, ShapeError
 from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.space import HOST_SPACE
 from tests.runtime.recording_device import RecordingSpace, RecordingTimeline

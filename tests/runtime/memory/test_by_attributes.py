@@ -11,7 +11,7 @@ import pytest
 
 import gridjit
 from gridjit.runtime.args import cupy
-from gridjit.runtime.memory import foreign_attributes
+from gridjit.runtime.arrays import foreign_attributes
 
 
 class Device:

@@ -13,11 +13,11 @@ import pytest
 
 import gridjit
 from gridjit.cache.memory import MemoryStore
-from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.args.host_arrays import array_operation, array_type
-from gridjit.runtime.memory import foreign_attributes, foreign_described
+from gridjit.runtime.arrays import foreign_attributes, foreign_described
 from gridjit.runtime.native.function import NativeFunction, native_function
-from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.layout.probes import object_layout
 from gridjit.runtime.native.table import KernelHandle, LaunchTable
 from tests.runtime.memory.test_by_attributes import Tensor, items
 

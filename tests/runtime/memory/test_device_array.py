@@ -10,10 +10,10 @@ import weakref
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import ArgumentError, CopyNeededError, DeviceError, LayoutError, ShapeError
-from gridjit.compiler.signature import ArrayType
-from gridjit.runtime.devices.cuda import presence
-from gridjit.runtime.memory.create import device_array, device_array_like, pinned_array, to_device
+from gridjit.compiler.values.errors import ArgumentError, CopyNeededError, DeviceError, LayoutError, ShapeError
+from gridjit.compiler.values.signature import ArrayType
+from gridjit.runtime.arrays.create import device_array, device_array_like, pinned_array, to_device
+from gridjit.runtime.devices import presence
 from gridjit.runtime.memory.space import HOST_SPACE
 
 VALUES = np.arange(24, dtype=np.float32).reshape(4, 6)

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.values.errors import ArgumentError
 from gridjit.runtime.args.handler import Place, handler_of
-from gridjit.runtime.args.staging import Transfer
+from gridjit.runtime.arrays.create import as_device_array
 from gridjit.runtime.memory.copies import address_of
-from gridjit.runtime.memory.create import as_device_array
 from gridjit.runtime.memory.foreign_array import read_interface
 from gridjit.runtime.memory.space import HOST_SPACE
-from gridjit.runtime.streams import LEGACY
+from gridjit.runtime.memory.staging import Transfer
+from gridjit.runtime.queues.streams import LEGACY
 
 ITEMS = np.arange(24, dtype=np.float32).reshape(4, 6)
 RECORDS = np.zeros(3, np.dtype([("a", "<i4"), ("b", "<f8", (2,))]))

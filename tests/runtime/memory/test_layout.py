@@ -13,10 +13,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.values.errors import ArgumentError
 from gridjit.runtime.args.host_arrays import array_parameters, array_type
+from gridjit.runtime.arrays.create import device_array, device_array_like, to_device
 from gridjit.runtime.memory.copies import address_of
-from gridjit.runtime.memory.create import device_array, device_array_like, to_device
 from gridjit.runtime.memory.foreign_array import ForeignArray
 from gridjit.runtime.memory.layout import StridedLayout
 from tests.runtime.memory.strided import DTYPES, SHAPES, views

@@ -12,14 +12,14 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.values.errors import ArgumentError
 from gridjit.runtime.args.handler import Place, handler_of
-from gridjit.runtime.args.staging import Transfer
+from gridjit.runtime.arrays.create import as_device_array, to_device
 from gridjit.runtime.memory.copies import address_of
-from gridjit.runtime.memory.create import as_device_array, to_device
 from gridjit.runtime.memory.dlpack_import import array_in
 from gridjit.runtime.memory.dlpack_structures import Tensor
 from gridjit.runtime.memory.space import HOST_SPACE
+from gridjit.runtime.memory.staging import Transfer
 from tests.runtime.memory.looking import array_over
 
 Array = np.ndarray[Any, Any]

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import gridjit
 from gridjit import Buffer, LayoutError, StridedLayout, StridedMemoryView, cuda
-from gridjit.compiler.errors import ArgumentError, ShapeError
+from gridjit.compiler.values.errors import ArgumentError, ShapeError
 from gridjit.runtime.args.handler import Place, handler_of
+from gridjit.runtime.arrays.create import device_array, to_device
 from gridjit.runtime.memory.copies import address_of
-from gridjit.runtime.memory.create import device_array, to_device
 from gridjit.runtime.memory.space import HOST_SPACE
-from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.layout.probes import object_layout
 from tests.runtime.memory.strided import numbered, views
 from tests.runtime.memory.test_protocols import LAYOUTS, PROTOCOLS, parameters
 from tests.runtime.recording_device import RecordingSpace, RecordingTimeline

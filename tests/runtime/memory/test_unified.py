@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gridjit import cuda
-from gridjit.compiler.errors import ShapeError
-from gridjit.runtime.devices.cuda import presence
-from gridjit.runtime.memory.create import managed_array, mapped_array, mapped_array_like
+from gridjit.compiler.values.errors import ShapeError
+from gridjit.runtime.arrays.create import managed_array, mapped_array, mapped_array_like
+from gridjit.runtime.devices import presence
 from gridjit.runtime.memory.space import HOST_SPACE
 from tests.runtime.standin import StandInKernel
 

@@ -15,9 +15,9 @@ import pytest
 
 import gridjit
 from gridjit import ArgumentError, Buffer, StridedLayout, StridedMemoryView
-from gridjit.compiler.errors import CompileError, DeviceError, LaunchError
+from gridjit.compiler.values.errors import CompileError, DeviceError, LaunchError
+from gridjit.runtime.arrays.create import to_device
 from gridjit.runtime.memory import dlpack_import as foreign_dlpack
-from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.memory.space import HOST_SPACE
 
 ITEMS = np.arange(24, dtype=np.float32).reshape(4, 6)

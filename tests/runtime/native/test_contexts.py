@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.runtime.native.probes import object_layout
-from gridjit.runtime.session import Session
+from gridjit.runtime.native.layout.probes import object_layout
+from gridjit.runtime.process.session import Session
 from tests.runtime.standin import Contexts, Launched, StandInKernel
 
 pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")

@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridjit.cache.memory import MemoryStore
-from gridjit.compiler.errors import ConfigError, GridjitError
+from gridjit.compiler.values.errors import ConfigError, GridjitError
 from gridjit.runtime.launch import configured as module
 from gridjit.runtime.launch import indexing
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.indexing import index_from_python, index_natively
+from gridjit.runtime.native.layout.probes import object_layout
 from gridjit.runtime.native.placement import for_ever
-from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import IndexedKernel, StandInKernel
 
 pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")

@@ -6,11 +6,11 @@ import gc
 
 import pytest
 
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.devices.cuda.calls import attributed
-from gridjit.runtime.devices.cuda.errors import KernelError
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.devices.cuda.api.calls import attributed
+from gridjit.runtime.devices.errors import KernelError
 from gridjit.runtime.native.last_launches import LastLaunches, last_launches
-from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.layout.probes import object_layout
 from tests.runtime.standin import StandInKernel
 
 pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import ArgumentError, DeviceError
-from gridjit.compiler.footprint import Effects
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.current import create_stream
-from gridjit.runtime.native.probes import object_layout
+from gridjit.compiler.values.errors import ArgumentError, DeviceError
+from gridjit.compiler.values.footprint import Effects
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.native.layout.probes import object_layout
+from gridjit.runtime.process.current import create_stream
 from gridjit.runtime.queues.timeline import HOST
 from tests.runtime.standin import Launched, StandInKernel
 

@@ -13,6 +13,7 @@ import pytest
 
 from gridjit.runtime.native import foreign_arrays
 from gridjit.runtime.native.foreign_arrays import CupyByFields, CupyFields, LazyFlags, TensorByExchange
+from gridjit.runtime.native.layout.launch_records import READS, OperationRecord
 from gridjit.runtime.native.operation import (
     BytesInSlot,
     Copied,
@@ -30,7 +31,6 @@ from gridjit.runtime.native.operation import (
     UnsignedInt,
 )
 from gridjit.runtime.native.readers.all_readers import all_readers
-from gridjit.runtime.native.records import READS, OperationRecord
 
 FLOAT32 = np.dtype(np.float32)
 KIND = ("a kind",)

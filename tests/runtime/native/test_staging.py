@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.errors import DeviceError
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.native.probes import object_layout
-from gridjit.runtime.native.staging.records import MAX_ARRAYS, MAX_ROOMS, ROOM_BYTES, RoomsRecord
+from gridjit.compiler.values.errors import DeviceError
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.native.layout.probes import object_layout
+from gridjit.runtime.native.layout.staging_records import MAX_ARRAYS, MAX_ROOMS, ROOM_BYTES, RoomsRecord
 from gridjit.runtime.native.table import KernelHandle
 from tests.runtime.standin import Contexts, StandInKernel
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gridjit.forking import WeakList
+from gridjit.base.forking import WeakList
 
 
 class Member:

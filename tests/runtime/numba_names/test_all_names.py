@@ -208,7 +208,7 @@ class Theirs:
 def test_an_imported_arrays_stream_is_waited_for_unless_the_caller_says_not_to(
     monkeypatch: pytest.MonkeyPatch, sync: tuple[bool, ...], waited: int
 ) -> None:
-    from gridjit.runtime.devices.cuda import presence
+    from gridjit.runtime.devices import presence
 
     monkeypatch.setenv("GRIDJIT_TARGET", "host")
     monkeypatch.setattr(presence, "device_count", lambda: 0)

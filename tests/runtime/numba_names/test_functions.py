@@ -12,7 +12,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 
 
 def test_every_public_name_of_numba_cuda_is_there() -> None:
@@ -58,7 +58,7 @@ def test_a_ufunc_is_made_of_a_function_only() -> None:
 
 def test_to_numba_cuda_the_module_is_its_own_also_where_gridjit_compiled_nothing() -> None:
     lines = [
-        "from gridjit.compiler.frontend.bootstrap import numba_cuda",
+        "from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda",
         "numba_cuda()",
         "from gridjit import cuda",
         "from numba.cuda.descriptor import cuda_target",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.runtime.current import create_stream
+from gridjit.runtime.process.current import create_stream
 from tests.programs import run_python
 
 FACTOR = 3

@@ -10,12 +10,12 @@ import pytest
 
 import gridjit
 from gridjit import UnsupportedError, cuda, static
-from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.footprint import Fact
-from gridjit.compiler.signature import Signature
+from gridjit.compiler.values.errors import ConfigError
+from gridjit.compiler.values.footprint import Fact
+from gridjit.compiler.values.signature import Signature
 from gridjit.runtime.numba_names.overload import held_attributes
 from gridjit.runtime.numba_names.specialized_signature import by_key
-from gridjit.runtime.session import Session
+from gridjit.runtime.process.session import Session
 from tests.runtime.making import make_specialization
 
 VECTOR = "void(float32[::1])"

@@ -11,8 +11,8 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import ArgumentError, ConfigError
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.errors import ArgumentError, ConfigError
 
 
 @gridjit.jit(target="host")

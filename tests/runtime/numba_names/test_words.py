@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.errors import LimitError
-from gridjit.runtime.devices.cuda.errors import driver_error
-from gridjit.runtime.memory.create import to_device
+from gridjit.compiler.values.errors import LimitError
+from gridjit.runtime.arrays.create import to_device
+from gridjit.runtime.devices.errors import driver_error
 
 
 def increment(x):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gridjit.runtime.pool.pool import ProcessPool
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
 from tests import pools
 
 # What a task blocks in ends when somebody opens a pipe for writing, so that nothing here is a matter of time.

@@ -28,12 +28,13 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.commands.compiling.rehearsal import rehearse
-from gridjit.compiler.errors import CompileError
 from gridjit.compiler.targets.ptx import link, nvvm
-from gridjit.runtime.devices.cuda import presence
-from gridjit.runtime.pool import address, build, packets
-from gridjit.runtime.pool.request import Outcome, Warned
-from gridjit.runtime.session import session
+from gridjit.compiler.values.errors import CompileError
+from gridjit.runtime.devices import presence
+from gridjit.runtime.pool import address, packets
+from gridjit.runtime.process.session import session
+from gridjit.runtime.specialize.request import Outcome, Warned
+from gridjit.runtime.workers import build
 from tests.programs import run_new_python, run_python
 from tests.runtime.pool.conftest import wait_for_end
 
@@ -536,7 +537,7 @@ def test_without_a_cache_there_is_nothing_to_serve(server: Server) -> None:
 
 
 ASKING = """
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
 
 pool = session().server(session().target("host"))
 worker, serving = pool.wait(pool.submit("pooltasks:who")).result
@@ -601,7 +602,7 @@ import os, sys, changing
 
 class Changing:
     def find_spec(name, path=None, target=None):
-        if name == "gridjit.runtime.pool.compile_server" and not os.path.exists({marker!r}):
+        if name == "gridjit.runtime.workers.compile_server" and not os.path.exists({marker!r}):
             open({marker!r}, "w").close()
             open(changing.__file__, "w").close()
 

@@ -17,9 +17,9 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import CompileError, ConfigError
-from gridjit.runtime.pool import request
-from gridjit.runtime.session import session
+from gridjit.compiler.values.errors import CompileError, ConfigError
+from gridjit.runtime.process.session import session
+from gridjit.runtime.specialize import request
 from tests.programs import run_new_python, run_python
 
 HEAD = """
@@ -27,7 +27,7 @@ import os, sys
 import gridjit
 from gridjit import cuda
 
-IS_WORKER = "gridjit.runtime.pool.worker" in sys.modules
+IS_WORKER = "gridjit.runtime.workers.worker" in sys.modules
 """
 FLOATS = "void(float32[::1])"
 
@@ -400,7 +400,7 @@ import json, sys
 import numpy as np
 import gridjit
 from gridjit import cuda
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
 
 @gridjit.jit("void(float32[::1])", background=True)
 def fill(x):
@@ -408,7 +408,8 @@ def fill(x):
 
 x = np.zeros(4, np.float32)
 fill[1, 4](x)
-there = [name for name in ("numba", "llvmlite.ir", "diskcache", "gridjit.runtime.pool.server") if name in sys.modules]
+heavy = ("numba", "llvmlite.ir", "diskcache", "gridjit.runtime.workers.server")
+there = [name for name in heavy if name in sys.modules]
 print(json.dumps([bool(x[0] == 7), there, session()._pool is None, fill.stats.disk_hits]))
 """
 

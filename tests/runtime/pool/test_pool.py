@@ -18,13 +18,13 @@ import pytest
 from gridjit.runtime.pool import pool as pool_module
 from gridjit.runtime.pool.address import address
 from gridjit.runtime.pool.pool import ProcessPool
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
 
 NewPool = Callable[[int], ProcessPool]
 BEGIN = """
 import os, signal, sys
 from gridjit.runtime.pool.pool import ProcessPool
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
 
 pool = ProcessPool(session().settings, 1)
 worker, server = pool.wait(pool.submit("pooltasks:who")).result

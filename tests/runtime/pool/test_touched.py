@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from gridjit.runtime.pool import touched
-from gridjit.runtime.pool.forks import fork
-from gridjit.runtime.pool.touched import Stretch, copy_ahead, touched_by
+from gridjit.runtime.workers import touched
+from gridjit.runtime.workers.forks import fork
+from gridjit.runtime.workers.touched import Stretch, copy_ahead, touched_by
 
 _PAGES = 400
 _WRITTEN = range(100, 300)

@@ -54,7 +54,7 @@ def test_a_worker_that_dies_is_noticed_in_a_program_that_ignores_the_ends_of_its
 import signal
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 from gridjit.runtime.pool.pool import ProcessPool
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
 
 pool = ProcessPool(session().settings, 1)
 print(pool.wait(pool.submit("pooltasks:die")).lost, "|", len(pool.wait(pool.submit("pooltasks:who")).result))

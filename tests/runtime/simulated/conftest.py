@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gridjit.runtime.session import end_session
+from gridjit.runtime.process.session import end_session
 from gridjit.runtime.simulated import current, driver, memory
 from gridjit.runtime.simulated.memory import Ledger
 

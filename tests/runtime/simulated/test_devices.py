@@ -11,7 +11,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import CompileError, DeviceError, LimitError, LinkError
+from gridjit.compiler.values.errors import CompileError, DeviceError, LimitError, LinkError
 from tests.programs import run_new_python
 from tests.runtime.simulated.conftest import Choose
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.runtime.devices.cuda import presence
-from gridjit.runtime.session import end_session
+from gridjit.runtime.devices import presence
+from gridjit.runtime.process.session import end_session
 from tests.programs import run_new_python
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gridjit.compiler.errors import ConfigError, DeviceError
-from gridjit.runtime.simulated.models import known, model
+from gridjit.compiler.values.errors import ConfigError, DeviceError
+from gridjit.runtime.environment.models import known, model
 
 # What programs compute their grids from, and numba-cuda's detect() prints.
 ASKED_OF_ANY = (

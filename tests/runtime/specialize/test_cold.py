@@ -16,19 +16,19 @@ import gridjit
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.key import Key
 from gridjit.cache.lock import Locks
-from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compile import compile_job
-from gridjit.compiler.footprint import Fact
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.signature import ScalarType, Signature
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.footprint import Fact
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.signature import ScalarType, Signature
 from gridjit.compiler.view.config import ConfigView, while_current
-from gridjit.runtime.pool.declared import Ahead
 from gridjit.runtime.pool.pool import Task
-from gridjit.runtime.pool.request import Outcome
-from gridjit.runtime.session import session
+from gridjit.runtime.process.session import session
+from gridjit.runtime.specializations.look import Launch, Look
+from gridjit.runtime.specializations.needs import Need
 from gridjit.runtime.specialize import served
-from gridjit.runtime.specialize.look import Launch, Look
-from gridjit.runtime.specialize.needs import Need
+from gridjit.runtime.specialize.declared import Ahead
+from gridjit.runtime.specialize.request import Outcome
 
 # Far below the time for which a lock is waited for.
 SOON_S = 60.0

@@ -13,10 +13,10 @@ import pytest
 import gridjit
 from gridjit.cache.history import MAX_JOBS, History, PastJob, add_job, history_key, read_history, shown
 from gridjit.cache.memory import MemoryStore
-from gridjit.compiler.footprint import Fact
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.session import session
-from gridjit.runtime.specialize import explain
+from gridjit.compiler.values.footprint import Fact
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.process.session import session
+from gridjit.runtime.specializations import explain
 
 SOURCE = """
 from gridjit import cuda, static

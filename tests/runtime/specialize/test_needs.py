@@ -16,10 +16,10 @@ import pytest
 
 import gridjit
 from gridjit.cache.errors import CacheWarning
-from gridjit.compiler.footprint import Fact
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.signature import (
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.values.footprint import Fact
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.signature import (
     ArrayType,
     ClassName,
     ClassType,
@@ -31,7 +31,7 @@ from gridjit.compiler.signature import (
     Signature,
     TupleType,
 )
-from gridjit.runtime.specialize.needs import Need, NeedLog
+from gridjit.runtime.specializations.needs import Need, NeedLog
 
 Point = namedtuple("Point", "x y")
 PAIR = RecordType(fields=(Field(name="a", type="int32", offset=0), Field(name="b", type="<U4", offset=4)), size=20)
@@ -181,8 +181,8 @@ def test_a_file_that_cannot_be_written_is_said_once_and_launches_go_on(
 WRITER = """
 import sys
 from pathlib import Path
-from gridjit.compiler.signature import Signature
-from gridjit.runtime.specialize.needs import Need, NeedLog
+from gridjit.compiler.values.signature import Signature
+from gridjit.runtime.specializations.needs import Need, NeedLog
 recorder = NeedLog(Path(sys.argv[1]))
 for number in range(300):
     name = f"{sys.argv[2]}:k{number}" + "x" * 600

@@ -11,9 +11,9 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.runtime.devices.cuda import presence
+from gridjit.runtime.devices import presence
 from gridjit.runtime.devices.host.device import HostKernel
-from gridjit.runtime.specialize.table import Specializations
+from gridjit.runtime.specializations.table import Specializations
 
 
 def sized(limit: int) -> Any:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from gridjit.compiler.errors import GridjitError
+from gridjit.base.interrupts import let_through
 from gridjit.compiler.frontend.explained.diagnosis import Diagnosis, Step
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.plain import shows_insides, speaks_to_users
@@ -23,9 +23,9 @@ from gridjit.compiler.frontend.explained.rules import (
 from gridjit.compiler.frontend.explained.rules.finding import Finding
 from gridjit.compiler.frontend.explained.source import columns_of, function_at, text_of
 from gridjit.compiler.frontend.explained.types_said import call_text
-from gridjit.compiler.signature import Signature
-from gridjit.compiler.target import Target
-from gridjit.interrupts import let_through
+from gridjit.compiler.values.errors import GridjitError
+from gridjit.compiler.values.signature import Signature
+from gridjit.compiler.values.target import Target
 
 # The first that knows the failure tells of it: what is said of one name or value before what is said of a whole line.
 _RULES: Final[tuple[Callable[[Failure], Finding | None], ...]] = (

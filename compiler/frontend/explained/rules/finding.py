@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Final
 
-from gridjit.values import dataclass
+from gridjit.base.values import dataclass
 
 ITEM: Final = "A kernel works on items: index the array, as in x[i]."
 

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.places import empty_cells, unassigned_name
 from gridjit.compiler.frontend.explained.rules.finding import UNNAMED, Finding, near
 from gridjit.compiler.frontend.explained.source import text_of
 from gridjit.compiler.frontend.explained.types_said import is_array
-from gridjit.compiler.signature import RecordType, TupleType
+from gridjit.compiler.values.signature import RecordType, TupleType
 
 _UNTYPED = re.compile(r"^Untyped (?:global|freevar)? ?(?:name )?'(?P<name>[^']+)'")
 _ATTRIBUTE = re.compile(r"^Unknown attribute '(?P<name>[^']+)' of type (?P<type>.+?)$")

@@ -8,10 +8,10 @@ from typing import Final, TypeGuard
 
 import numpy as np
 
-from gridjit.compiler.errors import a_class
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.rules.finding import Finding
 from gridjit.compiler.frontend.explained.source import text_of
+from gridjit.compiler.values.errors import a_class
 
 # What the front end says of a shape without items, or less.
 _EMPTY: Final = "array length <= 0"

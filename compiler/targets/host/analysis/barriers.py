@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir import warp_kinds
 from gridjit.compiler.targets.host.ir.body import Block, Body, opcode, with_predecessors
 from gridjit.compiler.targets.host.ir.warp_operations import Collective, extracted, given, got, read_call
-from gridjit.regexes import regex
 
 # What comes after all that threads of a block do together.
 _LATER = {warp_kinds.GRID: 1, warp_kinds.TURN: 2}

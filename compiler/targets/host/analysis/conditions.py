@@ -14,9 +14,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.body import NAME, used
 from gridjit.compiler.targets.host.ir.instructions import Instruction, instruction
-from gridjit.regexes import regex
 
 _OPERATIONS = frozenset(("add", "sub", "mul", "shl", "or"))
 _CASTS = frozenset(("sext", "zext", "trunc"))

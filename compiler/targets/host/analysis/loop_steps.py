@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.affine import added, computed_sum
 from gridjit.compiler.targets.host.ir.body import NAME, Block, arms, defined
 from gridjit.compiler.targets.host.ir.instructions import instruction, is_value
 from gridjit.compiler.targets.host.ir.intrinsics import COORDINATES
-from gridjit.regexes import regex
 
 GOTO = regex(rf"br label ({NAME})$")
 BRANCH = regex(rf"br i1 ({NAME}), label ({NAME}), label ({NAME})")

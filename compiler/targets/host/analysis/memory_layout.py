@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gridjit.compiler.target import Target
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.value_types import type_of
 from gridjit.compiler.targets.host.ir.body import Body, defined
 from gridjit.compiler.targets.host.ir.contexts import ValueType
 from gridjit.compiler.targets.host.nvvm.retarget import SharedArray
-from gridjit.regexes import regex
+from gridjit.compiler.values.target import Target
 
 _ALLOCA = regex(r" = alloca (?P<type>.+?)(?:, i\d+ (?P<count>\d+))?(?:, align (?P<align>\d+))?$", needs=("alloca",))
 # A page's: what the C library aligns memory to at most without more ado, and more than a GPU offers.

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gridjit.compiler.signature import ArgType, ArrayType, Signature, TupleType, array_codes
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.body import NAME, opcode
 from gridjit.compiler.targets.host.ir.intrinsics import SHARED_ARRAY
-from gridjit.regexes import regex
+from gridjit.compiler.values.signature import ArgType, ArrayType, Signature, TupleType, array_codes
 
 # Memory of which nothing is known, constant memory, a local array, what is not an array, and a block's shared memory,
 # once arrays are placed in it.

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from math import gcd
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.ir.body import NAME, Body, arms, defined, definitions_of, opcode, used
 from gridjit.compiler.targets.host.ir.instructions import Element, element, instruction, is_value
-from gridjit.regexes import regex
 
 _VALUE = rf"({NAME}|-?\d+)"
 _CASTS = frozenset(("sext", "zext", "trunc", "freeze"))

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.affine import affine
 from gridjit.compiler.targets.host.analysis.exit_edges import without_exit_edges
@@ -35,7 +36,6 @@ from gridjit.compiler.targets.host.ir.body import (
 )
 from gridjit.compiler.targets.host.ir.opcodes import PURE
 from gridjit.compiler.targets.host.ir.warp_operations import read_call
-from gridjit.regexes import regex
 
 _SIZES = regex(r"%gj\.n(?:tid|ctaid)\.[xyz]")
 # Gives a kernel's blocks without the branches to where it ends for good, and with it all of its threads.

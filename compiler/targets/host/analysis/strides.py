@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.body import NAME, Body, definitions_of, opcode
 from gridjit.compiler.targets.host.ir.instructions import Element, Instruction, accessed, element, instruction, is_value
-from gridjit.regexes import regex
 
 _CASTS = frozenset(("sext", "zext", "trunc", "ptrtoint", "inttoptr", "bitcast", "freeze"))
 # What takes long enough for vectors to be worth their loads.

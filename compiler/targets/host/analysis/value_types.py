@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gridjit.compiler.target import Target
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.body import Body, defined, opcode
 from gridjit.compiler.targets.host.ir.contexts import ValueType
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.regexes import regex
+from gridjit.compiler.values.target import Target
 
 # Numbers and pointers: others stand for themselves in no instruction.
 _KINDS = frozenset(("half", "bfloat", "float", "double", "ptr"))

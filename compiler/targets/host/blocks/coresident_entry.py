@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 
-from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.targets.host.blocks.coresident_rounds import MOST_BLOCKS, RECORD, rounds
 from gridjit.compiler.targets.host.emit.block_memory import MOST_MEMORY, memory_parts, memory_size
 from gridjit.compiler.targets.host.emit.frame import CONTEXT_VALUES, launch_loads, note_stack
 from gridjit.compiler.targets.host.emit.plan import NO_MEMORY, LoopPlan
+from gridjit.compiler.values.launch_config import Dim3
 
 # Blocks of a grid that synchronizes are all there at once, and may have more memory.
 _MOST_OF_A_GRID = 1 << 33

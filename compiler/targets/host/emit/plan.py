@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.targets.host.analysis.collapsible import CollapsibleAxis
 from gridjit.compiler.targets.host.ir import warp_kinds
 from gridjit.compiler.targets.host.ir.body import Parameter
@@ -13,6 +12,7 @@ from gridjit.compiler.targets.host.ir.contexts import Slot
 from gridjit.compiler.targets.host.ir.warp_operations import Collective
 from gridjit.compiler.targets.host.passes.peeling import Stop
 from gridjit.compiler.targets.host.passes.privatization import PrivatizedArray
+from gridjit.compiler.values.launch_config import Dim3
 
 ROWS, PLANES = "rows", "planes"
 # Codes that no kernel returns. With the last three, the status has other numbers where the thread's place would be: its

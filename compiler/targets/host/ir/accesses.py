@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.body import NAME
-from gridjit.regexes import regex
 
 _TYPE = r"(?P<type>[^,]+?|\{[^}]*\}|\[[^\]]*\]|<[^>]*>)"
 # A constant address is an expression of expressions: parentheses within parentheses, up to four deep.

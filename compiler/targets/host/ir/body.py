@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.module import definitions, label_of
-from gridjit.regexes import regex
 
 NAME = r'%(?:"[^"]*"|[-a-zA-Z$._0-9]+)'
 _NAMES = regex(NAME)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from gridjit.regexes import regex
+from gridjit.base.regexes import regex
 
 COLD = '"gridjit.seldom"'
 _FUNCTION = regex(

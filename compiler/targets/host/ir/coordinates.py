@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir import intrinsics
 from gridjit.compiler.targets.host.ir.body import Block, Body, Parameter
-from gridjit.regexes import regex
 
 _CALL = regex(r'^(?P<result>\S+) = (?:tail )?call (?P<attributes>[^@]*)@"?(?P<name>gridjit\.[^"(\s]+)"?\(\)')
 # A function of the kernel's begins, or is called: it reads a parameter in a line of its own.

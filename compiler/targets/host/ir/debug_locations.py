@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridjit.regexes import regex
+from gridjit.base.regexes import regex
 
 DEBUG_LOCATION = regex(r",? !dbg (!\d+)")
 

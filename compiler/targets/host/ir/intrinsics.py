@@ -6,7 +6,7 @@ function. Then `coordinates` and `barriers` turn them into that function's own p
 
 from __future__ import annotations
 
-from gridjit.regexes import regex
+from gridjit.base.regexes import regex
 
 OURS = "gridjit.nvvm."
 THEIRS = "llvm.nvvm."

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from gridjit.regexes import regex
+from gridjit.base.regexes import regex
 
 _DEFINE, _DECLARE = ("\ndefine ", "\n}"), ("\ndeclare ", "\n")
 # What other lines of functions begin with: instructions, comments, braces.

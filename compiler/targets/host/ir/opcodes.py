@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridjit.regexes import regex
+from gridjit.base.regexes import regex
 
 _ARITHMETIC = frozenset(["add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr"])
 # On integers and addresses, cheap, and without effects: they neither touch memory nor trap.

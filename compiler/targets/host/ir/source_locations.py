@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
-from gridjit.compiler.recorded.code_place import CodePlace
-from gridjit.compiler.target import Lowered
+from gridjit.base.regexes import regex
+from gridjit.base.values import dataclass
+from gridjit.compiler.source.code_place import CodePlace
 from gridjit.compiler.targets.host.ir.metadata import node_text
 from gridjit.compiler.targets.host.ir.module import FunctionText, with_definitions
-from gridjit.regexes import regex
-from gridjit.values import dataclass
+from gridjit.compiler.values.target import Lowered
 
 # A block that checks divide goes on in blocks at the end of the text, whose names begin with its own.
 _LABEL = regex(r'^"?B(\d+)(?:\.[^":\n]*)?"?:', re.MULTILINE)

@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir import warp_kinds
 from gridjit.compiler.targets.host.ir.body import NAME
 from gridjit.compiler.targets.host.ir.contexts import ValueType
 from gridjit.compiler.targets.host.ir.intrinsics import ACTIVE_MASK, BARRIER, GRID_BARRIER, OURS, STEP, TURN
-from gridjit.regexes import regex
 
 FULL = 2**32 - 1
 # A thread's cells. What is read around a warp's values lies before and behind them.

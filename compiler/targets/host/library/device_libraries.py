@@ -5,11 +5,11 @@ Some need a symbol of the process that loads the code; an artifact's resources s
 
 from __future__ import annotations
 
-from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.library import allocation, printing, reshaping, rounding
 from gridjit.compiler.targets.host.library.narrow_floats import table as halves
 from gridjit.compiler.targets.host.library.symbols import RESOURCES
 from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.values.target import Target
 
 # Too long for a copy wherever they are called.
 APART = rounding.APART | {printing.NAME, reshaping.NAME, "NRT_MemInfo_alloc_aligned", "NRT_MemInfo_call_dtor"}

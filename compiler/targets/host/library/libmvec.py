@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.ir.calls import calls
 from gridjit.compiler.targets.host.llvm.features import has_feature, libmvec_level
+from gridjit.compiler.values.target import Target
 
 # libmvec's functions by the glibc level (see target) that brought them.
 _LIBMVEC = dict.fromkeys(("sin", "cos", "exp", "log", "pow"), 1) | dict.fromkeys(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gridjit.compiler.target import Target
 from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.ir.calls import calls
 from gridjit.compiler.targets.host.library.float_maths import float_maths
@@ -21,6 +20,7 @@ from gridjit.compiler.targets.host.library.maths_text import KINDS, PREFIX, PURE
 from gridjit.compiler.targets.host.library.normal_distribution import normal_maths
 from gridjit.compiler.targets.host.library.rounding import directed_maths, rounded_maths
 from gridjit.compiler.targets.host.library.small_maths import more_maths
+from gridjit.compiler.values.target import Target
 
 _CALLS = {PREFIX + name: call for name, call in libm_calls().items()}
 _DEFINITIONS = {name: call.definition(name.removeprefix(PREFIX)) for name, call in _CALLS.items()} | {

@@ -5,8 +5,8 @@ A call prints as a whole: the C library locks the stream, so that threads do not
 
 from __future__ import annotations
 
-from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.targets.host.library.symbols import STREAM
+from gridjit.compiler.values.errors import UnsupportedError
 
 NAME = "vprintf"
 # Sizes of the arguments that conversions take: C's int, or eight bytes. A star takes an int besides.

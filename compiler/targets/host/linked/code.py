@@ -13,13 +13,13 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from gridjit.compiler.elf import is_code
-from gridjit.compiler.errors import LinkError, UnsupportedError
-from gridjit.compiler.target import LinkedFile, Lowered
+from gridjit.base.values import dataclass, field
 from gridjit.compiler.targets.host.ir.module import declarations, definitions
 from gridjit.compiler.targets.host.linked.objects import defined_by, merged
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.values import dataclass, field
+from gridjit.compiler.values.elf import is_code
+from gridjit.compiler.values.errors import LinkError, UnsupportedError
+from gridjit.compiler.values.target import LinkedFile, Lowered
 
 _HEAD, _FOREIGN = ("target ", "source_filename"), 'target triple = "nvptx'
 # LLVM ends the process when it is to make machine code of one.

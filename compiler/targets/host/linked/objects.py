@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from gridjit.compiler.elf import defined_symbols, runs_here
-from gridjit.compiler.errors import LinkError
-from gridjit.compiler.target import LinkedFile
+from gridjit.compiler.values.elf import defined_symbols, runs_here
+from gridjit.compiler.values.errors import LinkError
+from gridjit.compiler.values.target import LinkedFile
 
 _ARCHIVE = b"!<arch>\n"
 _MEMBER_HEAD, _SIZE = 60, slice(48, 58)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.llvm.libllvm import LIBMVEC
+from gridjit.compiler.values.target import Target
 
 # Processors that lower their frequency to run vectors of 512 bits.
 _SLOWED_DOWN = frozenset(("knl", "knm", "skylake-avx512", "cascadelake", "cooperlake", "cannonlake"))

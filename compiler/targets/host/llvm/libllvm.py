@@ -17,11 +17,11 @@ from ctypes import POINTER, byref, c_bool, c_char_p, c_size_t, c_uint8, c_uint64
 from pathlib import Path
 from types import MappingProxyType
 
-from gridjit.compiler.elf import runs_here
-from gridjit.compiler.errors import DeviceError, LaunchError
-from gridjit.compiler.target import Target
-from gridjit.forking import lock, section
-from gridjit.interrupts import let_through
+from gridjit.base.forking import lock, section
+from gridjit.base.interrupts import let_through
+from gridjit.compiler.values.elf import runs_here
+from gridjit.compiler.values.errors import DeviceError, LaunchError
+from gridjit.compiler.values.target import Target
 
 _OBJECT, _THIS_PROCESS = 2, 3
 # A pseudo-feature besides LLVM's own: which of glibc's vector functions the code may call, so that code that calls

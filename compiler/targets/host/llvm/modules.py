@@ -10,13 +10,13 @@ import llvmlite.binding as binding
 from llvmlite.binding.ffi import OutputString, lib
 from llvmlite.binding.newpassmanagers import NewPassManager
 
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.target import Target
+from gridjit.base.interrupts import uninterrupted
 from gridjit.compiler.targets.host.ir.module import FunctionText, attribute_groups, closing, symbol, with_definitions
 from gridjit.compiler.targets.host.llvm.features import llvm_features
 from gridjit.compiler.targets.joining import joined
 from gridjit.compiler.targets.refusals import of_code
-from gridjit.interrupts import uninterrupted
+from gridjit.compiler.values.errors import CompileError
+from gridjit.compiler.values.target import Target
 
 # An llvmlite module; the library is untyped.
 Module = Any

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 
-from gridjit.compiler.errors import CompileError
 from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.ir.body import Body, defined
 from gridjit.compiler.targets.host.ir.calls import FunctionCall, call_in, calls
@@ -25,6 +24,7 @@ from gridjit.compiler.targets.host.ir.intrinsics import (
 )
 from gridjit.compiler.targets.host.ir.module import FunctionText, closing, definitions
 from gridjit.compiler.targets.host.ir.source_locations import path_of
+from gridjit.compiler.values.errors import CompileError
 
 # What looks at the stack (stack.py).
 _STACK = "gridjit.stack."

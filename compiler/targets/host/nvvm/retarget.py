@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from gridjit.compiler.errors import UnsupportedError
+from gridjit.base.digests import sha256
 from gridjit.compiler.targets.host.ir import intrinsics
 from gridjit.compiler.targets.host.ir.debug_locations import without_debug_location
 from gridjit.compiler.targets.host.ir.module import (
@@ -28,7 +28,7 @@ from gridjit.compiler.targets.host.ir.module import (
 )
 from gridjit.compiler.targets.host.ir.source_locations import with_locations
 from gridjit.compiler.targets.host.library.ptx.inline_asm import replace_asm
-from gridjit.digests import sha256
+from gridjit.compiler.values.errors import UnsupportedError
 
 # What the lines begin with that are left out; where places in the source are kept, fewer are.
 _DROPPED_BUT_LINES = ("target triple", "target datalayout", "source_filename", "!nvvm")

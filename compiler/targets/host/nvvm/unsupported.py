@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gridjit.compiler.errors import UnsupportedError
-from gridjit.compiler.target import Lowered
 from gridjit.compiler.targets.host.ir.calls import asm_calls, calls
 from gridjit.compiler.targets.host.ir.debug_locations import DEBUG_LOCATION
 from gridjit.compiler.targets.host.ir.intrinsics import is_intrinsic
@@ -17,6 +15,8 @@ from gridjit.compiler.targets.host.ir.module import declarations, definitions
 from gridjit.compiler.targets.host.library.device_libraries import is_provided
 from gridjit.compiler.targets.host.library.maths import is_maths
 from gridjit.compiler.targets.host.library.ptx.inline_asm import asm_function
+from gridjit.compiler.values.errors import UnsupportedError
+from gridjit.compiler.values.target import Lowered
 
 # What functions begin with that are not of cuda.declare_device, but numba-cuda's or CUDA's own.
 _OWN = ("brkpt", "cuda", "nv", "_")

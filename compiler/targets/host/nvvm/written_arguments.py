@@ -9,11 +9,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from gridjit.compiler.target import Lowered
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.targets.host.nvvm.recursion import recursive
-from gridjit.regexes import regex
+from gridjit.compiler.values.target import Lowered
 
 _NAME = r'%(?:[\w.$-]+|"[^"]*")'
 _MADE = regex(rf"\s*({_NAME}) = (.*)")

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.uniformity import divergent_blocks, uniform_values
 from gridjit.compiler.targets.host.ir.body import NAME, Body
-from gridjit.regexes import regex
 
 APART = "%gj.apart"
 # No pass looks into inline assembly.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.body import NAME, opcode
-from gridjit.regexes import regex
 
 _STORE = regex(rf"store (?:atomic |volatile )*[^%@]*?.* ptr ({NAME}|@\S+?)(?:,|$)")
 _EXCHANGE = regex(r"cmpxchg (?:weak )?(?:volatile )?ptr [^,]+, (\S+) ([^,]+), \S+ ([^ ,]+) ")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.body import (
     NAME,
     Block,
@@ -22,7 +23,6 @@ from gridjit.compiler.targets.host.ir.body import (
     with_predecessors,
 )
 from gridjit.compiler.targets.host.ir.opcodes import EARLY, is_operation
-from gridjit.regexes import regex
 
 BRANCH = regex(r"^br i1 (\S+), label (\S+), label ([^\s,]+)")
 _DIVISION = regex(rf"^({NAME}) = ([su](?:div|rem)) ((?:exact )?)(i\d+) (\S+), (\S+)$", needs=("div ", "rem "))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gridjit.compiler.options import Options
 from gridjit.compiler.targets.host.analysis.barriers import count_barriers, waits_for_others
 from gridjit.compiler.targets.host.analysis.collapsible import CollapsibleAxis, collapsible_axes
 from gridjit.compiler.targets.host.analysis.exit_edges import without_failing_edges
@@ -16,6 +15,7 @@ from gridjit.compiler.targets.host.passes.grid_stride_loops import one_iteration
 from gridjit.compiler.targets.host.passes.guard_hoisting import Guarded, hoisted_guard
 from gridjit.compiler.targets.host.passes.shared_atomics import plain_shared_atomics
 from gridjit.compiler.targets.host.passes.strided_interchange import StridedInterchange, interchange_strided
+from gridjit.compiler.values.options import Options
 
 
 class ThreadOrder(NamedTuple):

@@ -12,11 +12,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
 from gridjit.compiler.targets.host.ir.body import NAME, Body, Parameter, defined, definitions_of, lines_of
 from gridjit.compiler.targets.host.ir.instructions import Instruction, instruction
 from gridjit.compiler.targets.host.passes.row_values import FAR, RegionValues, RowWriter
-from gridjit.regexes import regex
 
 ASKS = "%gj.asks"
 _KNOWN = regex(rf"({NAME}) = icmp sge i64 ({NAME}), 0$", needs=("icmp sge",))

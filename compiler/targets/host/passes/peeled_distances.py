@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row, plus
 from gridjit.compiler.targets.host.ir.accesses import Access
 from gridjit.compiler.targets.host.ir.body import NAME
 from gridjit.compiler.targets.host.passes.peeling import LARGEST_BLOCK, Stop, beyond_size
-from gridjit.regexes import regex
 
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
 _ELEMENT = regex(

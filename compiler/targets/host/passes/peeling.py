@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
 from gridjit.compiler.targets.host.ir.body import Body, defined, definitions_of
 from gridjit.compiler.targets.host.ir.instructions import instruction
-from gridjit.regexes import regex
 
 RARE = "%gj.rare"
 _MADE = regex(r"gj\.met\.(\d+)\.", needs=("gj.met.",))

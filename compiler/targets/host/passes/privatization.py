@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.pointers import UNKNOWN, Argument, Root, Roots
 from gridjit.compiler.targets.host.ir.body import NAME, Body, Parameter, defined, definitions_of, opcode, used
 from gridjit.compiler.targets.host.ir.opcodes import may_wait
 from gridjit.compiler.targets.host.passes.shared_atomics import EXCHANGE
-from gridjit.regexes import regex
 
 # Whether the addresses of the privatized arrays are those of copies that nobody else has.
 ALONE = Parameter(type="i1", name="%gj.alone")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine
 from gridjit.compiler.targets.host.analysis.barriers import arrival
 from gridjit.compiler.targets.host.ir.body import (
@@ -17,7 +18,6 @@ from gridjit.compiler.targets.host.ir.body import (
     opcode,
     used,
 )
-from gridjit.regexes import regex
 
 _FLAGS = regex(r" (?:nuw|nsw|nneg|samesign|exact|disjoint|inbounds)(?= )")
 # No sum of an index of a row's first thread below this and a way along the row wraps around.

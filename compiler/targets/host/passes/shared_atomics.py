@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.body import NAME, Block, Body, arms, definitions_of, opcode
-from gridjit.regexes import regex
 
 EXCHANGE = regex(
     rf"(?P<result>{NAME}) = atomicrmw (?P<volatile>volatile )?(?P<operation>\w+) ptr (?P<at>{NAME}), "

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.barriers import arrival, passage
 from gridjit.compiler.targets.host.analysis.loop_steps import BRANCH
@@ -34,7 +35,6 @@ from gridjit.compiler.targets.host.passes.peeled_distances import Distances
 from gridjit.compiler.targets.host.passes.peeling import RARE, Stop
 from gridjit.compiler.targets.host.passes.region_text import RegionWriter, names_made, names_used
 from gridjit.compiler.targets.host.passes.shared_atomics import OWN
-from gridjit.regexes import regex
 
 _ENDS = "ret i32 0"
 _TRUTH = rf"({NAME}|true|false)"

@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.barriers import is_cut
 from gridjit.compiler.targets.host.analysis.loops import Loop, loops
 from gridjit.compiler.targets.host.ir.body import (
@@ -30,7 +31,6 @@ from gridjit.compiler.targets.host.ir.body import (
 from gridjit.compiler.targets.host.ir.intrinsics import LINEAR_THREAD, OURS, SHARED_ARRAY, SREG, TURN
 from gridjit.compiler.targets.host.ir.opcodes import is_operation
 from gridjit.compiler.targets.host.ir.source_locations import SourceLocation, location_of, without_location
-from gridjit.regexes import regex
 
 _WORDS = ("atomic", "volatile", "cmpxchg")
 _READS_ATOMICALLY = regex(r"= (?:load (?:atomic|volatile)|atomicrmw|cmpxchg) ", needs=_WORDS)

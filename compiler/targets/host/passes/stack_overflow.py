@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.analysis.memory_layout import local_arrays
 from gridjit.compiler.targets.host.ir.body import Block, Body
 from gridjit.compiler.targets.host.ir.module import FunctionText, with_definitions
 from gridjit.compiler.targets.host.llvm import modules as llvm
+from gridjit.compiler.values.target import Target
 
 # A code that no exception has.
 STACK_ENDS = 0x7FFF_FFF1

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.loops import loops
 from gridjit.compiler.targets.host.analysis.strided_loops import (
     THREADS,
@@ -31,7 +32,6 @@ from gridjit.compiler.targets.host.ir.contexts import ValueType
 from gridjit.compiler.targets.host.ir.intrinsics import BARRIER
 from gridjit.compiler.targets.host.ir.opcodes import may_wait
 from gridjit.compiler.targets.host.passes.loop_header_barriers import barrier_before, without
-from gridjit.regexes import regex
 
 _BARRIER = f'call void @"{BARRIER}"()'
 _PHI = regex(r"(\S+) = phi (.+?) \[")

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.affine import plus
 from gridjit.compiler.targets.host.ir.body import NAME, arms
 from gridjit.compiler.targets.host.ir.intrinsics import COORDINATES, OURS, SREG
-from gridjit.regexes import regex
 
 # How often each product counts, by its factors in order; the constant by none.
 IndexForm = dict[tuple[str, ...], int]

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.barriers import waits_for_others
 from gridjit.compiler.targets.host.analysis.memory_layout import SharedLayout
 from gridjit.compiler.targets.host.analysis.pointers import (
@@ -36,7 +37,6 @@ from gridjit.compiler.targets.host.sanitizer.routines.fast_argument import ANY_R
 from gridjit.compiler.targets.host.sanitizer.routines.fast_code import fast_name
 from gridjit.compiler.targets.host.sanitizer.routines.record import BLOCK_AT, BLOCK_BITS, GRID_JOIN, STATE, THREAD_AT
 from gridjit.compiler.targets.host.sanitizer.shared_cells import SharedCells, shared_cells
-from gridjit.regexes import regex
 
 _MEETS = (
     ("block", regex(r'call [^@]*@"?gridjit\.nvvm\.barrier')),

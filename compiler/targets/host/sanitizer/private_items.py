@@ -10,13 +10,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.pointers import UNKNOWN, Argument, Roots
 from gridjit.compiler.targets.host.ir.accesses import Access
 from gridjit.compiler.targets.host.ir.body import NAME, Block, Body
 from gridjit.compiler.targets.host.ir.debug_locations import without_debug_location
 from gridjit.compiler.targets.host.ir.intrinsics import ITEM
 from gridjit.compiler.targets.host.sanitizer.index_forms import Forms, IndexForm, is_shared_part
-from gridjit.regexes import regex
 
 _ITEM = regex(rf'call void @"?{re.escape(ITEM)}(?P<axes>\d+)"?\((?P<passed>.*)\)$')
 _VALUE = regex(rf"(?:ptr|i64) (?:[a-z]+ )*({NAME}|-?\d+)")

@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.errors import DeviceError, LaunchError
-from gridjit.forking import lock, section
-from gridjit.runtime.devices.cuda import timeline
-from gridjit.runtime.devices.cuda.errors import DriverError
+from gridjit.base.forking import lock, section
+from gridjit.compiler.values.errors import DeviceError, LaunchError
+from gridjit.runtime.devices.cuda.api import timeline
+from gridjit.runtime.devices.errors import DriverError
 from gridjit.runtime.memory.space import Memory
-from gridjit.runtime.streams import Stream, stream_handle
+from gridjit.runtime.queues.streams import Stream, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice

@@ -15,18 +15,18 @@ from _thread import allocate_lock
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from gridjit.base.stacks import in_room
+from gridjit.base.values import dataclass
 from gridjit.cache.store import Store
-from gridjit.runtime.devices.cuda.plain_api import ResultCode
+from gridjit.runtime.devices.cuda.api.plain_api import ResultCode
 from gridjit.runtime.devices.host.pool import pool
-from gridjit.runtime.streams import PER_THREAD
-from gridjit.stacks import in_room
-from gridjit.values import dataclass
+from gridjit.runtime.queues.streams import PER_THREAD
 
 if TYPE_CHECKING:
+    from gridjit.runtime.devices.cuda.api.driver import Driver
     from gridjit.runtime.devices.cuda.device import CudaDevice
-    from gridjit.runtime.devices.cuda.driver import Driver
-    from gridjit.runtime.native.grids.engine import Engine
-    from gridjit.runtime.native.grids.records import KernelRecord, TransferRecord
+    from gridjit.runtime.native.engine import Engine
+    from gridjit.runtime.native.layout.grid_records import KernelRecord, TransferRecord
 
 # The device's least and largest piece.
 _LEAST_BYTES, _MOST_BYTES = 1 << 20, 16 << 20
@@ -106,7 +106,7 @@ class Carrier:
         # Each number is seen, however many threads count at once.
         count = self._count = self._count + 1
         if count == _OFTEN and self._store is not None:
-            from gridjit.runtime.native.grids.engine import engine  # few processes copy so much
+            from gridjit.runtime.native.engine import engine  # few processes copy so much
 
             store = self._store
             if (found := in_room(lambda: engine(store()))) is not None:
@@ -118,7 +118,7 @@ class MachineCarrier:
     """Copies transfers in machine code, by the threads that run grids, as one of their kernels does."""
 
     def __init__(self, driver: Driver, engine: Engine) -> None:
-        from gridjit.runtime.native.grids import records
+        from gridjit.runtime.native.layout import grid_records as records
         from gridjit.runtime.native.placement import for_ever
 
         self._driver, self._engine, self._records = driver, engine, records

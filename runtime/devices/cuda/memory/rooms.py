@@ -9,18 +9,18 @@ import contextlib
 import ctypes
 from typing import TYPE_CHECKING
 
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.forking import lock, section
-from gridjit.runtime.devices.cuda.calls import attributed
-from gridjit.runtime.devices.cuda.errors import DriverError
-from gridjit.runtime.devices.cuda.plain_api import ResultCode
+from gridjit.base.forking import lock, section
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.devices.cuda.api.calls import attributed
+from gridjit.runtime.devices.cuda.api.plain_api import ResultCode
+from gridjit.runtime.devices.errors import DriverError
 from gridjit.runtime.native.last_launches import last_launches
-from gridjit.runtime.native.staging.records import MAX_ROOMS, ROOM_BYTES, RoomRecord, RoomsRecord
+from gridjit.runtime.native.layout.staging_records import MAX_ROOMS, ROOM_BYTES, RoomRecord, RoomsRecord
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
     from gridjit.runtime.memory.space import Memory
-    from gridjit.runtime.native.staging.records import Rooms
+    from gridjit.runtime.native.layout.staging_records import Rooms
 
 
 class CudaRooms:

@@ -11,11 +11,11 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from gridjit.forking import lock, section
-from gridjit.runtime.devices.cuda.errors import DriverError
+from gridjit.base.forking import lock, section
+from gridjit.runtime.devices.errors import DriverError
 
 if TYPE_CHECKING:
-    from gridjit.runtime.devices.cuda.driver import Driver
+    from gridjit.runtime.devices.cuda.api.driver import Driver
 
 SLAB_BYTES = 2 << 20
 # Larger arrays are not taken from a slab.

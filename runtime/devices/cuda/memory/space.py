@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.errors import LaunchError
-from gridjit.forking import cached_property
-from gridjit.runtime.devices.cuda.calls import attributed
-from gridjit.runtime.devices.cuda.driver import Driver
+from gridjit.base.forking import cached_property
+from gridjit.base.values import dataclass
+from gridjit.compiler.values.errors import LaunchError
+from gridjit.runtime.devices.cuda.api.calls import attributed
+from gridjit.runtime.devices.cuda.api.driver import Driver
+from gridjit.runtime.devices.cuda.api.memory_calls import AT_ONCE_BYTES
 from gridjit.runtime.devices.cuda.memory.allocations import Allocations
-from gridjit.runtime.devices.cuda.memory.calls import AT_ONCE_BYTES
 from gridjit.runtime.memory.copies import (
     Array,
     Rows,
@@ -28,15 +29,14 @@ from gridjit.runtime.memory.copies import (
 )
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Owners, Whereabouts
-from gridjit.runtime.streams import Stream, new_event, stream_handle
-from gridjit.values import dataclass
+from gridjit.runtime.queues.streams import Stream, new_event, stream_handle
 
 if TYPE_CHECKING:
-    from gridjit.runtime.devices.cuda.copy_kernels import CopyKernels
+    from gridjit.runtime.devices.cuda.api.copy_kernels import CopyKernels
+    from gridjit.runtime.devices.cuda.api.timeline import CudaTimeline
     from gridjit.runtime.devices.cuda.device import CudaDevice
     from gridjit.runtime.devices.cuda.memory.rooms import CudaRooms
     from gridjit.runtime.devices.cuda.memory.staged import Blocks
-    from gridjit.runtime.devices.cuda.timeline import CudaTimeline
     from gridjit.runtime.memory.space import Space
 
 # Without kernels: the most pitched copies within the device before the copy goes through the host.
@@ -88,7 +88,7 @@ class CudaSpace:
 
     @cached_property
     def _kernels(self) -> CopyKernels:
-        from gridjit.runtime.devices.cuda.copy_kernels import CopyKernels
+        from gridjit.runtime.devices.cuda.api.copy_kernels import CopyKernels
 
         return CopyKernels(self._device)
 
@@ -248,7 +248,7 @@ class CudaSpace:
 
     def _copied_by_kernels(self, to: Array, of: Array, stream: Any) -> bool:
         """Copy by kernels; return whether they could be loaded."""
-        from gridjit.runtime.devices.cuda.copy_kernels import launches_for  # most copies are pitched ones
+        from gridjit.runtime.devices.cuda.api.copy_kernels import launches_for  # most copies are pitched ones
 
         launches, handle = launches_for(to, of), stream_handle(stream)
         if len(launches) > copies_between(to, of):

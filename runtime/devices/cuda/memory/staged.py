@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gridjit.forking import lock, section
-from gridjit.runtime.devices.cuda.driver import Driver
-from gridjit.runtime.devices.cuda.memory.calls import AT_ONCE_BYTES
+from gridjit.base.forking import lock, section
+from gridjit.base.values import dataclass
+from gridjit.runtime.devices.cuda.api.driver import Driver
+from gridjit.runtime.devices.cuda.api.memory_calls import AT_ONCE_BYTES
 from gridjit.runtime.devices.cuda.memory.carrying import StagedCopy, pieces
-from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice

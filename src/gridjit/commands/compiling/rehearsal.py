@@ -9,13 +9,13 @@ import contextlib
 from typing import Any
 
 from gridjit import cuda
-from gridjit.compiler.errors import GridjitError
 from gridjit.compiler.numba_state.mark import numbas_own_text
-from gridjit.compiler.options import Options
 from gridjit.compiler.targets.ptx.nvvm import compile_ptx
-from gridjit.runtime.devices.cuda import presence
+from gridjit.compiler.values.errors import GridjitError
+from gridjit.compiler.values.options import Options
+from gridjit.runtime.devices import presence
 from gridjit.runtime.kernel import Kernel
-from gridjit.runtime.session import end_session
+from gridjit.runtime.process.session import end_session
 
 _SIGNATURE = "void(float32[::1], float64[:,:], int64)"
 # Of any GPU: what code for one needs is needed for the others.

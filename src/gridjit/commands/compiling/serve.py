@@ -10,11 +10,11 @@ import subprocess
 import sys
 
 from gridjit.commands import printing
-from gridjit.compiler.errors import ConfigError, GridjitError
+from gridjit.compiler.values.errors import ConfigError, GridjitError
+from gridjit.runtime.environment.settings import usable_cores
 from gridjit.runtime.pool.address import listening_process
-from gridjit.runtime.pool.compile_server import become_server, listening
-from gridjit.runtime.session import session
-from gridjit.runtime.settings import usable_cores
+from gridjit.runtime.process.session import session
+from gridjit.runtime.workers.compile_server import become_server, listening
 
 # A server that starts itself anew runs this text with the files of another version, so all else is in `begin`.
 _PROGRAM = """import sys, time
@@ -56,7 +56,7 @@ def begin(began: int) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it silently
     import gridjit.cuda  # noqa: F401  # it adds to numba-cuda, which is looked at as a whole: so it comes first
     from gridjit.commands.compiling.rehearsal import rehearse
-    from gridjit.runtime.pool.compile_server import stand
+    from gridjit.runtime.workers.compile_server import stand
 
     stand(int(sys.argv[1]), int(sys.argv[2]), rehearse, began)
 

@@ -14,20 +14,20 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from gridjit import reading
+from gridjit.base import reading
+from gridjit.base.digests import utf8
+from gridjit.base.printable import printable
 from gridjit.commands import printing
 from gridjit.commands.compiling.warm_work import Built, WarmTask
 from gridjit.commands.kernels import find_kernels
 from gridjit.commands.progress import is_wanted, left_text, shown
-from gridjit.compiler.errors import ConfigError, GridjitError
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.digests import utf8
-from gridjit.printable import printable
+from gridjit.compiler.values.errors import ConfigError, GridjitError
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.environment.settings import usable_cores
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.pool.pool import ProcessPool, Task
-from gridjit.runtime.session import session
-from gridjit.runtime.settings import usable_cores
-from gridjit.runtime.specialize.needs import Need
+from gridjit.runtime.process.session import session
+from gridjit.runtime.specializations.needs import Need
 
 _BUILD = "gridjit.commands.compiling.warm_work:build"
 

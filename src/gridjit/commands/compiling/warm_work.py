@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gridjit.commands.kernels import find_kernel
-from gridjit.compiler.errors import GridjitError, LaunchNeededError
-from gridjit.compiler.footprint import Fact
-from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.signature import Signature
+from gridjit.compiler.values.errors import GridjitError, LaunchNeededError
+from gridjit.compiler.values.footprint import Fact
+from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.signature import Signature
 from gridjit.runtime.kernel import Kernel
-from gridjit.runtime.session import session
-from gridjit.runtime.specialize.look import Launch, Look
+from gridjit.runtime.process.session import session
+from gridjit.runtime.specializations.look import Launch, Look
 
 # Of an error, which may quote a user's whole source.
 _MOST_TEXT = 8000
@@ -91,7 +91,7 @@ def _never_stored(kernel: Kernel, work: WarmTask) -> str | None:
 
 
 def _is_stored(kernel: Kernel, work: WarmTask) -> bool:
-    from gridjit.compiler.frontend.types import parse_signature
+    from gridjit.compiler.frontend.bindings.types import parse_signature
 
     job = kernel.form_for(work.config).job_for(parse_signature(work.signature), kernel.target_for(work.target))
     return Look.at(session().store(), job, Launch(config=work.config)).stored is not None

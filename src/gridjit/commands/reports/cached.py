@@ -8,8 +8,8 @@ from gridjit.cache.disk import DiskStore
 from gridjit.cache.uses import Use, UseTotals
 from gridjit.commands.inventory import CODE, NEEDS_LAUNCH, ListedEntry
 from gridjit.commands.reports.facts import Form, Report, SeenFact, SeenUse
-from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.footprint import Fact, fact_text
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.footprint import Fact, fact_text
 
 _DIGITS = 16
 

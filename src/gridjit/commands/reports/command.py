@@ -14,7 +14,7 @@ from typing import Any
 from gridjit.commands import printing, progress
 from gridjit.commands.reports.facts import Form, Report, splits
 from gridjit.commands.reports.occupancy import block_of, occupancy
-from gridjit.compiler.errors import GridjitError
+from gridjit.compiler.values.errors import GridjitError
 
 
 def run(given: argparse.Namespace) -> int:

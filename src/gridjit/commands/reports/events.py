@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gridjit.compiler.errors import GridjitError
+from gridjit.compiler.values.errors import GridjitError
 
 _MOST_BYTES = 1 << 28
 # Of a trace that is read at once, so that a reader sees how far it is: a tenth of a second's worth.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 
+from gridjit.base.values import dataclass, field
 from gridjit.runtime.traced.tracer import group_of
-from gridjit.values import dataclass, field
 
 # The groups of phases, in the order in which a compile goes through them.
 GROUPS = ("cache", "front end", "types", "lowering", "optimization", "PTX", "link", "other")

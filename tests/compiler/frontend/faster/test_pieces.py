@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 
 from gridjit import CompileError
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.types import parse_signature
 from gridjit.compiler.frontend.faster import colours, matched, operators, pieces, resolving
 from gridjit.compiler.frontend.faster.piece import Piece
 from gridjit.compiler.frontend.lower import lower
-from gridjit.compiler.frontend.types import parse_signature
 from gridjit.compiler.numba_state.pristine import function_at, is_pristine, record
-from gridjit.compiler.options import Options
-from gridjit.compiler.target import Target
+from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.target import Target
 from gridjit.compiler.view.config import ConfigView
 from tests.programs import run_python
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.replacing import changes_now, replace, undo_to
 from gridjit.compiler.frontend.faster import printing
-from gridjit.compiler.frontend.isolated.replacing import changes_now, replace, undo_to
 
 numba_cuda()
 

@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.isolated import contexts, isolation
-from gridjit.compiler.frontend.vocabulary import values_of_halves
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.vocabulary import values_of_halves
+from gridjit.compiler.frontend.isolated import isolation
+from gridjit.compiler.frontend.narrow import contexts
 
 NAMES = ["add", "sub", "mul", "truediv", "iadd", "isub", "imul", "itruediv", "eq", "ne", "lt", "le", "gt", "ge"]
 FUNCTIONS = ["fabs", "log2", "trunc", "ceil", "floor", "sqrt", "log", "log10", "cos", "sin", "tanh", "exp"]

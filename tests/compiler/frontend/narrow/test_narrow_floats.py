@@ -253,7 +253,7 @@ def test_a_compile_inside_another_has_them_and_so_have_those_after_it() -> None:
 
 BEFORE = """
 import gridjit
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 numba_cuda()
 import numba.cuda.fp8
 """

@@ -78,7 +78,7 @@ def test_each_method_of_arrays_and_each_function_that_others_type_is_known_as_a_
 LEFT_OUT = """
 import weakref
 import numpy
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 numba_cuda()
 from gridjit.compiler.frontend.isolated import isolation
 from gridjit.compiler.frontend.narrow import words
@@ -347,7 +347,7 @@ named.compile("void(float64[::1])")
 """
 IMPORTED = """
 import gridjit
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 numba_cuda()
 from numba.cuda.np import arraymath
 """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 from types import CodeType, FunctionType
 
-from gridjit.compiler.key.source import code as source_code
-from gridjit.compiler.key.source.code import Reference, plan_of
+from gridjit.compiler.source import code as source_code
+from gridjit.compiler.source.code import Reference, plan_of
 
 
 def code_of(text: str) -> CodeType:

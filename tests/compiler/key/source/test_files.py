@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gridjit.compiler.key.source.files import file_digest, read_regular
+from gridjit.compiler.source.files import file_digest, read_regular
 
 
 def test_a_file_without_a_reader_has_no_digest(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint
+from gridjit.compiler.key.fingerprint import SourceFingerprint, fingerprint
+from gridjit.compiler.values.errors import CompileError
 
 BASE = '''
 import enum
@@ -516,7 +516,7 @@ PROBE = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import stats
-from gridjit.compiler.key.source.fingerprint import fingerprint
+from gridjit.compiler.key.fingerprint import fingerprint
 from gridjit.compiler.key.toolchain import environment, toolchain
 found = fingerprint(stats.kernel)
 toolchain("host"), toolchain("ptx"), environment()

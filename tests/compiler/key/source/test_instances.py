@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
+from gridjit.compiler.key import instances as source_instance
 from gridjit.compiler.key import made_with
-from gridjit.compiler.key.source import instances as source_instance
-from gridjit.compiler.key.source.instances import instance_text
-from gridjit.compiler.key.source.objects import OpaqueValue
-from gridjit.compiler.key.source.values import Visit
+from gridjit.compiler.key.instances import instance_text
+from gridjit.compiler.key.values import Visit
+from gridjit.compiler.source.objects import OpaqueValue
 
 LIBRARY = """
 import tempfile

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint
-from gridjit.compiler.key.source.libraries import is_library, is_numbas
+from gridjit.compiler.key.fingerprint import SourceFingerprint, fingerprint
+from gridjit.compiler.source.libraries import is_library, is_numbas
 
 
 @pytest.mark.parametrize("name", ["math", "os.path", "json", "builtins", "numba.cuda.stubs", "numpy", "gridjit.static"])

@@ -10,7 +10,7 @@ from types import CodeType
 
 import pytest
 
-from gridjit.compiler.key.source.code import loads_of, told_by_dis, with_nested
+from gridjit.compiler.source.code import loads_of, told_by_dis, with_nested
 
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 
@@ -31,7 +31,7 @@ def test_of_an_unknown_python_dis_is_asked(monkeypatch: pytest.MonkeyPatch) -> N
     code = test_of_an_unknown_python_dis_is_asked.__code__
     known = loads_of(code)
     monkeypatch.setattr(sys, "version_info", (3, 99, 0))
-    monkeypatch.setattr("gridjit.compiler.key.source.code._read", lambda code: pytest.fail("it was read"))
+    monkeypatch.setattr("gridjit.compiler.source.code._read", lambda code: pytest.fail("it was read"))
     assert loads_of(code) == known
 
 

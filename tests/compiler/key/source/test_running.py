@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values
-from gridjit.compiler.key.source.put_on_libraries import put_on
-from gridjit.compiler.key.source.running import RunningWalk
+from gridjit.compiler.key.fingerprint import SourceFingerprint, fingerprint_values
+from gridjit.compiler.key.running import RunningWalk
+from gridjit.compiler.source.put_on_libraries import put_on
 from tests.programs import run_python
 
 HELPERS = """
@@ -687,7 +687,7 @@ SETTINGS = {
 # Run in a process of its own, which the settings end with.
 SET = """
 import copy, copyreg, decimal, fractions, json, numbers, numpy, statistics, sys, warnings
-from gridjit.compiler.key.source.fingerprint import fingerprint_values
+from gridjit.compiler.key.fingerprint import fingerprint_values
 class Tile: pass
 HELD = [fractions.Fraction]
 def run(x): return {code}

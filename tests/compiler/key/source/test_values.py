@@ -16,10 +16,10 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 
-from gridjit.compiler.key.source.fingerprint import fingerprint
-from gridjit.compiler.key.source.foreign import DESCRIBED
-from gridjit.compiler.key.source.objects import OpaqueValue
-from gridjit.compiler.key.source.values import FOREIGN, Visit, value_text
+from gridjit.compiler.key.fingerprint import fingerprint
+from gridjit.compiler.key.foreign import DESCRIBED
+from gridjit.compiler.key.values import FOREIGN, Visit, value_text
+from gridjit.compiler.source.objects import OpaqueValue
 
 Point = namedtuple("Point", "x y")
 Pixel = namedtuple("Pixel", "x y")

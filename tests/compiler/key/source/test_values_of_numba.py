@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.key.source.objects import OpaqueValue
-from gridjit.compiler.key.source.values import Visit, value_text
+from gridjit.compiler.key.values import Visit, value_text
+from gridjit.compiler.source.objects import OpaqueValue
 
 numba = pytest.importorskip("numba")
 cuda = pytest.importorskip("numba.cuda")

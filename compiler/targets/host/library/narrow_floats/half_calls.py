@@ -5,9 +5,9 @@ They are of GCC's library, which not every process has. The results are those of
 
 from __future__ import annotations
 
-from gridjit.compiler.target import Target
+from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.llvm.features import has_feature
-from gridjit.regexes import regex
+from gridjit.compiler.values.target import Target
 
 _TYPE = regex(r"(?<![%.\w])half\b", needs=("half",))
 

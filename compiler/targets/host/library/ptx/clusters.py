@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.targets.host.ir.intrinsics import BARRIER, GRID_BARRIER, OURS, SREG, WAITS, declaration
+from gridjit.compiler.values.launch_config import Dim3
 
 PREFIX = "gridjit.cluster."
 WAIT = f"{PREFIX}wait"

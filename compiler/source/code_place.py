@@ -1,0 +1,102 @@
+"""CodePlace: a point in a function's code, as text that stays right when the lines around it move.
+
+Artifacts and stored units hold it in the form of `str`: they are found again after an edit that leaves the code as it
+is. The line is looked up in the code of this process when somebody is shown it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from types import CodeType
+from typing import NamedTuple
+
+_PLACE = r"([^|\s]*)\|([^|]*)\|(\d+)\|([0-9a-f]*)\|(\d+)"
+
+
+class CodePlace(NamedTuple):
+    """A function's qualified name, the name of its file and the line as they were, the code's digest, an offset in it.
+
+    digest: "" where the code was not known; then the line is 0, as nothing tells whether it has moved since.
+    """
+
+    function: str
+    file: str
+    line: int
+    digest: str = ""
+    offset: int = 0
+
+    @classmethod
+    def of(cls, code: CodeType, offset: int, function: str = "") -> CodePlace:
+        """Return the place of an instruction; function: what a function with the code is called, if not as it was."""
+        from gridjit.compiler.source.code import plan_of
+
+        file = code.co_filename.rpartition("/")[2]
+        return cls(function or _name_of(code), file, _line_at(code, offset), plan_of(code).digest, offset)
+
+    @classmethod
+    def at_line(cls, path: str, line: int, function: str, own: CodeType) -> CodePlace:
+        """Return the place of what is compiled from a line of a file for a function of that qualified name and code.
+
+        It may be in the code of another one, which is compiled into that: one that this process has looked at.
+        """
+        from gridjit.compiler.source.code import planned, with_nested
+
+        for code in (nested for outer in (own, *planned()) for nested in with_nested(outer)):
+            if code.co_filename == path and (offsets := [end - 2 for _, end, at in code.co_lines() if at == line]):
+                return cls.of(code, offsets[-1], function if code is own else "")
+        return cls(function, path.rpartition("/")[2], 0)
+
+    @classmethod
+    def read(cls, text: str) -> CodePlace | None:
+        """Return the place that str wrote; None for any other text."""
+        found = re.fullmatch(_PLACE, text)
+        return None if found is None else cls._of_match(found)
+
+    @classmethod
+    def _of_match(cls, found: re.Match[str]) -> CodePlace:
+        return cls(found[1], found[2], int(found[3]), found[4], int(found[5]))
+
+    @property
+    def today(self) -> CodePlace:
+        """The place by its whole path and line in this process, if its code is known here; else as it was."""
+        code = max(self._codes(), key=self._likeness, default=None)
+        return self if code is None else self._replace(file=code.co_filename, line=_line_at(code, self.offset))
+
+    @property
+    def identity(self) -> CodePlace:
+        """What an edit of the lines around does not change."""
+        return self._replace(line=0)
+
+    def text(self, *, whole: bool = False) -> str:
+        """Return the name of the file, or its whole path, and the line if it is known."""
+        file = self.file if whole else self.file.rpartition("/")[2]
+        return f"{file}:{self.line}" if self.line else file
+
+    def __str__(self) -> str:
+        return "|".join(map(str, self))
+
+    def _codes(self) -> Iterator[CodeType]:
+        """Yield the functions of this code, those that were looked at last first: a module may be loaded again."""
+        from gridjit.compiler.source.code import plan_of, planned, with_nested
+
+        known = (one for outer in reversed(planned()) for one in with_nested(outer)) if self.digest else ()
+        return (one for one in known if plan_of(one).digest == self.digest)
+
+    def _likeness(self, code: CodeType) -> tuple[bool, bool]:
+        """Return how much speaks for one of several functions of the same code."""
+        is_named = _name_of(code) in (self.function, self.function.rpartition(".")[2])
+        return is_named, code.co_filename.endswith(self.file)
+
+
+def shown(text: str, *, whole: bool = False) -> str:
+    """Return a text with "file:line", as it is today, for each stored place in it. whole: the file's whole path."""
+    return re.sub(_PLACE, lambda found: CodePlace._of_match(found).today.text(whole=whole), text)
+
+
+def _name_of(code: CodeType) -> str:
+    return getattr(code, "co_qualname", code.co_name)  # Python 3.10 has no qualified names
+
+
+def _line_at(code: CodeType, offset: int) -> int:
+    return next((line for start, end, line in code.co_lines() if line and start <= offset < end), code.co_firstlineno)

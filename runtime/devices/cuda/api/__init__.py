@@ -1,0 +1,1 @@
+"""CUDA's driver API: how it is found and called."""

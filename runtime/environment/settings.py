@@ -1,0 +1,265 @@
+"""Settings: the environment variables gridjit reads. Each is declared once, in VARIABLES, and read nowhere else.
+
+An invalid value is a ConfigError when the settings are first used. A name that is close to a setting's is a warning.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import pwd
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gridjit.base.values import dataclass, field
+from gridjit.cache.folder import rooted
+from gridjit.compiler.values.errors import ConfigError
+
+PREFIX = "GRIDJIT_"
+_CHECKS = ("bounds", "uninitialized", "races")
+_LOGS = ("compiles",)
+_ON, _OFF = ("1", "on", "yes", "true"), ("0", "off", "no", "false")
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE = re.compile(r"(\d{1,18}(?:\.\d{0,9})?)\s*([KMGT]?)(?:I?B)?", re.I | re.A)
+_MOST_SECONDS = 1e9
+# More threads, processes or devices than exist; and a number that any other count stays far below.
+MOST, _MOST_ENTRIES = 1 << 16, 1 << 62
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The environment's settings. VARIABLES gives each field's variable, setting_words.py its meaning."""
+
+    cache_dir: Path
+    cache: bool = True
+    cache_bytes: int = 1 << 30
+    cache_entries: int = 100_000
+    cache_bases: tuple[Path, ...] = ()
+    cache_key_file: Path | None = None
+    cache_allow_shared: bool = False
+    record: Path | None = None
+    trace: Path | None = None
+    target: str | None = None
+    host_threads: int = field(default_factory=usable_cores)
+    log: tuple[str, ...] = ()
+    debug: bool = False
+    assert_no_compile: bool = False
+    native_launch: bool = True
+    check_streams: bool = False
+    compile_processes: int | None = None
+    compile_patience: float = 120.0
+    compile_server: bool = False
+    traceback: str = "short"
+    host_device: str | None = None
+    host_devices: int = 1
+    host_limits: bool = True
+    codegen: str = "llvm"
+    host_checks: tuple[str, ...] = _CHECKS
+    host_step: bool = False
+    host_symbols: Path | None = None
+    host_patience: float = 10.0
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> Settings:
+        """Return environ's settings; raises ConfigError naming a variable, its value and the accepted values.
+
+        An empty variable counts as not set.
+        """
+        given: dict[str, Any] = {one.field: one.value(text) for one in VARIABLES if (text := environ.get(one.name))}
+        return cls(**({"cache_dir": _default_dir(environ)} | given))
+
+    @property
+    def processes_that_serve(self) -> int:
+        """How many processes of the compile server compile for this one at once: one for each thread that may run."""
+        return usable_cores() if self.compile_processes is None else self.compile_processes
+
+    def processes_for(self, background: bool | None) -> int:
+        """Return how many processes compile a kernel's declared signatures; background: jit's parameter, or None."""
+        if background is False or (background is None and self.compile_processes is None):
+            return 0
+        return self.processes_that_serve
+
+
+@functools.cache
+def settings() -> Settings:
+    """Return this process's settings, read on the first call; warns of variables that look misspelt."""
+    found = Settings.of(os.environ)
+    if unknown := unknown_names(os.environ):
+        from gridjit.runtime.environment.misspelt import warn_of_misspelt  # misspelt names are rare
+
+        warn_of_misspelt(unknown, [one.name for one in VARIABLES])
+    return found
+
+
+def unknown_names(environ: Mapping[str, str]) -> list[str]:
+    """Return the names that begin as settings do, and are none: another program's, or misspelt."""
+    # os.environ decodes each name that it yields; below, all names are at hand.
+    names: Iterable[Any] = getattr(environ, "_data", environ)
+    prefix: Any = PREFIX if names is environ else PREFIX.encode()
+    given = {os.fsdecode(name) for name in names if name.startswith(prefix)}
+    return sorted(given - {one.name for one in VARIABLES}) if given else []
+
+
+def bytes_of(name: str, text: str) -> int:
+    """Return the bytes of a text like "512M"; raises ConfigError naming its variable."""
+    try:
+        return _size(text)
+    except ValueError:
+        from gridjit.runtime.environment.setting_words import SIZES
+
+        raise ConfigError(f"{_said(name, text)}: give {SIZES}") from None
+
+
+class Variable(NamedTuple):
+    """An environment variable: its name, its field, and a reader of its text, which may raise ValueError.
+
+    runtime/environment/setting_words.py says what it accepts and means.
+    """
+
+    name: str
+    field: str
+    read: Callable[[str], Any]
+
+    def value(self, text: str) -> Any:
+        """Return the value of a text that is not empty; raises ConfigError."""
+        try:
+            return self.read(text)
+        except ConfigError:  # its message is complete
+            raise
+        except _WrongWordError as error:
+            raise ConfigError(f"{_said(self.name, text)}: {error}") from None
+        except ValueError:
+            from gridjit.runtime.environment.setting_words import WORDS
+
+            raise ConfigError(f"{_said(self.name, text)}: give {WORDS[self.name].accepts}") from None
+
+
+def _said(name: str, text: str) -> str:
+    """Return a variable and its text for an error; a long text is cut."""
+    from gridjit.base.printable import printable  # few settings are wrong
+
+    return f"{name}={printable(text if len(text) < 200 else f'{text[:200]}...')}"
+
+
+class _WrongWordError(ValueError):
+    """A word among several is not known; the message names it and the known words."""
+
+
+def _switch(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in (*_ON, *_OFF):
+        raise ValueError
+    return word in _ON
+
+
+def _one_of(text: str, known: tuple[str, ...]) -> str:
+    if text not in known:
+        raise ValueError
+    return text
+
+
+def _size(text: str) -> int:
+    match = _SIZE.fullmatch(text.strip())
+    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+    if not 0 < size < _MOST_ENTRIES:
+        raise ValueError
+    return size
+
+
+def _count(text: str, *, least: int = 1, most: int = MOST) -> int:
+    number = int(text) if re.fullmatch(r"\d{1,19}", text, re.A) else -1
+    if not least <= number <= most:
+        raise ValueError
+    return number
+
+
+def _words(known: tuple[str, ...], none: tuple[str, ...] = ()) -> Callable[[str], tuple[str, ...]]:
+    """Return a reader of several words with commas between, in the order of known; none: the value of "none"."""
+
+    def read(text: str) -> tuple[str, ...]:
+        named = {name.strip() for name in text.lower().split(",")} - {""}
+        if unknown := named - {*known, "none"}:
+            raise _WrongWordError(f"{sorted(unknown)[0]!r} is not one of {', '.join(known)}, none")
+        if not named:
+            raise ValueError
+        return tuple(name for name in known if name in named) or none
+
+    return read
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < _MOST_SECONDS:
+        raise ValueError
+    return seconds
+
+
+def _path(text: str) -> Path:
+    """Return a path that stays the same when the process changes its folder; ~ is the home, as in a shell."""
+    return Path(rooted(os.path.expanduser(text)))
+
+
+def _paths(text: str) -> tuple[Path, ...]:
+    return tuple(_path(part) for part in text.split(os.pathsep) if part)
+
+
+def _device(text: str) -> str:
+    """Return the name of a GPU for the host to simulate: a known name, or the path of a file that describes it."""
+    from gridjit.runtime.environment.models import is_file, model  # few programs choose a device
+
+    chosen = str(_path(text)) if is_file(text) else text
+    model(chosen)
+    return chosen
+
+
+def _default_dir(environ: Mapping[str, str]) -> Path:
+    if (base := environ.get("XDG_CACHE_HOME")) and os.path.isabs(base):  # its specification says to ignore other values
+        return Path(base) / "gridjit"
+    return _path(environ.get("HOME") or _home()) / ".cache" / "gridjit"
+
+
+def _home() -> str:
+    """Return the home of the system's account, or a place where no folder can be made."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return os.devnull
+
+
+VARIABLES = (
+    Variable("GRIDJIT_TARGET", "target", functools.partial(_one_of, known=("cuda", "host"))),
+    Variable("GRIDJIT_CACHE", "cache", _switch),
+    Variable("GRIDJIT_CACHE_DIR", "cache_dir", _path),
+    Variable("GRIDJIT_CACHE_SIZE", "cache_bytes", _size),
+    Variable("GRIDJIT_CACHE_ENTRIES", "cache_entries", functools.partial(_count, most=_MOST_ENTRIES)),
+    Variable("GRIDJIT_CACHE_BASE", "cache_bases", _paths),
+    Variable("GRIDJIT_CACHE_KEY_FILE", "cache_key_file", _path),
+    Variable("GRIDJIT_CACHE_ALLOW_SHARED", "cache_allow_shared", _switch),
+    Variable("GRIDJIT_RECORD", "record", _path),
+    Variable("GRIDJIT_TRACE", "trace", _path),
+    Variable("GRIDJIT_LOG", "log", _words(_LOGS)),
+    Variable("GRIDJIT_TRACEBACK", "traceback", functools.partial(_one_of, known=("short", "full"))),
+    Variable("GRIDJIT_DEBUG", "debug", _switch),
+    Variable("GRIDJIT_ASSERT_NO_COMPILE", "assert_no_compile", _switch),
+    Variable("GRIDJIT_COMPILE_PROCESSES", "compile_processes", functools.partial(_count, least=0)),
+    Variable("GRIDJIT_COMPILE_PATIENCE", "compile_patience", _seconds),
+    Variable("GRIDJIT_COMPILE_SERVER", "compile_server", _switch),
+    Variable("GRIDJIT_NATIVE_LAUNCH", "native_launch", _switch),
+    Variable("GRIDJIT_CHECK_STREAMS", "check_streams", _switch),
+    Variable("GRIDJIT_CODEGEN", "codegen", functools.partial(_one_of, known=("nvvm", "llvm"))),
+    Variable("GRIDJIT_HOST_THREADS", "host_threads", _count),
+    Variable("GRIDJIT_HOST_DEVICE", "host_device", _device),
+    Variable("GRIDJIT_HOST_DEVICES", "host_devices", _count),
+    Variable("GRIDJIT_HOST_LIMITS", "host_limits", _switch),
+    Variable("GRIDJIT_HOST_PATIENCE", "host_patience", _seconds),
+    Variable("GRIDJIT_HOST_CHECKS", "host_checks", _words(_CHECKS, none=("none",))),
+    Variable("GRIDJIT_HOST_STEP", "host_step", _switch),
+    Variable("GRIDJIT_HOST_SYMBOLS", "host_symbols", _path),
+)

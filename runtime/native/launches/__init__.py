@@ -1,0 +1,1 @@
+"""The machine code of a launch, as LLVM IR."""

@@ -1,0 +1,1 @@
+"""Records that Python and machine code share, as fields and offsets."""

@@ -1,0 +1,1 @@
+"""Processes that compile for others: a pool's workers and the compile server."""
