@@ -94,7 +94,9 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
         view.settle()
         target = generator(job.target.kind)
         with section():
-            code, folded = chosen(job, lowered, view, lambda one: target.generate(one, job.target, job.options))
+            code, folded = chosen(
+                job.options, job.target.kind, lowered, view, lambda one: target.generate(one, job.target, job.options)
+            )
         _show_assembly(job, code)
     else:
         view.read(PRESENCE)  # so that no launch agrees
