@@ -145,7 +145,9 @@ def _generated(job: CompileJob, view: ConfigView, made: _Made) -> tuple[ObjectCo
     view.settle()
     target = generator(job.target.kind)
     with section():
-        code, folded = chosen(job, made.lowered, view, lambda one: target.generate(one, job.target, job.options))
+        code, folded = chosen(
+            job.options, job.target.kind, made.lowered, view, lambda one: target.generate(one, job.target, job.options)
+        )
     _show_assembly(job, code)
     return code, folded
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from gridjit.compiler.key.numba_settings import setting_now
 from gridjit.compiler.values.errors import ConfigError, a_class, shown, switch
 from gridjit.compiler.values.options import Options, options_of
 from gridjit.runtime.device_function import DeviceFunction, Parameters, Result
@@ -100,7 +101,8 @@ def jit(
     """
     if isinstance(func_or_sig, classmethod | staticmethod | property):
         raise ConfigError(not_a_function(func_or_sig))
-    chosen = options_of(options)
+    debug, opt = bool(setting_now("NUMBA_CUDA_DEBUGINFO")), setting_now("NUMBA_OPT") != 0
+    chosen = options_of(options, debug=debug, opt=opt)
     kept: dict[str, Any] = {
         "target": target,
         "cache": cache,

@@ -13,7 +13,6 @@ __all__ = ["find", "host_arrays", "numbers"]
 # Classes that many programs pass -> the one module that their launches load; other classes load every kind.
 _HOMES = {
     "gridjit.runtime.memory.device_array.DeviceArray": "device_arrays",
-    "gridjit.runtime.arrays.strided_view.StridedMemoryView": "views",
     "torch.Tensor": "tensors",
     "torch.nn.parameter.Parameter": "tensors",
     "cupy.ndarray": "cupy",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gridjit.compiler.values.errors import ArgumentError, LayoutError, ShapeError, a_class
+from gridjit.runtime.args.device_arrays import OwnArray
+from gridjit.runtime.args.handler import register
 from gridjit.runtime.arrays.buffer import Buffer
 from gridjit.runtime.arrays.foreign_attributes import learn_by_attributes, made_by_attributes
 from gridjit.runtime.arrays.foreign_over import (
@@ -360,3 +362,13 @@ def _item(dtype: Any) -> np.dtype[Any]:
             "as uint8"
         )
     return item
+
+
+class View(OwnArray):
+    """A StridedMemoryView as an argument: its parameters are packed when it is made, as those of device arrays are."""
+
+    def kind(self, value: StridedMemoryView) -> Hashable:
+        return (StridedMemoryView, value._kind)
+
+
+register(StridedMemoryView, View(StridedMemoryView, "a memory view"))

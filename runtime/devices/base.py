@@ -53,13 +53,17 @@ class LoadedKernel(Protocol):
         ...
 
     @property
-    def address(self) -> int | None:
-        """The address of a function like cuLaunchKernel, for machine code to launch it by; None: only launch() can.
+    def driver_function(self) -> int | None:
+        """The address of a function like cuLaunchKernel, for machine code to launch it by; None: there is none.
 
-        launch() does more than launching where it must: it calls a module's callbacks, or waits for an exception. The
-        answer may change with a launch. Where entry() says how failures are raised, the function is like launch_grid of
-        runtime/native/grids instead.
+        Without this and a grid_function, only launch() can launch it: it may have more to do, as callbacks of the
+        module, or an exception to wait for. Either may appear or go with a launch; at most one is there.
         """
+        ...
+
+    @property
+    def grid_function(self) -> int | None:
+        """The address of a function like launch_grid of runtime/native/grids, which reports failures; None as above."""
         ...
 
     @property
@@ -68,9 +72,9 @@ class LoadedKernel(Protocol):
         ...
 
     def entry(self, context: int) -> KernelHandle:
-        """Return the handle for the function at `address` in the calling thread's context, by its number.
+        """Return what driver_function or grid_function launches in the calling thread's context, by its number.
 
-        Raises DeviceError where there is no address.
+        Raises DeviceError where there is neither.
         """
         ...
 

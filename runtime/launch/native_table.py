@@ -31,7 +31,9 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
     """
     loaded, config, stream = ready.loaded, launcher.config, launcher.stream
     plain = config.cluster is None and not (config.cooperative or config.programmatic or loaded.artifact.cooperative)
-    if not plain or loaded.address is None or not session().settings.native_launch:
+    if not plain or not session().settings.native_launch:
+        return None
+    if (function := loaded.grid_function or loaded.driver_function) is None:
         return None
     place = place_on(loaded.device)
     found = [
@@ -60,7 +62,7 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
             return None
         hold_gil = False  # the awaited work may need it
     table = LaunchTable(
-        launch=loaded.address,
+        launch=function,
         entry=entry,
         config=config,
         sharedmem=ready.sharedmem,

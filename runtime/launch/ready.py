@@ -48,8 +48,9 @@ class Ready:
 
     @property
     def launchable(self) -> bool:
-        """Whether the native function may launch it: it has an address by now, and no hooks."""
-        return not self.hooks and self.loaded.address is not None
+        """Whether the native function may launch it: it has a function for that by now, and no hooks."""
+        loaded = self.loaded
+        return not self.hooks and (loaded.grid_function is not None or loaded.driver_function is not None)
 
 
 class ConfigKey:

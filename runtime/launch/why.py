@@ -86,6 +86,6 @@ def _unusual(config: LaunchConfig, ready: Ready) -> str | None:
         return "it is cooperative, programmatic, or has clusters"
     if artifact.metadata.get("checks") or artifact.exceptions:
         return "Python checks for exceptions after each launch (debug=True)"
-    if ready.loaded.address is None:
+    if ready.loaded.driver_function is None and ready.loaded.grid_function is None:
         return "its code cannot be launched through an address, or not yet"
     return None

@@ -51,7 +51,12 @@ class CudaKernel:
     __weakref__: Any = field(init=False, repr=False)
 
     @property
-    def address(self) -> int | None:
+    def grid_function(self) -> None:
+        """None: the driver launches the kernel."""
+        return None
+
+    @property
+    def driver_function(self) -> int | None:
         """The driver's cuLaunchKernel; None if only launch() can: it waits for debug kernels, and sets up modules."""
         plain = not self.checked and self.module is None and not self.artifact.cooperative
         return self.device.launch_address if plain else None

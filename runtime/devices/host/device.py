@@ -86,8 +86,13 @@ class HostKernel:
         return None
 
     @property
-    def address(self) -> int | None:
-        """The address of the function that runs grids; None until it is worth loading, and where there is none."""
+    def driver_function(self) -> None:
+        """None: no driver launches the kernel."""
+        return None
+
+    @property
+    def grid_function(self) -> int | None:
+        """The address of the function that runs grids; None until that is worth loading, and where it cannot be had."""
         engine = None if self.prints or self.checking else self._engine()
         return None if engine is None else engine.address
 

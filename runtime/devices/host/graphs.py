@@ -198,7 +198,7 @@ class HostRunnable:
 
 
 def _is_batched(launch: LaunchCall) -> bool:
-    return launch.is_plain and launch.loaded.address is not None
+    return launch.is_plain and launch.loaded.grid_function is not None
 
 
 def _launch(loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, parameters: bytes) -> LaunchCall:
