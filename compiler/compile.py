@@ -6,11 +6,12 @@ import dataclasses
 import importlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, cast
 
 from gridjit.base.forking import nobody_else_ran, section
 from gridjit.base.messages import say
+from gridjit.base.values import dataclass
 from gridjit.compiler.frontend.fold import chosen
 from gridjit.compiler.hooks.description import described
 from gridjit.compiler.job import CompileJob, make_job
@@ -20,10 +21,12 @@ from gridjit.compiler.key.extensions import covered_functions
 from gridjit.compiler.key.installed import distribution_of
 from gridjit.compiler.key.linked_files import callbacks_of
 from gridjit.compiler.key.numba_settings import dumps
+from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registrations import registrations
 from gridjit.compiler.process.collecting import collecting_rarely, keep_freed_memory
 from gridjit.compiler.process.locks import giving_back
 from gridjit.compiler.recorded.dependencies import (
+    Discovered,
     discovered,
     file_dependencies,
     line_dependencies,
@@ -36,7 +39,7 @@ from gridjit.compiler.source.libraries import is_library
 from gridjit.compiler.values.artifact import SUFFIXES, Artifact, Compiled, ModuleCallbacks
 from gridjit.compiler.values.dependency import Dependency
 from gridjit.compiler.values.errors import CompileError, LaunchNeededError
-from gridjit.compiler.values.footprint import PRESENCE, Effects, Footprint
+from gridjit.compiler.values.footprint import PRESENCE, Effects
 from gridjit.compiler.values.phases import phase, phases_until_now
 from gridjit.compiler.values.target import CodeGenerator, Lowered, ObjectCode
 from gridjit.compiler.view.config import ConfigView
@@ -67,9 +70,41 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
     with phase("import"):
         load_installed_extensions()
     with phase("dependencies"):
-        registered, loaded = registrations(), frozenset(sys.modules) - imported_by_loading()
+        before = registrations(), frozenset(sys.modules) - imported_by_loading()
+    with LibraryWatch(job.others) as libraries:
+        made = _lowered(job, view, _reads(job))
+    with phase("dependencies"):
+        found = _found(job, view, made, libraries, before)
+    code, folded = _generated(job, view, made)
+    artifact = _artifact(job, view, made, code, _settled(job, view, made, code, found))
+    metadata = (
+        _metadata(job, view, made.lowered, code, folded) if made.needed is None else {"error": _said(made.needed)}
+    )
+    compile_ms = round((time.perf_counter() - started) * 1e3, 1)
+    artifact.metadata.update(metadata, compile_ms=compile_ms, phases=phases_until_now())
+    if made.needed is not None:
+        made.needed.answer = artifact
+        raise made.needed
+    return Compiled(artifact=artifact, hooks=list(view.pre_launch_callbacks), module=_callbacks(made))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Made:
+    """A job that was lowered, the functions of extensions that this used, and what it took from Python.
+
+    needed: the error of a kernel that needs a launch; nothing is lowered of it.
+    """
+
+    lowered: Lowered
+    functions: tuple[Callable[..., Any], ...]
+    reads: Reads
+    needed: LaunchNeededError | None = None
+
+
+def _reads(job: CompileJob) -> Reads:
+    """Return what notes the values that a job's code takes from Python."""
     source = job.source
-    reads = Reads(
+    return Reads(
         job.function,
         source.taken,
         lines=job.has_lines,
@@ -77,60 +112,86 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
         covered=source.functions,
         objects=source.objects,
     )
-    needed: LaunchNeededError | None = None
-    with LibraryWatch(job.others) as libraries:
-        try:
-            lowered, functions = _lowered(job, view, reads)
-        except LaunchNeededError as error:
-            needed, lowered, functions = error, _NOTHING, error.functions
-    with phase("dependencies"):
-        found = discovered(functions, registered, loaded)
-        libraries_found, unseen = libraries.found(functions, job, reads.met.values())
-        places = line_dependencies(recording_of(view).places, job)
-        reads.settle_functions(lambda: (*covered_functions(functions), *signature_fingerprint(job.signature).functions))
-    setup, teardown = callbacks_of(lowered.linked)
-    module = ModuleCallbacks(setup=setup, teardown=teardown)
-    if needed is None:
-        view.settle()
-        target = generator(job.target.kind)
-        with section():
-            code, folded = chosen(job, lowered, view, lambda one: target.generate(one, job.target, job.options))
-        _show_assembly(job, code)
-    else:
+
+
+def _found(
+    job: CompileJob,
+    view: ConfigView,
+    made: _Made,
+    libraries: LibraryWatch,
+    before: tuple[Sequence[Registration], Collection[str]],
+) -> Discovered:
+    """Return what a compile turned out to depend on, less the values and files, which are told when code is complete.
+
+    before: what was registered and loaded before it.
+    """
+    found = discovered(made.functions, *before)
+    of_libraries, unseen = libraries.found(made.functions, job, made.reads.met.values())
+    places = line_dependencies(recording_of(view).places, job)
+    made.reads.settle_functions(
+        lambda: (*covered_functions(made.functions), *signature_fingerprint(job.signature).functions)
+    )
+    return Discovered(
+        dependencies=(*found.dependencies, *of_libraries, *places.dependencies),
+        private=(*found.private, *places.private, *unseen),
+    )
+
+
+def _generated(job: CompileJob, view: ConfigView, made: _Made) -> tuple[ObjectCode, str]:
+    """Return the code of what was lowered, and what was folded into it; none of a kernel that needs a launch."""
+    if made.needed is not None:
         view.read(PRESENCE)  # so that no launch agrees
-        code, folded = ObjectCode(image=b"", suffix=SUFFIXES[job.target.kind], entry="", resources={}), ""
-    with phase("dependencies"):
-        dependencies = (
-            *value_dependencies(reads),
-            *found.dependencies,
-            *file_dependencies(lowered.linked, job.linked, code.consumed),
-            *libraries_found,
-            *places.dependencies,
+        return ObjectCode(image=b"", suffix=SUFFIXES[job.target.kind], entry="", resources={}), ""
+    view.settle()
+    target = generator(job.target.kind)
+    with section():
+        code, folded = chosen(
+            job.options, job.target.kind, made.lowered, view, lambda one: target.generate(one, job.target, job.options)
         )
-        effects, unrepeatable = _asked_for(view, module) if needed is None else (Effects(), recording_of(view).private)
+    _show_assembly(job, code)
+    return code, folded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settled:
+    """What an artifact depends on and asks for, and why it stays in this process, if it does."""
+
+    dependencies: tuple[Dependency, ...]
+    effects: Effects
+    private: tuple[str, ...]
+
+
+def _settled(job: CompileJob, view: ConfigView, made: _Made, code: ObjectCode, found: Discovered) -> _Settled:
+    with phase("dependencies"):
+        files = file_dependencies(made.lowered.linked, job.linked, code.consumed)
+        if made.needed is None:
+            effects, unrepeatable = _asked_for(view, _callbacks(made))
+        else:
+            effects, unrepeatable = Effects(), (*recording_of(view).private,)
         overtaken = _overtaken(job, code)
         if overtaken and (shelf := recording_of(view).shelf) is not None:
             shelf.leave_nothing()
+        reads = made.reads
+        values = value_dependencies(reads)
         reasons = (
             *job.private,
             *found.private,
-            *places.private,
-            *unseen,
             *unrepeatable,
             *reads.changed(),
             *reads.private,
             *_unseen(code),
             *overtaken,
         )
-        private = tuple(dict.fromkeys(reasons))
-    compile_ms = round((time.perf_counter() - started) * 1e3, 1)
-    told = _metadata(job, view, lowered, code, folded) if needed is None else {"error": _said(needed)}
-    metadata = told | {"compile_ms": compile_ms, "phases": phases_until_now()}
-    artifact = _artifact(job, lowered, code, view.footprint, effects, dependencies, private, metadata)
-    if needed is not None:
-        needed.answer = artifact
-        raise needed
-    return Compiled(artifact=artifact, hooks=list(view.pre_launch_callbacks), module=module)
+    return _Settled(
+        dependencies=(*values, *found.dependencies, *files),
+        effects=effects,
+        private=tuple(dict.fromkeys(reasons)),
+    )
+
+
+def _callbacks(made: _Made) -> ModuleCallbacks:
+    setup, teardown = callbacks_of(made.lowered.linked)
+    return ModuleCallbacks(setup=setup, teardown=teardown)
 
 
 def _said(needed: LaunchNeededError) -> str:
@@ -141,17 +202,8 @@ def _said(needed: LaunchNeededError) -> str:
     return f"{sentence}\n\n{diagnosis.advice}".strip()
 
 
-def _artifact(
-    job: CompileJob,
-    lowered: Lowered,
-    code: ObjectCode,
-    footprint: Footprint,
-    effects: Effects,
-    dependencies: tuple[Dependency, ...],
-    private: tuple[str, ...],
-    metadata: dict[str, Any],
-) -> Artifact:
-    """Return a job's artifact, with what was found out while the job compiled."""
+def _artifact(job: CompileJob, view: ConfigView, made: _Made, code: ObjectCode, settled: _Settled) -> Artifact:
+    """Return a job's artifact, less its metadata."""
     return Artifact(
         target=job.target,
         image=code.image,
@@ -161,14 +213,14 @@ def _artifact(
         signature=str(job.signature),
         parameters=job.signature.codes,
         resources=code.resources,
-        exceptions=lowered.exceptions,
-        footprint=footprint,
-        effects=effects,
-        dependencies=dependencies,
-        cooperative=lowered.cooperative,
-        metadata=metadata,
+        exceptions=made.lowered.exceptions,
+        footprint=view.footprint,
+        effects=settled.effects,
+        dependencies=settled.dependencies,
+        cooperative=made.lowered.cooperative,
+        metadata={},
         assembly=code.assembly,
-        private=private,
+        private=settled.private,
     )
 
 
@@ -215,17 +267,20 @@ def _asked_for(view: ConfigView, module: ModuleCallbacks) -> tuple[Effects, tupl
     return dataclasses.replace(effects, setup=setup, teardown=teardown), (*reasons, *no_setup, *no_teardown)
 
 
-def _lowered(job: CompileJob, view: ConfigView, reads: Reads) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
-    """Lower a job; lower it again if it read its shared memory as a constant before that was raised."""
+def _lowered(job: CompileJob, view: ConfigView, reads: Reads) -> _Made:
+    """Return a job lowered; it is lowered again if it read its shared memory as a constant before that was raised."""
     with phase("import"):
         from gridjit.compiler.frontend.lower import lower
 
     for _ in range(_ROUNDS):
         if job.marks:
             recording_of(view).mark(job.marks)
-        found = lower(job.function, job.signature, job.options, job.target, job.linked, view, reads)
+        try:
+            lowered, functions = lower(job.function, job.signature, job.options, job.target, job.linked, view, reads)
+        except LaunchNeededError as error:
+            return _Made(lowered=_NOTHING, functions=error.functions, reads=reads, needed=error)
         if not view.begin_again():
-            return found
+            return _Made(lowered=lowered, functions=functions, reads=reads)
     raise CompileError(
         f"{job.kernel}{job.signature}: its compilation requires more shared memory each time gridjit.static.sharedmem "
         f"includes what it required before; this did not settle in {_ROUNDS} compiles"

@@ -146,9 +146,9 @@ def _put_in_numba() -> tuple[Fields, tuple[str, ...]]:
     """Return the fields of what programs put in place of numba's code, and why its artifacts may not be stored."""
     if "numba" not in sys.modules:
         return (), ()
-    from gridjit.compiler.key.put_in_numba import put_in_numba
+    from gridjit.compiler.numba_state.changes import changes
 
-    put, not_followed = put_in_numba()
+    put, not_followed = changes()
     if put and current_extensions():
         from gridjit.compiler.recorded.everybody import without_put_by_loading
 

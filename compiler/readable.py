@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gridjit.compiler.frontend.isolated.isolation import Isolation, isolated
+from gridjit.compiler.frontend.isolated.isolation import CompileConditions, Isolation, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import while_visible
 from gridjit.compiler.frontend.lower import _run_pipeline, capability, lower
 from gridjit.compiler.job import CompileJob
@@ -53,10 +53,14 @@ def lto_ptx(job: CompileJob, view: ConfigView) -> str:
 def annotation(job: CompileJob, view: ConfigView) -> Any:
     """Return numba's annotation of a kernel: as text, its source with numba's IR and the types that it inferred."""
 
-    def annotated() -> Any:
-        def run(record: Isolation) -> Any:
-            return _run_pipeline(job.function, job.signature, job.options, job.target, record).type_annotation
+    conditions = CompileConditions(
+        view=view,
+        capability=capability(job.target),
+        boundscheck=job.options.debug,
+        reads=Reads(job.function),
+    )
 
-        return isolated(view, capability(job.target), job.options.debug, Reads(job.function), run)
+    def annotate(record: Isolation) -> Any:
+        return _run_pipeline(job.function, job.signature, job.options, job.target, record).type_annotation
 
-    return while_visible(view, annotated)
+    return while_visible(view, isolated, conditions, annotate)

@@ -1,4 +1,4 @@
-"""accepted: what jit and kernels accept, as types for type checkers; a running program does not need them."""
+"""accepted: the arguments of jit and kernels, as types for type checkers; a running program does not need them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NumbaSignature(Protocol):
 
     @property
     def return_type(self) -> Any:
-        """The type of what is returned."""
+        """The return type."""
 
     @property
     def args(self) -> Any:
@@ -49,15 +49,15 @@ class NumbaType(Protocol):
     @overload
     def __call__(self, value: Any, /) -> Any: ...
     def __call__(self, /, *arguments: Any) -> Any:
-        """Return the signature that takes arguments of those types; in a kernel, the value converted to this type."""
+        """Return the signature that takes arguments of these types; in a kernel, the value converted to this type."""
 
     def __getitem__(self, axes: Any, /) -> NumbaType:
         """Return the type of an array: [:] for one axis, [::1] if its items have no gaps between them."""
 
 
-# A text, a tuple of numba's types, a signature of numba's, or one of ours.
+# A text, a tuple of numba's types, a signature of numba's or of gridjit's.
 SignatureLike: TypeAlias = "str | tuple[Any, ...] | NumbaSignature | Signature"
-# What one specialization of a kernel is asked for by.
+# A query for one specialization of a kernel.
 CodeLike: TypeAlias = "SignatureLike | Specialization"
 
 
@@ -87,13 +87,13 @@ LaunchShape: TypeAlias = "tuple[DimLike, DimLike] | tuple[DimLike, DimLike, Supp
 
 
 class WhichCode(TypedDict, total=False):
-    """Which of a kernel's specializations are asked for: those for a launch, and for a target."""
+    """A selection of a kernel's specializations: for a launch, and for a target."""
 
     config: LaunchConfig | LaunchShape | None
     target: str | None
 
 
-# What is between the brackets of kernel[...].
+# The index of kernel[...].
 LaunchLike: TypeAlias = (
     "tuple[DimLike, DimLike] | tuple[DimLike, DimLike, StreamLike] | tuple[DimLike, DimLike, StreamLike, SupportsIndex]"
 )
@@ -135,35 +135,35 @@ class KernelOptions(FunctionOptions, total=False):
 
 
 class UFunc(Protocol):
-    """What vectorize and guvectorize make of a function."""
+    """A ufunc of vectorize or guvectorize."""
 
     def __call__(self, /, *args: Any, out: Any = None, stream: StreamLike = 0) -> Any:
         """Return the function's results for arrays of the host or of the device, or put them into out."""
 
 
 class BinaryUFunc(UFunc, Protocol):
-    """What vectorize makes of a function."""
+    """A ufunc of vectorize."""
 
     def reduce(self, arg: Any, stream: StreamLike = 0) -> Any:
         """Return an array of one axis reduced with the function, which has two parameters."""
 
 
 class KernelDecorator(Protocol):
-    """What jit with options or signatures returns."""
+    """The decorator of jit with options or signatures."""
 
     def __call__(self, function: Callable[..., Any], /) -> Kernel:
         """Return the kernel of a function."""
 
 
 class FunctionDecorator(Protocol):
-    """What jit(device=True) returns."""
+    """The decorator of jit(device=True)."""
 
     def __call__(self, function: Callable[Parameters, Result], /) -> DeviceFunction[Parameters, Result]:
         """Return the device function of a function, which has its parameters."""
 
 
 class EitherDecorator(Protocol):
-    """What jit(device=...) returns if the value is known only when the program runs."""
+    """The decorator of jit(device=...) if the value is known only when the program runs."""
 
     def __call__(self, function: Callable[Parameters, Result], /) -> Kernel | DeviceFunction[Parameters, Result]:
         """Return the kernel or device function of a function."""

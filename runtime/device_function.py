@@ -1,4 +1,4 @@
-"""DeviceFunction: a function that kernels call; what gridjit.jit(device=True) returns."""
+"""DeviceFunction: a function that kernels call; the result of gridjit.jit(device=True)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 class DeviceFunction(Generic[Parameters, Result]):
     """A function for kernels to call, with its parameters. It is compiled as part of each kernel that uses it.
 
-    signatures: if any are given, calls are converted to one of them, and return the type that it declares.
+    signatures: if there are any, calls are converted to one of them, and return its declared type.
     """
 
     __name__: str
@@ -52,18 +52,18 @@ class DeviceFunction(Generic[Parameters, Result]):
             return result
         raise ConfigError(f"{self.py_func.__qualname__} is a device function; call it in a kernel")
 
-    if not TYPE_CHECKING:  # type checkers are to find launches, and attributes that are not there
+    if not TYPE_CHECKING:  # type checkers must find launches, and missing attributes
 
         @for_users
         def __getitem__(self, launch):
-            """Raise an error that says what is launched instead."""
+            """Raise an error that says how to launch."""
             raise ConfigError(
                 f"{self.py_func.__qualname__} is a device function, which kernels call; to launch it, make it without "
                 "device=True"
             )
 
         def __getattr__(self, name):
-            if name.startswith("_"):  # what is looked for often, and never of numba-cuda's
+            if name.startswith("_"):  # looked up often, and never of numba-cuda's
                 raise AttributeError(f"device functions have no attribute {name!r}")
             from gridjit.runtime.numba_names.replacements import refuse_of_function
 
@@ -80,7 +80,7 @@ class DeviceFunction(Generic[Parameters, Result]):
         return self._dispatcher._numba_type_
 
     def __reduce__(self) -> Reduced:
-        """Pickle by module and name; by its code and what that refers to if it is not found there."""
+        """Pickle by module and name, or else by its code and globals."""
         from gridjit.runtime.numba_names.pickling import reduced
 
         return reduced(self, self.py_func, type(self), self.options, self.signatures)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Graph:
     """Work recorded in a stream: made by gridjit.graph(), recorded in a with block, then launched.
 
-    stream: launches and copies in this stream are recorded. nodes: what was recorded. A graph keeps its arrays and its
+    stream: launches and copies in this stream are recorded. nodes: the recorded work. A graph keeps its arrays and its
     code alive until it is closed. It cannot be pickled.
     """
 
@@ -120,7 +120,7 @@ class Graph:
 
     @property
     def nodes(self) -> Nodes:
-        """What was recorded, in that order: by number, or by name."""
+        """The recorded work, in order: by number, or by name."""
         if self._nodes is None:
             raise LaunchError(f"{self!r} has nodes once it is recorded: ask after its with block")
         return self._nodes
@@ -145,7 +145,7 @@ class Graph:
             watcher.gave(self._device.timeline, handle)
 
     def update(self, node: Node | int | str, args: Sequence[Any]) -> None:
-        """Have a kernel's node launched with other arguments from the next launch of the graph on.
+        """Replace the arguments of a kernel's node from the next launch of the graph on.
 
         node: one of nodes, its number or its name. args: all arguments; if they have other types, code for them is
         compiled. The configuration stays. Raises ArgumentError for a node that is not a kernel's, and for
@@ -220,7 +220,7 @@ def graph(stream: StreamLike | None = None) -> Graph:
 
 
 def _arguments(given: Any) -> tuple[Any, ...]:
-    """Return all arguments of a launch; raises ArgumentError for what is not a tuple or a list of them."""
+    """Return all arguments of a launch; raises ArgumentError unless they are in a tuple or a list."""
     if not isinstance(given, tuple | list):
         kind = type(given)
         raise ArgumentError(
@@ -230,14 +230,14 @@ def _arguments(given: Any) -> tuple[Any, ...]:
 
 
 def _let_go(runnable: Runnable, steps: list[RecordedNode]) -> None:
-    """Give up what a graph has."""
+    """Drop a graph's arrays and code."""
     runnable.keep_until_done(memory_in([step.keep for step in steps]))
     runnable.close()
     steps.clear()
 
 
 def _prepared(launcher: Launcher, given: tuple[Any, ...]) -> tuple[Ready, bytes, Unmoved]:
-    """Return the code for arguments, found or made, their parameters, and what these need to live."""
+    """Return the code for arguments, found or made, their parameters, and the owner of these."""
     from gridjit.runtime.launch.dispatch import prepare
     from gridjit.runtime.process.arguments import handlers_of, in_bytes, kinds_of, parameters_of
 
@@ -253,7 +253,7 @@ def _prepared(launcher: Launcher, given: tuple[Any, ...]) -> tuple[Ready, bytes,
 
 
 def memory_in(kept: Any) -> Iterator[Memory]:
-    """Yield the memory of the own arrays and views in tuples and lists, within each other."""
+    """Yield the memory of gridjit's arrays and views in tuples and lists, within each other."""
     if isinstance(kept, list | tuple):
         for part in kept:
             yield from memory_in(part)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from gridjit.compiler.key.numba_settings import setting_now
 from gridjit.compiler.values.errors import ConfigError, a_class, shown, switch
 from gridjit.compiler.values.options import Options, options_of
 from gridjit.runtime.device_function import DeviceFunction, Parameters, Result
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
         SignatureLike,
     )
 
-# Of the code of functions made with async def.
+# Flags of the code of async functions.
 _ASYNCHRONOUS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -100,7 +101,8 @@ def jit(
     """
     if isinstance(func_or_sig, classmethod | staticmethod | property):
         raise ConfigError(not_a_function(func_or_sig))
-    chosen = options_of(options)
+    debug, opt = bool(setting_now("NUMBA_CUDA_DEBUGINFO")), setting_now("NUMBA_OPT") != 0
+    chosen = options_of(options, debug=debug, opt=opt)
     kept: dict[str, Any] = {
         "target": target,
         "cache": cache,
@@ -128,14 +130,14 @@ def jit(
 
 
 def _listed(signatures: Any) -> list[Any]:
-    """Return the signatures that jit was given: none, one or a list."""
+    """Return jit's signatures: none, one or a list."""
     if signatures is None:
         return []
     return signatures if isinstance(signatures, list) else [signatures]
 
 
 def _check(chosen: Options, kept: dict[str, Any]) -> None:
-    """Make bools of switches; raise ConfigError for what jit was given besides the options of the compiler."""
+    """Make bools of switches; raise ConfigError for a wrong value of jit's own parameters."""
     _settle(kept, "cache", "True or False; GRIDJIT_CACHE_DIR says where the cache is")
     _settle(kept, "background", "True or False")
     if chosen.tiered and not chosen.specialize:
@@ -149,7 +151,7 @@ def _check(chosen: Options, kept: dict[str, Any]) -> None:
 
 
 def _settle(kept: dict[str, Any], name: str, wanted: str) -> None:
-    """Make a bool of a switch that is given."""
+    """Make a bool of a given switch."""
     try:
         kept[name] = None if kept[name] is None else switch(name, kept[name])
     except ConfigError:
@@ -161,7 +163,7 @@ def _wrong(kept: dict[str, Any], name: str, wanted: str) -> ConfigError:
 
 
 def _plain(function: Any) -> FunctionType:
-    """Return the function to compile; raises ConfigError for what is not one."""
+    """Return the function to compile; raises ConfigError for anything else."""
     if isinstance(function, Kernel | DeviceFunction):
         function = function.py_func
     if not isinstance(function, FunctionType) or function.__code__.co_flags & _ASYNCHRONOUS:
@@ -188,7 +190,7 @@ def _assigned_around(code: CodeType, around: Collection[str]) -> str | None:
 
 
 def not_a_function(given: object) -> str:
-    """Return what is wrong with something other than a plain function that jit is to decorate, and the way on."""
+    """Return the error, with advice, for anything but a plain function under jit."""
     said = f"jit decorates functions made with def or lambda, not {_named(given)}"
     if isinstance(given, FunctionType):
         return f"jit(): {given.__qualname__} is asynchronous, and kernels cannot be: leave out 'async' and 'await'"
@@ -207,14 +209,14 @@ def not_a_function(given: object) -> str:
 
 
 def _named(given: object) -> str:
-    """Return how messages speak of what is not a function: by its own name, if it has one."""
+    """Return a message's name for a value that is not a function: its own name, if any."""
     name = _attribute(given, "__qualname__") or _attribute(given, "__name__")
     kind = a_class(type(given))
     return f"the {kind.partition(' ')[2]} {name}" if isinstance(name, str) else kind
 
 
 def _attribute(given: object, name: str) -> object:
-    """Return an attribute, or None if there is none or a proxy fails to say."""
+    """Return an attribute, or None if there is none or a proxy fails."""
     try:
         return getattr(given, name, None)
     except Exception:
@@ -222,9 +224,9 @@ def _attribute(given: object, name: str) -> object:
 
 
 def _kind(options: Options) -> type[Kernel]:
-    """Return what kernels of these options are."""
+    """Return the class for these options."""
     if not options.tiered:
         return Kernel
-    from gridjit.runtime.tiered_kernel import TieredKernel  # few kernels are
+    from gridjit.runtime.tiered_kernel import TieredKernel  # few kernels are tiered
 
     return TieredKernel

@@ -1,4 +1,4 @@
-"""Kernel: a Python function and its options; what gridjit.jit returns."""
+"""Kernel: a Python function and its options; the result of gridjit.jit."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ else:
 class Kernel(Compilation, _NumbasNames, Indexable):
     """A kernel: configure it with `kernel[grid, block, stream, sharedmem]`, then call that with the arguments.
 
-    It is compiled on the first launch of each combination of argument types and of those facts of the launch
+    It is compiled on the first launch of each combination of argument types and of the facts of the launch
     configuration that its compilation read; results are kept on disk for the next process.
     """
 
@@ -133,7 +133,7 @@ class Kernel(Compilation, _NumbasNames, Indexable):
         self._warned_of_copies = False
         self.extensions = extensions
         if options.debug:
-            from gridjit.runtime.memory import unwritten  # few kernels look
+            from gridjit.runtime.memory import unwritten  # few kernels check memory
 
             unwritten.track()
 
@@ -221,7 +221,7 @@ class Kernel(Compilation, _NumbasNames, Indexable):
         return ConfiguredKernel.of(launcher)
 
     def _launched_as(self, found: Specialization) -> LaunchedKernel:
-        """Return what hooks are called with before a launch of found."""
+        """Return the argument of hooks before a launch of found."""
         from gridjit.runtime.launch.launched_kernel import LaunchedKernel  # few kernels have hooks
 
         return LaunchedKernel(self, found)
@@ -249,7 +249,7 @@ class Kernel(Compilation, _NumbasNames, Indexable):
         return forgotten
 
     def _let_go(self, displaced: Displaced) -> None:
-        """Have launches ask again for what is doubted, and let go of what was evicted."""
+        """Make launches look up doubted code again, and drop evicted code."""
         self._drop(self._code.unload(displaced))
         if displaced.evicted:
             from gridjit.runtime.specializations.explain import warn_of_crowding  # few kernels have so many
@@ -259,10 +259,10 @@ class Kernel(Compilation, _NumbasNames, Indexable):
     # -- sensitivity -------------------------------------------------------------------------------------------------
 
     def mark_launch_config_sensitive(self, *fields: Markable) -> None:
-        """Declare that the kernel depends on fields of its launch; code that is already compiled is looked up again.
+        """Declare that the kernel depends on fields of its launch; compiled code is looked up again.
 
         fields: "griddim", "blockdim", "sharedmem", "cluster", "cooperative". Without names: all of them, or, if called
-        while the kernel is compiled, those that the compile reads. Raises ConfigError for another name.
+        while the kernel is compiled, the fields that the compile reads. Raises ConfigError for another name.
         """
         from gridjit.compiler.view.config import current_view
 
@@ -358,18 +358,18 @@ class Kernel(Compilation, _NumbasNames, Indexable):
 
     @property
     def _numba_type_(self) -> Any:
-        """What it is to kernels that call it: a function, compiled as part of them."""
+        """Its type for kernels that call it: a function, compiled as part of them."""
         return self._device_function._numba_type_
 
     def __reduce__(self) -> Reduced:
-        """Pickle by module and name; by its code and what that refers to if it is not found there."""
+        """Pickle by module and name, or else by its code and globals."""
         from gridjit.runtime.numba_names.pickling import reduced_kernel
 
         return reduced_kernel(self)
 
     @property
     def _settings(self) -> dict[str, Any]:
-        """What jit was told of it, its options aside, as jit takes it."""
+        """The arguments of jit besides the options, by jit's names."""
         return {
             "target": self._target,
             "cache": self._cache,
@@ -388,7 +388,7 @@ def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _why_not_launchable(function: Callable[..., Any]) -> str:
-    """Return why a function can be called by kernels, but not launched; empty if it can."""
+    """Return why a function cannot be launched, only called by kernels; empty if it can."""
     parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
     odd = [p.name for p in parameters if p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if not odd:

@@ -48,7 +48,7 @@ class Reduce:
         return f"<gridjit reduction by {getattr(self._functor, '__qualname__', 'a function')}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the function, as device functions are: by its name, or its code where that is not found."""
+        """Pickle by the function, as device functions are: by its name, or else its code."""
         return _made_again, (self._vocabulary.__name__, jit(device=True)(self._functor))
 
     def __call__(
@@ -56,9 +56,9 @@ class Reduce:
     ) -> Any:
         """Return arr reduced, with init in front.
 
-        size: how many items of arr; default: all. res: an array on the device whose first item becomes the result;
-        then None is returned, and nothing is copied to the host. init: of arr's type. stream: where to do it. Of an
-        empty array the result is init. Raises ArgumentError, a TypeError, for an array that has not one axis.
+        size: how many items of arr; default: all. res: an array on the device whose first item becomes the result; then
+        None is returned, and nothing is copied to the host. init: of arr's type. stream: of the kernels. Of an empty
+        array the result is init. Raises ArgumentError, a TypeError, for an array that does not have one axis.
         """
         if not hasattr(arr, "ndim"):
             raise ArgumentError(f"reduce: {a_class(type(arr))} is not an array; make one of it, numpy.array(x)")
@@ -90,7 +90,7 @@ def _made_again(vocabulary: str, functor: Callable[[Any, Any], Any]) -> Reduce:
 
 
 def _there(items: Any, stream: Any) -> Any:
-    """Return an array's items on the device; those of another library are there already."""
+    """Return an array's items on the device; another library's array is there already."""
     return to_device(items, stream) if isinstance(items, np.ndarray) else items
 
 

@@ -1,4 +1,4 @@
-"""TieredKernel: a kernel whose launches never wait for specialized code; Generic: its form with nothing folded into it.
+"""TieredKernel: a kernel whose launches never wait for specialized code; Generic: its form without folded fields.
 
 Both are one kernel to programs, to libraries that take part in their compiles, and to its statistics.
 """
@@ -36,11 +36,11 @@ class TieredKernel(Kernel):
         self._tiers = Tiers(self, self._generic)
 
     def form_for(self, config: object) -> Kernel:
-        """Return what is compiled for a configuration: without one, what serves until there is a launch."""
+        """Return the form for a configuration: without one, the generic form."""
         return self if config is not None else self._generic
 
     def form_of(self, found: Specialization) -> Kernel:
-        """Return what compiled a specialization, and loads it."""
+        """Return the form that compiled and loads a specialization."""
         return self._generic if found.tier == "generic" else self
 
     def compile(
@@ -63,7 +63,7 @@ class TieredKernel(Kernel):
     def specialization_for(
         self, signature: Signature, config: LaunchConfig, args: tuple[Any, ...], stream: Any = 0
     ) -> tuple[Specialization, LoadedKernel]:
-        """Return what serves a launch in a stream now, loaded on the device."""
+        """Return a launch's specialization for now, loaded on the device."""
         launch = Launch(config=config, args=args)
         wanted = Wanted(here=session(), signature=signature, target=self.target_for(None), launch=launch, stream=stream)
         if self._tiers.generic_serves(wanted):
@@ -71,28 +71,28 @@ class TieredKernel(Kernel):
         return super().specialization_for(signature, config, args, stream)
 
     def asks_again(self, found: Specialization, config: LaunchConfig) -> bool:
-        """Return whether later launches of config have to ask again for what serves them."""
+        """Return whether later launches of config have to look up their code again."""
         return self._tiers.may_change(found, config)
 
     def loaded(self, found: Specialization, device: Device) -> LoadedKernel:
-        """Return a specialization as it is launched on device, loading it if need be."""
+        """Return a specialization's kernel on device, loading it if need be."""
         form = self.form_of(found)
         return super().loaded(found, device) if form is self else form.loaded(found, device)
 
     def wait_for_compiles(self) -> None:
-        """Wait for what other processes are compiling for this kernel; the next launch uses it."""
+        """Wait for other processes' compiles for this kernel; the next launch uses them."""
         super().wait_for_compiles()
         self._generic.wait_for_compiles()
         self._tiers.wait(session())
 
     def recompile(self) -> None:
-        """Compile every specialization again, with globals and callees as they are now."""
+        """Compile every specialization again, with the current globals and callees."""
         generic = self._generic._all()
         super().recompile()
         self._generic._compile_again(generic)
 
     def in_memory(self) -> tuple[Specialization, ...]:
-        """Return the specializations that are in use, generic ones first."""
+        """Return the specializations in use, generic code first."""
         return (*self._generic.in_memory(), *super().in_memory())
 
     def _told(self) -> list[str]:
@@ -140,7 +140,7 @@ class Generic(Kernel):
         self._of._drop(gone)
 
     def __reduce__(self) -> Reduced:
-        """Pickle as the kernel that it is without tiers; no name leads to it."""
+        """Pickle as a kernel without tiers; no name leads to it."""
         from gridjit.runtime.numba_names.pickling import reduced_as
 
         return reduced_as(self, Kernel)

@@ -74,10 +74,10 @@ def prepare() -> None:
         importlib.import_module(name)
     from gridjit.compiler.frontend.bindings.types import parse_signature
     from gridjit.compiler.frontend.isolated.isolation import import_all
-    from gridjit.compiler.frontend.kept.patches import numbas_own_text
     from gridjit.compiler.frontend.lower import lower
     from gridjit.compiler.key import registrations
-    from gridjit.compiler.key.put_in_numba import put_in_numba
+    from gridjit.compiler.numba_state.changes import changes
+    from gridjit.compiler.numba_state.mark import numbas_own_text
     from gridjit.compiler.targets.host.generate import generate
     from gridjit.compiler.targets.host.llvm.libllvm import host_target
     from gridjit.compiler.values.options import Options
@@ -93,7 +93,7 @@ def prepare() -> None:
         lowered, _ = lower(first, signature, Options(), host_target(), (), ConfigView(None))
         generate(lowered, host_target(), Options())
     # What a first compile looks at, and later ones only where it changed.
-    put_in_numba()
+    changes()
     numbas_own_text()
     end_session()
     join_the_run()

@@ -22,8 +22,9 @@ def taken_away_after() -> Iterator[None]:
     changed = False
     for entries, kind in _lists():
         known = lists.get(id(entries), [])
-        read = registry_entries.reader_of(kind)
-        kept = [one for n, one in enumerate(entries) if n < len(known) or read(kind, one) is None]
+        kept = [
+            one for n, one in enumerate(entries) if n < len(known) or not registry_entries.registered_in(kind, [one])
+        ]
         changed |= len(kept) < len(entries)
         entries[:] = kept
     for table in _tables():

@@ -16,10 +16,10 @@ import re
 from collections.abc import Callable
 
 from gridjit.base.regexes import regex
-from gridjit.compiler.job import CompileJob
 from gridjit.compiler.values.errors import LaunchNeededError
 from gridjit.compiler.values.footprint import PRESENCE, as_dim3
 from gridjit.compiler.values.launch_config import Dim3
+from gridjit.compiler.values.options import Options
 from gridjit.compiler.values.target import Lowered, ObjectCode
 from gridjit.compiler.view.config import ConfigView
 from gridjit.compiler.view.recording import recording_of
@@ -78,20 +78,20 @@ def _with_extents(modules: tuple[str, ...], name: str, extents: Dim3) -> tuple[s
 
 
 def chosen(
-    job: CompileJob, lowered: Lowered, view: ConfigView, generate: Callable[[Lowered], ObjectCode]
+    options: Options, kind: str, lowered: Lowered, view: ConfigView, generate: Callable[[Lowered], ObjectCode]
 ) -> tuple[ObjectCode, str]:
-    """Return a job's code, and a sentence on the folded block; an empty one if the block was not to be chosen.
+    """Return code for a kind of target, and a sentence on the folded block; an empty one if none was to be chosen.
 
     If the block is folded, view records that it was read.
     """
     code = generate(lowered)
-    if not job.options.chooses:
+    if not options.chooses:
         return code, ""
     if view.ahead_of_launch:
         view.read(PRESENCE, where=_WHERE)  # so that launches choose for themselves
         return code, "nothing is folded without a launch"
-    if job.target.kind != "ptx" or not code.assembly:
-        return code, "nothing is folded on the host" if job.target.kind == "host" else "nothing is folded in LTO-IR"
+    if kind != "ptx" or not code.assembly:
+        return code, "nothing is folded on the host" if kind == "host" else "nothing is folded in LTO-IR"
     recording = recording_of(view)
     if not recording.may_fold:
         return code, "nothing is folded: as many blocks as may be have code of their own"

@@ -17,7 +17,7 @@ from gridjit.compiler.frontend.bindings.vocabulary import instructions, unsigned
 from gridjit.compiler.frontend.debugging.unassigned import check_assignments
 from gridjit.compiler.frontend.fold import folded
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
-from gridjit.compiler.frontend.isolated.isolation import Isolation, import_all, isolated
+from gridjit.compiler.frontend.isolated.isolation import CompileConditions, Isolation, import_all, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, while_visible
 from gridjit.compiler.frontend.isolated.numbers import numbered, without_numbers
 from gridjit.compiler.frontend.isolated.recursion import link_what_was_waited_for
@@ -65,7 +65,14 @@ def lower(
     Meanwhile, view is the launch configuration that this thread sees, and what code takes from Python goes into reads.
     Raises CompileError in the user's terms.
     """
-    taking, records = reads or Reads(function), list[Isolation]()
+    conditions = CompileConditions(
+        view=view,
+        capability=capability(target),
+        boundscheck=_looks_at_bounds(options),
+        reads=reads or Reads(function),
+        keep=not options.checks,
+    )
+    records: list[Isolation] = []
     load_installed_extensions()
     import_all(narrow_floats=takes_narrow_floats(signature))
     with section():
@@ -75,28 +82,19 @@ def lower(
         if are_imported():
             values_of_halves()
 
-    def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
-        def run(record: Isolation) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
-            records.append(record)
-            tell_who_asks(view, lines=options.debug or options.lineinfo)
-            if options.checks:
-                from gridjit.compiler.frontend.debugging.accesses import (
-                    name_accesses,  # the host target's, as what it imports
-                )
-
-                name_accesses(replace)
-            if _looks_for_unassigned(options):
-                check_assignments(replace)
-            with phase("front end"):
-                result = _compiled(function, signature, options, target, record)
-            with phase("LLVM IR text"):
-                made = _lowered(function, result, options, target, linked, record)
-                return dataclasses.replace(made, signature=signature), _discovered(record)
-
-        return isolated(view, capability(target), _looks_at_bounds(options), taking, run, keep=not options.checks)
+    def lower_it(record: Isolation) -> Lowered:
+        records.append(record)
+        tell_who_asks(view, lines=options.debug or options.lineinfo)
+        _check_accesses(options)
+        with phase("front end"):
+            result = _compiled(function, signature, options, target, record)
+        with phase("LLVM IR text"):
+            return _lowered(function, result, options, target, linked, record)
 
     try:
-        return while_visible(view, lambda: _in_clusters(compile_it(), target, view))
+        lowered = while_visible(view, isolated, conditions, lower_it)
+        cluster = _cluster(lowered, target, view)
+        return dataclasses.replace(lowered, signature=signature, cluster=cluster), _discovered(records[-1])
     except GridjitError as error:
         _tell_functions(error, records)
         raise
@@ -114,16 +112,23 @@ def _tell_functions(error: GridjitError, records: Iterable[Isolation]) -> None:
         error.functions = tuple(function for record in records for function in _discovered(record))
 
 
-def _in_clusters(
-    found: tuple[Lowered, tuple[Callable[..., Any], ...]], target: Target, view: ConfigView
-) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
-    """Return what was lowered with the launch's cluster, if code for the host asks for its place in one."""
-    lowered, functions = found
+def _check_accesses(options: Options) -> None:
+    """Have code name its accesses, and look for variables without a value, as options ask."""
+    if options.checks:
+        from gridjit.compiler.frontend.debugging.accesses import name_accesses  # the host target's, as what it imports
+
+        name_accesses(replace)
+    if "uninitialized" in options.checks if options.checks else options.debug:
+        check_assignments(replace)
+
+
+def _cluster(lowered: Lowered, target: Target, view: ConfigView) -> Dim3 | None:
+    """Return the launch's cluster, if code for the host asks for its place in one."""
     if target.kind != "host" or not any(word in text for text in lowered.modules for word in _OF_CLUSTERS):
-        return found
+        return lowered.cluster
     cluster = view.read("cluster", "PTX about clusters")
     assert cluster is None or isinstance(cluster, tuple)
-    return dataclasses.replace(lowered, cluster=cast("Dim3 | None", cluster)), functions
+    return cast("Dim3 | None", cluster)
 
 
 def _explained(
@@ -140,10 +145,6 @@ def _explained(
 
 def _looks_at_bounds(options: Options) -> bool:
     return "bounds" in options.checks if options.checks else options.debug
-
-
-def _looks_for_unassigned(options: Options) -> bool:
-    return "uninitialized" in options.checks if options.checks else options.debug
 
 
 def capability(target: Target) -> tuple[Any, ...]:

@@ -207,10 +207,9 @@ def _read_list(entries: list[Any], kind: str) -> None:
     _, count, last, found = _lists.get(id(entries), (entries, 0, None, ()))
     if len(entries) < count or (count and entries[count - 1] is not last):
         count, found = 0, ()
-    from gridjit.compiler.key.registry_entries import reader_of  # a process that compiles nothing does not need it
+    from gridjit.compiler.key.registry_entries import registered_in  # a process that compiles nothing does not need it
 
-    read = reader_of(kind)
-    found += tuple(_owned(one) for entry in entries[count:] if (one := read(kind, entry)) is not None)
+    found += tuple(map(_owned, registered_in(kind, entries[count:])))
     _lists[id(entries)] = (entries, len(entries), entries[-1] if entries else None, found)
 
 
@@ -220,8 +219,7 @@ def _table_scan(name: tuple[str, str], table: Mapping[Any, Any], kind: str) -> t
     if values != known:
         from gridjit.compiler.key.registry_entries import in_table
 
-        read = (in_table(kind, key, value) for key, value in tuple(table.items()))
-        found = tuple(_owned(one) for one in read if one is not None)
+        found = tuple(map(_owned, in_table(kind, table)))
         _tables[name] = (values, found)
     return found
 

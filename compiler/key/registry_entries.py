@@ -1,46 +1,63 @@
-"""registry_entries: what is an extension's in an entry of numba-cuda's registries, as a registration.
+"""registry_entries: what is an extension's in entries of numba-cuda's registries, as registrations.
 
-A first look goes through thousands of entries of numba's own, so those are told at a glance.
+A first look goes through thousands of entries of numba's own, so those are told at a glance, all at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.key.registration import OWN, Registration, name_of
 from gridjit.compiler.source.libraries import is_library, is_librarys, is_numbas, name_of_module
-from gridjit.compiler.source.objects import MISSING, cell_value, code_behind
+from gridjit.compiler.source.objects import MISSING, cell_values, code_behind
 
 # What numba calls the targets whose overloads kernels may meet.
 _FOR_US = (None, "cuda", "generic")
 
 
-def reader_of(kind: str) -> Callable[[str, Any], Registration | None]:
-    """Return what reads the entries of a list of a kind ("typing global"): called with the kind and an entry."""
-    return _typing if kind.startswith("typing") else _lowering
+def registered_in(kind: str, entries: Sequence[Any]) -> list[Registration]:
+    """Return the registrations in entries of a list of a kind ("typing global")."""
+    if not kind.startswith("typing"):
+        read = [_lowering(kind, entries[place]) for place in sorted(_unclear([entry[0] for entry in entries]))]
+        return [found for found in read if found is not None]
+    # A global counts by its templates; one without templates may be an extension's for its value.
+    given = [getattr(one[1], "templates", ()) if isinstance(one, tuple) else (one,) for one in entries]
+    places = [place for place, templates in enumerate(given) for _ in templates]
+    unclear = {places[at] for at in _unclear_templates([*chain.from_iterable(given)])}
+    unclear.update([place for place, templates in enumerate(given) if not templates])
+    return [found for place in sorted(unclear) if (found := _typing(kind, entries[place])) is not None]
 
 
 def is_numbas_own(kind: str, entry: Any) -> bool:
     """Return whether an entry of such a list is not an extension's that kernels may meet."""
-    read = reader_of(kind)
     # A global counts by its templates, most of which are entries, too.
     templates = getattr(entry[-1], "templates", ()) if isinstance(entry, tuple) else ()
-    return all(read(kind, one) is None for one in (entry, *templates))
+    return not registered_in(kind, (entry, *templates))
 
 
-def in_table(kind: str, key: Any, value: Any) -> Registration | None:
-    """Return the registration in an entry of a table from types to what stands for them."""
+def in_table(kind: str, table: Mapping[Any, Any]) -> list[Registration]:
+    """Return the registrations in a table from types to what stands for them."""
+    entries = [
+        (key, value)
+        for key, value in tuple(table.items())
+        if not (isinstance(key, type) and isinstance(value, type))
+        or not (_is_numbas(key.__module__) and _is_numbas(value.__module__))
+    ]
+    return [found for entry in entries if (found := _in_table(kind, *entry)) is not None]
+
+
+def _in_table(kind: str, key: Any, value: Any) -> Registration | None:
     sources = (*_foreign_parts(value), *(_foreign_parts(key) if kind == "data model" else ()))
     return Registration(kind=kind, about=name_of(key), sources=sources, mentions=(key,)) if sources else None
 
 
 def _lowering(kind: str, entry: tuple[Any, ...]) -> Registration | None:
     """Return the registration in (implementation, key, types) or (implementation, types)."""
-    if _is_numbas_alone(entry[0]):
-        return None
     implementation, *keys = entry
     # An intrinsic's generator is registered under itself whenever the intrinsic is used, and is found through that.
     sources = () if implementation is keys[0] else _foreign_parts(implementation)
@@ -54,9 +71,7 @@ def _typing(kind: str, entry: Any) -> Registration | None:
     """Return the registration in a template class, or in (value, type) of a global."""
     if isinstance(entry, tuple):
         value, type_ = entry
-        if (given := tuple(getattr(type_, "templates", ()))) and all(map(_is_template_of_numba_alone, given)):
-            return None
-        templates = [template for template in given if _implementation(template) is None]
+        templates = [template for template in getattr(type_, "templates", ()) if _implementation(template) is None]
         sources = tuple(part for template in templates for part in _template_parts(template))
         if not sources and not hasattr(type_, "templates") and is_foreign(value):
             sources = (repr(type_),)
@@ -66,8 +81,6 @@ def _typing(kind: str, entry: Any) -> Registration | None:
     if not isinstance(entry, type):
         return None
     function = _implementation(entry)
-    if _is_numbas(_module(function)) if function is not None else _is_template_of_numba_alone(entry):
-        return None
     metadata = getattr(entry, "metadata", None)
     if isinstance(metadata, Mapping) and metadata.get("target") not in _FOR_US:
         return None
@@ -123,7 +136,7 @@ def is_an_extensions(template: Any) -> bool:
 
 def _template_parts(template: Any) -> tuple[object, ...]:
     """Return what is the extension's in a template class, which numba-cuda may have made around it."""
-    if _is_template_of_numba_alone(template):
+    if not _unclear_templates([template]):
         return ()
     if is_foreign(template):
         return (template,)
@@ -151,10 +164,8 @@ def _foreign_parts(value: object) -> tuple[object, ...]:
 
 
 def _held(function: FunctionType, depth: int = 3) -> Iterator[object]:
-    if not function.__closure__:
-        return
-    for cell in function.__closure__:
-        if (value := cell_value(cell)) is MISSING:
+    for value in cell_values(function.__closure__ or ()):
+        if value is MISSING:
             continue
         yield value
         if depth and type(value) is FunctionType and not is_foreign(value):
@@ -174,36 +185,55 @@ def is_foreign(value: Any) -> bool:
     return not (is_librarys(value) if isinstance(value, FunctionType) else is_library(module))
 
 
-def _is_numbas_alone(value: object, depth: int = 3) -> bool:
-    """Return True where it is quickly seen that a function is numba's, and that what it holds is, or is not code.
+def _unclear(functions: Iterable[Any], depth: int = 3) -> set[int]:
+    """Return the places of those that are not clearly functions of numba's that hold nothing but what is numba's."""
+    found: set[int] = set()
+    level = [*enumerate(functions)]
+    for _ in range(depth + 1):
+        if not level:
+            break
+        holding = []
+        for place, one in level:
+            if type(one) is not FunctionType or not _is_numbas(one.__globals__.get("__name__")):
+                found.add(place)
+            elif one.__closure__:
+                holding.append((place, one.__closure__))
+        held = cell_values(chain.from_iterable([cells for _, cells in holding]))
+        places = [place for place, cells in holding for _ in cells]
+        level = []
+        for place, value in zip(places, held, strict=True):
+            if (kind := type(value)) is FunctionType:
+                level.append((place, value))
+            elif (
+                value is not MISSING
+                and kind not in _NO_CODE
+                and not _is_known(_module_of(value if issubclass(kind, type) else kind))
+            ):
+                found.add(place)
+    return found.union([place for place, _ in level])
 
-    A first look goes through 6,000 entries, all of which are so if no extension registered any.
-    """
-    if type(value) is not FunctionType or not _is_numbas(value.__globals__.get("__name__")):
-        return False
-    for cell in value.__closure__ or ():
-        if (held := cell_value(cell)) is MISSING or type(held) in _NO_CODE:
+
+def _unclear_templates(templates: Iterable[Any]) -> set[int]:
+    """Return the places of the templates that are not clearly numba's, with nothing but what is numba's in them."""
+    found: set[int] = set()
+    held: list[tuple[int, FunctionType]] = []
+    for place, one in enumerate(templates):
+        if not isinstance(one, type):
+            found.add(place)
             continue
-        if type(held) is FunctionType:
-            if not depth or not _is_numbas_alone(held, depth - 1):
-                return False
-        elif not _is_known((held if isinstance(held, type) else type(held)).__module__):
-            return False
-    return True
+        if (function := getattr(one, "_overload_func", None) or getattr(one, "_definition_func", None)) is not None:
+            held.append((place, function))
+            continue
+        key: Any = getattr(one, "key", None)
+        parts = (one, *one.__bases__, key) if isinstance(key, type) else (one, *one.__bases__)
+        if all(map(_is_numbas, map(_module_of, parts))):
+            held += [(place, part) for part in vars(one).values() if type(part) is FunctionType]
+        else:
+            found.add(place)
+    return found.union([held[index][0] for index in _unclear([function for _, function in held])])
 
 
-def _is_template_of_numba_alone(template: Any) -> bool:
-    """Return True where it is quickly seen that a template class is numba's, and that all that is in it is."""
-    if not _is_numbas(template.__module__):
-        return False
-    key = getattr(template, "key", None)
-    for part in (*template.__bases__, key if isinstance(key, type) else template):
-        if not _is_numbas(part.__module__):
-            return False
-    for value in vars(template).values():
-        if type(value) is FunctionType and value.__closure__ and not _is_numbas_alone(value):
-            return False
-    return True
+_module_of: Callable[[Any], object] = operator.attrgetter("__module__")
 
 
 # What closures of numba's hold most, besides numba's own functions and types.
@@ -215,6 +245,7 @@ def _is_numbas(module: object) -> bool:
     return isinstance(module, str) and is_numbas(module)
 
 
+@cache
 def _is_known(module: object) -> bool:
     return module == "numpy" or _is_numbas(module)
 

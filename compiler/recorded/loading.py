@@ -20,9 +20,9 @@ from gridjit.compiler.key.installed import (
     is_generated,
     owner_of,
 )
-from gridjit.compiler.key.put_in_numba import put_in_numba
 from gridjit.compiler.key.registration import Registration
 from gridjit.compiler.key.registry_entries import is_foreign
+from gridjit.compiler.numba_state.changes import changes
 from gridjit.compiler.recorded.code_names import names_of_module
 from gridjit.compiler.recorded.everybody import (
     Answer,
@@ -56,7 +56,7 @@ class Loading:
         self._registered = [one.sources[0] for one in registered]
         self._owners = {one.owner.name for one in registered if one.owner is not None}
         self._modules = set(sys.modules)
-        self._put, self._state = set(put_in_numba()[0]), _state()
+        self._put, self._state = set(changes()[0]), _state()
         self._values = _all_values()
         self._variables: dict[str, str] = {}
 
@@ -85,7 +85,7 @@ class Loading:
         now = all_registrations()
         new = [one for one in now if id(one.sources[0]) not in before]
         mine = [one for one in new if one.owner is not None or _is_generated(one)]
-        changed = set(put_in_numba()[0]) - self._put
+        changed = set(changes()[0]) - self._put
         put = {field: owner for field in changed if (owner := _putting(field[1], now)) is not None}
         forget_in_keys(mine, {name.partition(".")[0] for name in self._modules})
         note_put(put)

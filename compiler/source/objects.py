@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import operator
+from collections.abc import Callable, Iterable
 from types import CellType, FunctionType, MethodType
 from typing import Any, TypeGuard, TypeVar
 
@@ -10,6 +12,7 @@ from gridjit.base.interrupts import let_through
 
 MISSING = object()
 _NO_STATE = ("__weakref__", "__dict__")
+_CONTENTS: Callable[[CellType], object] = operator.attrgetter("cell_contents")
 
 
 def attributes_of(value: object) -> list[object]:
@@ -44,6 +47,15 @@ def cell_value(cell: CellType) -> object:
         return cell.cell_contents
     except ValueError:
         return MISSING
+
+
+def cell_values(cells: Iterable[CellType]) -> list[object]:
+    """Return what closures' variables hold; MISSING of each that was not given a value yet."""
+    cells = [*cells]
+    try:
+        return [*map(_CONTENTS, cells)]
+    except ValueError:
+        return [*map(cell_value, cells)]
 
 
 def closure_of(function: FunctionType) -> dict[str, object]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from gridjit.base.messages import warn
 from gridjit.base.values import dataclass
-from gridjit.compiler.key.numba_settings import setting_now
 from gridjit.compiler.values.errors import ConfigError, ConfigWarning, shown, switch
 
 
@@ -132,10 +131,10 @@ def _meant(name: str, known: Sequence[str]) -> str:
     return f"did you mean {folded[near[0]]}?" if near else f"the options are {', '.join(known)}"
 
 
-def options_of(given: Mapping[str, Any]) -> Options:
+def options_of(given: Mapping[str, Any], *, debug: bool = False, opt: bool = True) -> Options:
     """Return the options for jit's keyword arguments; raises ConfigError naming one that does not exist.
 
-    If debug or opt is not given, numba's settings count. Contradictions are a ConfigWarning.
+    debug, opt: the options of these names, if they are not given. Contradictions are a ConfigWarning.
     """
     known = {f.name for f in fields(Options)} - {"checks", "codegen"}
     given = {name: value for name, value in given.items() if name not in _EMPTY or value}
@@ -144,8 +143,7 @@ def options_of(given: Mapping[str, Any]) -> Options:
     values = {name: value for name, value in given.items() if value is not None and (value or name not in _SEVERAL)}
     values.update({name: switch(name, values[name]) for name in _SWITCHES if name in values})
     _warn_of_contradictions(values)
-    values.setdefault("debug", bool(setting_now("NUMBA_CUDA_DEBUGINFO")))
-    values.setdefault("opt", setting_now("NUMBA_OPT") != 0)
+    values = {"debug": debug, "opt": opt, **values}
     for name in (*_SEVERAL, "launch_bounds"):
         if name in values:
             values[name] = tuple(values[name]) if _is_several(values[name]) else (values[name],)

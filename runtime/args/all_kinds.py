@@ -1,6 +1,7 @@
 """Every kind of argument, registered by being imported.
 
-The order of the kinds that are found by what a type offers: the fastest way to its memory first.
+The order of the kinds that are found by what a type offers: the fastest way to its memory first. A StridedMemoryView's
+kind is registered by the module of that class.
 """
 
 from gridjit.runtime.args import (
@@ -22,7 +23,6 @@ from gridjit.runtime.args import (
     type_objects,
     unified_arrays,
 )
-from gridjit.runtime.arrays import views
 
 __all__ = [
     "cupy",
@@ -42,5 +42,4 @@ __all__ = [
     "tuples",
     "type_objects",
     "unified_arrays",
-    "views",
 ]

@@ -1,4 +1,4 @@
-"""Declared signatures: which of them a call uses, by numba-cuda's rules, and what its arguments become."""
+"""Declared signatures: the one that a call uses, by numba-cuda's rules, and its arguments' conversions."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Conversion(enum.IntEnum):
     LOW_BITS = 5
 
 
-# How many arguments need each conversion, the worst first: the least of these is the nearest signature.
+# How many arguments need each conversion, the worst first: the nearest signature has the least rank.
 Rank: TypeAlias = tuple[int, ...]
 _LETTERS = {"=": Conversion.EXACT, "p": Conversion.PROMOTE, "s": Conversion.SAFE, "u": Conversion.UNSAFE}
-# From a type (a row) to each type in SCALAR_CODES' order; "-" is none. numba's rules, of which a test makes sure.
+# From a type (a row) to each type in SCALAR_CODES' order; "-" is none. numba's rules, as a test checks.
 _NUMBERS = {
     "bool": "=sssssssssssss",
     "int8": "u=pppuuuusssss",
@@ -66,9 +66,9 @@ _COLUMNS = {name: index for index, name in enumerate(SCALAR_CODES)}
 def resolve(
     given: Signature, declared: Sequence[Signature], names: Sequence[str], function: object = "the kernel"
 ) -> Signature:
-    """Return the declared signature that a call of the given types uses: the one with the best conversions.
+    """Return the declared signature for a call of the given types: the signature with the best conversions.
 
-    Raises ArgumentError naming the argument that fits none and what is accepted, or the signatures that fit equally.
+    Raises ArgumentError naming the argument that fits none and the accepted types, or the signatures that fit equally.
     """
     if given in declared:
         return given
@@ -89,7 +89,7 @@ def rank_of(given: Signature, wanted: Signature) -> Rank | None:
 
 
 def conversion(given: ArgType, wanted: ArgType) -> Conversion | None:
-    """Return what converts an argument of one type to another, None if nothing does."""
+    """Return the conversion of an argument of one type to another, None without any."""
     if given == wanted:
         return Conversion.EXACT
     match given, wanted:
@@ -114,7 +114,7 @@ def conversion(given: ArgType, wanted: ArgType) -> Conversion | None:
 
 
 def converter(given: ArgType, wanted: ArgType) -> Converter | None:
-    """Return what makes parameters of the wanted type of a given type's; None if they are the same."""
+    """Return the converter of a given type's parameters to a wanted type's; None if they are the same."""
     if given == wanted:
         return None
     if isinstance(given, EnumType):
@@ -130,9 +130,9 @@ def converter(given: ArgType, wanted: ArgType) -> Converter | None:
 
 
 def codes_of(given: ArgType, wanted: ArgType) -> str:
-    """Return the struct codes of what is passed for a wanted type: its own, unless only the value's type knows them.
+    """Return the struct codes of parameters for a wanted type: its own, unless only the value's type knows them.
 
-    The value of an extension's type is passed as whatever the extension made of it.
+    An extension decides how the value of its type is passed.
     """
     if isinstance(given, TupleType) and isinstance(wanted, TupleType):
         return "".join(codes_of(*pair) for pair in zip(given.items, wanted.items, strict=True))
@@ -161,7 +161,7 @@ def _array_conversion(given: ArrayType, wanted: ArrayType) -> Conversion | None:
 
 
 def _tuple_conversion(given: TupleType, wanted: TupleType) -> Conversion | None:
-    """Return the worst conversion of the items; a tuple without names is taken for one with names, and back."""
+    """Return the worst conversion of the items; a tuple without names may become a tuple with names, and back."""
     if len(given.items) != len(wanted.items) or (given.named and wanted.named and given.named != wanted.named):
         return None
     found = [conversion(one, other) for one, other in zip(given.items, wanted.items, strict=True)]
@@ -170,15 +170,15 @@ def _tuple_conversion(given: TupleType, wanted: TupleType) -> Conversion | None:
 
 
 def _record_conversion(given: RecordType, wanted: RecordType) -> Conversion | None:
-    """Return whether a record begins with all that another consists of."""
+    """Return the conversion of a record to its first fields."""
     begins = given.fields[: len(wanted.fields)] == wanted.fields and given.size >= wanted.size
     return Conversion.SAFE if begins and (given.aligned or not wanted.aligned) else None
 
 
 def _reads_as(item: ItemType, wanted: ArrayType) -> bool:
-    """Return whether integers of an array are those of another type: the same bits, or the low ones of each.
+    """Return whether integers of an array can be read as another type: the same bits, or the low bits of each.
 
-    The low ones are where the item begins, and kernels find wider items only by the strides that layout A has. Only
+    The low bits are where the item begins, and kernels find wider items only by the strides that layout A has. Only
     integers of the same kind, signed or not, are narrowed.
     """
     given, read = _bits(item), _bits(wanted.dtype)
@@ -207,7 +207,7 @@ def _to_number(name: str) -> Converter | None:
 
 
 def _to_integer(name: str) -> Converter:
-    """Return what makes an integer of any number with as many bits: 2**32 - 1 is -1 in an int32, as it is in C."""
+    """Return the converter of any number to an integer of as many bits: 2**32 - 1 is -1 in an int32, as in C."""
     bits = 8 * struct.calcsize(SCALAR_CODES[name])
     low, high, first = -(2 ** (bits - 1)), 2**bits - 1, 0 if name.startswith("u") else -(2 ** (bits - 1))
 
@@ -229,7 +229,7 @@ def _to_float(name: str) -> Converter:
         value = float(parts[0])
         try:
             struct.pack(code, value)
-        except OverflowError:  # rounding takes it to infinity, as it does in C
+        except OverflowError:  # rounding takes it to infinity, as in C
             value = float("inf") if value > 0 else float("-inf")
         return (value,)
 
@@ -237,7 +237,7 @@ def _to_float(name: str) -> Converter:
 
 
 def _to_items(given: TupleType, wanted: TupleType) -> Converter:
-    """Return what converts each item of a tuple, whose parameters follow each other."""
+    """Return the converter of each item of a tuple, whose parameters follow each other."""
     items: list[tuple[slice, Converter | None]] = []
     start = 0
     for one, other in zip(given.items, wanted.items, strict=True):
@@ -252,7 +252,7 @@ def _to_items(given: TupleType, wanted: TupleType) -> Converter:
 
 
 def _ambiguity(function: object, given: Signature, best: Sequence[Signature]) -> str:
-    """Return, in numba's words and types, which signatures nothing chooses between."""
+    """Return the error, in numba's words and types, for signatures that fit equally."""
     from gridjit.compiler.frontend.bindings.types import numba_arguments
 
     fitting = "\n".join(f"{numba_arguments(wanted)} -> none" for wanted in best)
@@ -272,6 +272,6 @@ def _mismatch(given: Signature, declared: Sequence[Signature], names: Sequence[s
 
 
 def _misfits(given: Signature, wanted: Signature) -> list[str]:
-    """Return the arguments that nothing converts."""
+    """Return the arguments without a conversion."""
     pairs = zip(given.arguments, wanted.arguments, strict=False)
     return [str(one) for one, other in pairs if conversion(one, other) is None]

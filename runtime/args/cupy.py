@@ -1,7 +1,7 @@
-"""CuPy's arrays as arguments. Machine code reads their fields, which are found by looking at arrays that are known.
+"""CuPy's arrays as arguments. Machine code reads their fields, which are found in known arrays.
 
-CuPy works in its current stream. Launches in that stream need not wait for it; for others the
-array interface's protocol applies, and Python launches.
+CuPy works in its current stream. Launches in that stream need not wait for it; for other launches the array interface's
+protocol applies, and Python launches.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _STREAM_TYPES = (b"intptr_t (void)", b"intptr_t (int __pyx_skip_dispatch)")
 
 
 class CupyArray:
-    """A cupy.ndarray. fields: None where machine code cannot read it. stream: address of what tells CuPy's stream."""
+    """A cupy.ndarray. fields: None if machine code cannot read it. stream: the address of CuPy's stream function."""
 
     def __init__(self, fields: CupyFields | None, stream: int) -> None:
         self.fields = fields
@@ -74,7 +74,7 @@ class CupyArray:
 
 
 def foreign_array_of(value: Any) -> ForeignArray:
-    """Return what a CuPy array is."""
+    """Return CuPy's array as foreign."""
     return ForeignArray(address=value.data.ptr, shape=value.shape, strides=value.strides, dtype=value.dtype)
 
 
@@ -89,7 +89,7 @@ def _stream_to_wait_for(value: Any) -> int | None:
 
 
 def find_fields(samples: Sequence[Any], sizes: tuple[int, int]) -> CupyFields | None:
-    """Return where arrays keep their parts, if every sample has each part in one and the same place; else None.
+    """Return the offsets of arrays' parts, if every sample has each part in one and the same place; else None.
 
     sizes: of an array object and of its memory's, in bytes.
     """
@@ -140,7 +140,7 @@ def _vector(address: int, count: int) -> tuple[int, ...] | None:
 
 
 def _reads(fields: CupyFields, value: Any) -> bool:
-    """Return whether an array's parts, read from memory, equal what the array reports."""
+    """Return whether an array's parts, read from memory, equal its attributes."""
     at, memory = id(value), word_at(id(value) + fields.memory)
     read = (
         _vector(at + fields.shape, value.ndim),
@@ -176,7 +176,7 @@ def _handler() -> CupyArray:
         samples = list(samples_of(cupy))
         sizes = (cupy.ndarray.__basicsize__, type(samples[0].data).__basicsize__)
         fields = find_fields(samples, sizes)
-    except Exception as error:  # another CuPy, made otherwise: its arrays are read by Python
+    except Exception as error:  # another CuPy, of another layout: Python reads its arrays
         let_through(error)
         fields = None
     return CupyArray(fields, stream_function())

@@ -17,9 +17,9 @@ from gridjit.runtime.native.operation import BytesInSlot, Operation
 
 
 class OwnArray:
-    """An array of python_type: its slot `_parameters` holds what is passed, its slot `_kind` an object for each type.
+    """An array of python_type: its slot `_parameters` holds its parameters, its slot `_kind` an object for each type.
 
-    called: what errors call it.
+    called: its name in errors.
     """
 
     def __init__(self, python_type: Any, called: str) -> None:
@@ -47,7 +47,7 @@ class OwnArray:
 
 @functools.cache  # finding them takes a while
 def _slots(python_type: type[Any]) -> tuple[int | None, int | None]:
-    """Return where objects of a class keep what is passed, and the object for their type."""
+    """Return the offsets of the parameters, and of the type's object, in objects of a class."""
     return slot_offset(python_type, "_parameters"), slot_offset(python_type, "_kind")
 
 

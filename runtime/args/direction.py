@@ -1,4 +1,4 @@
-"""In, Out and InOut: in which direction a host array is copied when it is passed to a kernel on a device."""
+"""In, Out and InOut: the direction in which a host array is copied for a kernel on a device."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class In(Directed):
 
 
 class _Back(Directed):
-    """An array that is copied back. asynchronous: the launch does not wait for that."""
+    """An array that is copied back. asynchronous: the launch does not wait for the copy."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ class _Back(Directed):
 class Out(_Back):
     """An array that the kernel only writes, every item of it: it is copied back from the device, but not to it.
 
-    asynchronous: the launch returns before the items are copied back; `event`, set by the launch, says when they are.
+    asynchronous: the launch returns before the items are copied back; `event`, set by the launch, comes when they are.
     Until then, neither read nor change the array.
     """
 
@@ -51,15 +51,15 @@ class Out(_Back):
 class InOut(_Back):
     """An array that the kernel reads and writes, copied both ways; unlike a bare array, it does not cause a warning.
 
-    asynchronous: as for Out. A GPU's copy of what the kernel reads is made before the launch returns; the host reads
-    the array later.
+    asynchronous: as for Out. A GPU's copy of the kernel's input is made before the launch returns; the host reads the
+    array later.
     """
 
     __slots__ = ()
 
 
 class DirectedArgument:
-    """An In, Out or InOut: passed as the value inside."""
+    """An In, Out or InOut: passed as its value."""
 
     def kind(self, value: Directed) -> Hashable:
         inner = value.value

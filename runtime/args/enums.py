@@ -36,7 +36,7 @@ class EnumMember:
 
 
 def _handler(member: enum.Enum) -> ArgumentHandler:
-    """Return the handler of a member's value; raises ArgumentError for values that kernels do not have."""
+    """Return the handler of a member's value; raises ArgumentError for values that kernels cannot have."""
     if isinstance(member.value, str | bytes):
         raise ArgumentError(
             f"the values of the enum {type(member).__qualname__} are not numbers, as that of {member.name} is "

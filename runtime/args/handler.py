@@ -53,10 +53,10 @@ def check_device(what: str, device: int | None, place: Place) -> None:
 
 
 class ArgumentHandler(Protocol):
-    """How one kind of Python value is passed to kernels."""
+    """Passes one kind of Python value to kernels."""
 
     def kind(self, value: Any) -> Hashable:
-        """Return what decides value's type, as cheaply as possible; equal kinds have equal types."""
+        """Return a key of value's type, as cheaply as possible; equal kinds have equal types."""
         ...
 
     def type_of(self, value: Any, place: Place) -> ArgType:
@@ -68,19 +68,19 @@ class ArgumentHandler(Protocol):
         ...
 
     def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
-        """Return how the native function reads such values as the declared type, or None if only Python can."""
+        """Return the native function's way to read such values as the declared type, or None if only Python can."""
         ...
 
 
 Finder: TypeAlias = Callable[[type], ArgumentHandler | None]
 
 _handlers: dict[type, ArgumentHandler] = {}
-# Other classes that were passed, and their handlers; it keeps none of them alive.
+# Other classes that were passed, and their handlers; it keeps no class alive.
 _known: WeakKeyDictionary[type, ArgumentHandler] = WeakKeyDictionary()
 _finders: list[tuple[int, Finder]] = []
-# What a value itself may have, rather than its class -> the handler for it.
+# An attribute of values themselves, rather than of their class -> the handler.
 _attributes: dict[str, ArgumentHandler] = {}
-# What looks further for the handler of a class that is new here: it knows which modules have more of them.
+# Searches the handler of a new class: it knows the modules with more handlers.
 _search: list[Callable[[Any], ArgumentHandler | None]] = []
 
 ACCEPTED = (
@@ -107,23 +107,23 @@ def handler_of(value: Any) -> ArgumentHandler:
 
 
 def unreadable(value: Any, error: Exception) -> str:
-    """Return the message for an argument that raised an error when inspected, without running code of its own."""
+    """Return the message for an argument that raised an error when inspected; runs none of the argument's code."""
     return f"{a_class(type(value))} cannot be passed to a kernel: inspecting it raised {_text(error)}; {ACCEPTED}"
 
 
 def register_attribute(name: str, handler: ArgumentHandler) -> None:
-    """Make handler responsible for values that have an attribute of their own by this name."""
+    """Make handler responsible for values that have an attribute of this name themselves."""
     _attributes[name] = handler
 
 
 def registered(python_type: type) -> ArgumentHandler | None:
-    """Return the handler of a class among the kinds that are loaded: its own, or the first that accepts it."""
+    """Return the handler of a class among the loaded kinds: its own, or the first that accepts it."""
     found = next((h for base in python_type.__mro__ if (h := _handlers.get(base)) is not None), None)
     return found or next((h for _, find in _finders if (h := find(python_type)) is not None), None)
 
 
 def search_with(search: Callable[[Any], ArgumentHandler | None]) -> None:
-    """Have classes that are new looked for by search, which loads the kinds that they may be of."""
+    """Search new classes by search, which loads the kinds that they may be of."""
     _search[:] = [search]
 
 
@@ -140,7 +140,7 @@ def _searched(value: Any) -> ArgumentHandler:
 _ITEMS_ONLY = "kernels have no such container: pass its items as an array, numpy.array(list(x)), or as a tuple"
 _DATES = "pass numpy.{}(x, 'us')"
 _CALLED = "kernels call functions that are globals: decorate it with jit(device=True), and name it in the kernel"
-# Class, by its name -> what to pass instead of its values.
+# Class, by its name -> the value to pass instead.
 _WAYS = {
     "builtins.NoneType": "pass an array or a number, or make two kernels: one takes it, the other does not",
     "builtins.str": "kernels take no texts: pass a number that stands for it, such as a member of an IntEnum, or an "
@@ -175,7 +175,7 @@ _WAYS = {
 
 
 def _way_on(python_type: type) -> str:
-    """Return what to pass instead of a value of a class that kernels cannot take."""
+    """Return advice for a value of a class that kernels cannot take."""
     if issubclass(python_type, list | range):
         return "make an array of it, numpy.array(x), or a tuple if it is short and never changes"
     if callable(getattr(python_type, "to_numpy", None)):
@@ -195,6 +195,6 @@ def class_name(python_type: type) -> str:
 def _text(error: Exception) -> str:
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception as error:  # its own words may fail, too
+    except Exception as error:  # its message may fail, too
         let_through(error)
         return type(error).__name__

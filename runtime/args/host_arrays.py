@@ -27,7 +27,7 @@ class HostArray:
     """A NumPy array: a pointer, a shape and strides in bytes, as numba lays out an array."""
 
     def array(self, value: Any) -> Array:
-        """Return value as NumPy has it."""
+        """Return value as plain NumPy."""
         return own(value)
 
     def kind(self, value: Array) -> Hashable:
@@ -36,7 +36,7 @@ class HostArray:
         return (*identity(value.dtype), value.ndim, flags, flags & _ALIGNED or has_aligned_steps(value))
 
     def type_of(self, value: Array, place: Place) -> ArrayType:
-        # What is copied to a device lies there as it should.
+        # A copy on a device is aligned.
         value = own(value)
         return array_type(value, aligned=None if place.is_host else has_aligned_steps(value))
 
@@ -54,7 +54,7 @@ class HostArray:
 
 
 def array_operation(value: Array, declared: ArgType) -> NumpyArray | None:
-    """Return how the native function reads such arrays as the declared type, or None if only Python can."""
+    """Return the native function's way to read such arrays as the declared type, or None if only Python can."""
     from gridjit.runtime.native.operation import NumpyArray  # launches from Python do without
 
     fields = array_fields()
@@ -80,7 +80,7 @@ def array_operation(value: Array, declared: ArgType) -> NumpyArray | None:
 def moved(read: NumpyArray, *, reads: bool, writes: bool) -> NumpyArray | None:
     """Return read for arrays that are copied to a device, and back if they may be written; None if only Python can.
 
-    Machine code copies what lies together, and is aligned there as it is here.
+    Machine code copies contiguous arrays, which are aligned there as they are here.
     """
     from gridjit.runtime.native.operation import Moved
 
@@ -108,7 +108,7 @@ def array_parameters(array: Array) -> Parameters:
 
 
 def _names(dtype: np.dtype[Any]) -> FieldNames | None:
-    """Return what machine code looks at for the names of a dtype's fields; None if there are none, or no way to."""
+    """Return a dtype's field names for machine code; None without fields, or if machine code cannot read them."""
     if dtype.names is None:
         return None
     from gridjit.runtime.native.field_names import field_names  # few arrays have fields
@@ -117,14 +117,14 @@ def _names(dtype: np.dtype[Any]) -> FieldNames | None:
 
 
 def _flag_test(declared: ArrayType, flags: int) -> tuple[int, int]:
-    """Return which flags of an array to check for it to be of a type, and what they must be."""
+    """Return the flags that machine code checks for an array to be of a type, and their values."""
     mask = _ALIGNED | _WRITEABLE | {"C": _C, "F": _C | _F, "A": _C | _F}[declared.layout]
     return mask, flags & mask
 
 
 @functools.cache
 def array_fields() -> NumpyFields | None:
-    """Return where this NumPy keeps an array's parts, found by inspecting some arrays; None if it is not clear."""
+    """Return the offsets of an array's parts in NumPy's object, found in some arrays; None if they are not clear."""
     from gridjit.runtime.native.operation import NumpyFields
 
     if object_layout() is None:

@@ -51,7 +51,7 @@ def buffer_handler(value: Any) -> ArgumentHandler | None:
     try:
         with memoryview(value) as memory:
             return _handler if memory.ndim else None
-    except Exception as error:  # it does not have the protocol, or is anybody's
+    except Exception as error:  # it does not have the protocol, or its code failed
         let_through(error)
         return None
 

@@ -1,6 +1,6 @@
-"""Objects with __cuda_array_interface__ as arguments: memory on a CUDA device that someone else owns.
+"""Objects with __cuda_array_interface__ as arguments: memory on a CUDA device that another library owns.
 
-The launch's stream waits for theirs.
+The launch's stream waits for the object's.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CudaArrayInterface:
 def refuse_on_host(value: Any, place: Place) -> None:
     """Raise ArgumentError for an array on a CUDA device, if kernels run on the host.
 
-    Where there is no such device, an array that says it is on one is on what the host stands in for.
+    Without such a device, an array that says it is on one is on the simulated device.
     """
     if place.is_host and presence.device_count():
         raise ArgumentError(

@@ -10,10 +10,9 @@ from gridjit.runtime.args.handler import ArgumentHandler, class_name, registered
 
 __all__ = ["find", "host_arrays", "numbers"]
 
-# Classes that many programs pass -> the one module that a launch with them has to load; others have every kind loaded.
+# Classes that many programs pass -> the one module that their launches load; other classes load every kind.
 _HOMES = {
     "gridjit.runtime.memory.device_array.DeviceArray": "device_arrays",
-    "gridjit.runtime.arrays.strided_view.StridedMemoryView": "views",
     "torch.Tensor": "tensors",
     "torch.nn.parameter.Parameter": "tensors",
     "cupy.ndarray": "cupy",
@@ -35,7 +34,7 @@ def _handler_in(home: str, python_type: type) -> ArgumentHandler | None:
 
 
 def _buffer_handler(value: Any) -> ArgumentHandler | None:
-    """Return the handler of an object whose class only has the buffer protocol; it takes a value to tell."""
+    """Return the handler of an object whose class only has the buffer protocol, which only a value shows."""
     from gridjit.runtime.args.host_objects import buffer_handler
 
     return buffer_handler(value)

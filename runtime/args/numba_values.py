@@ -1,7 +1,7 @@
-"""What only numba knows: its types as arguments, and values whose type an extension registered with it.
+"""Values of numba's types as arguments: its types, and values whose type an extension registered with it.
 
-Nothing here imports numba before a program has, unless extensions are installed that numba loads by itself: elsewhere,
-where it is not loaded, there is no such value.
+Nothing here imports numba before a program has, unless extensions are installed that numba loads by itself: otherwise,
+until numba is loaded, there is no such value.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ForeignValue:
     def parameters(self, value: Any, transfer: Transfer) -> Parameters:
         found = _type_of(value, _numba_type(value))
         if isinstance(found, ForeignType) and not found.opaque:
-            # Not said before: a pre-launch hook may just have given the kernel such an extension.
+            # Not said before: a pre-launch hook may just have added an extension.
             raise ArgumentError(
                 f"a {found} has contents that only an extension of the kernel can pass: "
                 "give jit(extensions=[...]) one whose prepare_args returns them as a tuple"
@@ -58,7 +58,7 @@ class ForeignValue:
 
 
 class Declared:
-    """Any value where an extension's type is declared, which the kernel's extensions prepare it for."""
+    """A value that the kernel's extensions prepare for a declared type of an extension."""
 
     def __init__(self, declared: ForeignType) -> None:
         self._declared = declared
@@ -78,7 +78,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prepared:
-    """A value of an extension's type (numba: its type), and what to pass in its place (kind: as which type)."""
+    """A value of an extension's type (numba: its type), and the value to pass in its place (kind: as which type)."""
 
     numba: Any
     kind: Any
@@ -86,7 +86,7 @@ class Prepared:
 
 
 class PreparedValue:
-    """What an extension of a kernel prepared: the kernel sees the type of the original."""
+    """A value that a kernel's extension prepared: the kernel sees the type of the original."""
 
     def kind(self, value: Prepared) -> Hashable:
         return (Prepared, value.numba, value.kind, handler_of(value.value).kind(value.value))
@@ -108,7 +108,7 @@ class PreparedValue:
 
 
 def _passed(prepared: Prepared) -> tuple[ArgType, ArgType]:
-    """Return the type of what an extension prepared, and of what it becomes: numbers are of the type beside them."""
+    """Return the type of a prepared value, and of its parameters: numbers are of the type beside them."""
     from gridjit.compiler.frontend.bindings.foreign_types import is_foreign
 
     own = handler_of(prepared.value).type_of(prepared.value, Place())
@@ -150,7 +150,7 @@ def _is_numba_type(python_type: type) -> bool:
 
 def _is_registered(python_type: type) -> bool:
     if current_extensions():
-        # Who made the value need not have imported what numba loads by itself.
+        # The value's maker need not have imported numba's installed extensions.
         from gridjit.compiler.frontend.bindings.bootstrap import load_installed_extensions
 
         load_installed_extensions()

@@ -17,7 +17,7 @@ from gridjit.runtime.native.layout.probes import object_layout, offsets_of
 if TYPE_CHECKING:
     from gridjit.runtime.native.operation import Operation
 
-# Ways of reading an argument are imported where one is asked for: launches from Python do without.
+# Operations are imported on demand: launches from Python do without.
 _INT_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
@@ -71,7 +71,7 @@ class Float:
 
 
 class PythonInt:
-    """A Python int: int64, or uint64 where only that holds it, as numba has it."""
+    """A Python int: int64, or uint64 if only that holds it, as in numba."""
 
     _signed, _unsigned = ScalarType(dtype="int64"), ScalarType(dtype="uint64")
 
@@ -104,7 +104,7 @@ class PythonInt:
         bits = _INT_BITS.get(name.removeprefix("u"))
         if bits is None:
             return None
-        # Any number with as many bits, with a sign or without.
+        # Any number of as many bits, with a sign or without.
         low, high, size = -(2 ** (bits - 1)), min(2**bits, 2**63) - 1, bits // 8
         return Int(python_type=int, size=size, alignment=size, low=low, high=high)
 
@@ -171,12 +171,12 @@ _NUMPY_NAMES = frozenset(SCALAR_CODES)
 
 @functools.cache
 def _value_offset(dtype: np.dtype[Any]) -> int | None:
-    """Return where scalars of a NumPy type keep their value, or None if it is not clear."""
+    """Return the offset of the value in scalars of a NumPy type, or None if it is not clear."""
     if object_layout() is None:
         return None
     patterns = (b"\x01" if dtype.kind == "b" else bytes(range(0x21, 0x21 + dtype.itemsize)), b"\0" * dtype.itemsize)
     samples = [(np.frombuffer(pattern, dtype)[0], pattern) for pattern in patterns]
-    if dtype.kind == "b":  # two objects in all, and many zero bytes: the one that holds True says where
+    if dtype.kind == "b":  # only two objects, and many zero bytes: True shows the offset
         samples = samples[:1]
     found = [at for at in offsets_of(dtype.type.__basicsize__, samples) if at >= object.__basicsize__]
     return found[0] if len(found) == 1 else None
@@ -187,6 +187,6 @@ register(float, Float())
 register(int, PythonInt())
 register(complex, Complex())
 register(np.generic, NumpyNumber())
-# By name, so that no look at base classes finds Python's own for np.float64 and np.complex128.
+# By name, so that a look at base classes does not find Python's own for np.float64 and np.complex128.
 for _name in SCALAR_CODES:
     register(np.dtype(_name).type, NumpyNumber())

@@ -40,7 +40,7 @@ class Record:
 
 def _view(value: np.void) -> np.ndarray[Any, Any]:
     """Return a 0-d array over the record's own memory."""
-    # Its __array_interface__ is that of a copy; the buffer protocol gives the memory itself.
+    # Its __array_interface__ is a copy's; the buffer protocol gives the memory itself.
     own: Any = np.frombuffer(value, np.uint8)
     return StridedLayout.of(value).over(own.__array_interface__["data"][0], value.dtype)
 

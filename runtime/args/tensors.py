@@ -1,6 +1,6 @@
 """Tensors with DLPack's C exchange interface as arguments: torch.Tensor, torch.nn.Parameter and similar types.
 
-A tensor that requires a gradient is passed as it is: kernels read and write its memory, and autograd does not know.
+A tensor that requires a gradient is passed unchanged: kernels read and write its memory, unseen by autograd.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ class ExchangedTensor:
 
 @functools.cache
 def lazy_flags(package: str) -> LazyFlags | None:
-    """Return where torch's tensors say that they are lazily conjugated or negated, or None if unknown.
+    """Return the place of the flags of lazily conjugated or negated torch tensors, or None if unknown.
 
-    Found by comparing tensors that are with others that are not.
+    Found by comparing such tensors with plain tensors.
     """
     if package != "torch":
         return None

@@ -12,7 +12,7 @@ from gridjit.runtime.native.operation import Operation
 
 
 class Tuple:
-    """A tuple of anything that can be an argument itself."""
+    """A tuple of possible arguments."""
 
     def kind(self, value: tuple[Any, ...]) -> Hashable:
         return (type(value), tuple([handler_of(item).kind(item) for item in value]))

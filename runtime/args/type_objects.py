@@ -1,4 +1,4 @@
-"""Types as arguments: np.float32, a dtype. Kernels are compiled for them; there is nothing to read at a launch."""
+"""Types as arguments: np.float32, a dtype. Kernels are compiled for them; a launch reads nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NumberType:
     """A class of NumPy's numbers: np.float32, ml_dtypes.bfloat16."""
 
     def kind(self, value: type) -> Hashable:
-        if value not in _NUMBERS:  # a metaclass may refuse to be looked up; what is refused is never looked up
+        if value not in _NUMBERS:  # a metaclass may refuse to be looked up; refused classes are not
             self.type_of(value, Place())
         return (NumberType, value)
 
@@ -57,7 +57,7 @@ class Dtype:
 
 
 def the_object_itself(value: Any) -> Operation:
-    """Return how the native function reads an argument of which only the identity matters."""
+    """Return the native function's operation for an argument that matters by its identity only."""
     return OneObject(python_type=type(value), size=8, value=value)
 
 

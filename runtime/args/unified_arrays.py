@@ -16,7 +16,7 @@ from gridjit.runtime.native.operation import Operation
 
 
 class InPlaceArray(HostArray):
-    """A UnifiedArray; one without such memory is an ordinary array."""
+    """A UnifiedArray; without unified memory, it is an ordinary array."""
 
     def kind(self, value: Array) -> Hashable:
         return (UnifiedArray, _is_in_place(value), super().kind(value))
@@ -29,7 +29,7 @@ class InPlaceArray(HostArray):
 
     def operation(self, value: Array, place: Place, declared: ArgType) -> Operation | None:
         if not place.is_host:
-            return None  # whether it has such memory is not for machine code to see
+            return None  # machine code cannot see whether it has such memory
         found = array_operation(value.view(np.ndarray), declared)
         return None if found is None else dataclasses.replace(found, python_type=type(value))
 

@@ -1,4 +1,4 @@
-"""Buffer: bytes in a device's memory or the host's, allocated here or owned by someone else, until it is closed.
+"""Buffer: bytes in a device's memory or the host's, allocated here or owned by another object, until it is closed.
 
 Views and exports of a buffer keep its memory, so they stay valid after the buffer itself is closed.
 """
@@ -98,12 +98,12 @@ class Buffer:
 
     @property
     def owner(self) -> Any:
-        """What from_handle was given to keep alive; raises DeviceError if the buffer was closed."""
+        """The owner given to from_handle; raises DeviceError if the buffer was closed."""
         return self.array.gpu_data.owner
 
     @property
     def device(self) -> int | None:
-        """The number of the GPU that the memory is on; None for the host's."""
+        """The number of the GPU that the memory is on; None on the host."""
         return self._where.device
 
     @property
@@ -229,7 +229,7 @@ def _bytes(memory: Memory, stream: Any) -> DeviceArray:
 
 
 def _follow(array: DeviceArray, stream: Any) -> None:
-    """Have the order in which an array's memory is freed come after what stream has been given."""
+    """Order the release of an array's memory after stream's work so far."""
     mine, theirs = stream_handle(array.stream), stream_handle(stream)
     if mine != theirs:
         timeline = array.space.timeline
@@ -239,7 +239,7 @@ def _follow(array: DeviceArray, stream: Any) -> None:
 
 
 def _buffer(given: Any, what: str) -> Buffer:
-    """Return what was given as a buffer; raises ArgumentError for anything else."""
+    """Return a given buffer; raises ArgumentError for anything else."""
     if not isinstance(given, Buffer):
         raise ArgumentError(
             f"{what}: {a_class(type(given))} is not a buffer; make one over its memory with "

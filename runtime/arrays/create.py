@@ -1,6 +1,6 @@
 """create: new device arrays, and wrappers of foreign arrays, in the current device's memory unless another is given.
 
-What arrays are made of is imported after the device is asked for: while the driver starts, another thread imports it.
+The arrays' modules are imported after the device is asked for: while the driver starts, another thread imports them.
 """
 
 from __future__ import annotations
@@ -153,13 +153,13 @@ def managed_array(
 def mapped_array_like(
     ary: Any, stream: StreamLike = 0, portable: bool = False, wc: bool = False, *, space: Space | None = None
 ) -> UnifiedArray:
-    """Return a mapped array with the shape, dtype and order of axes of ary; stream, portable and wc as it has them."""
+    """Return a mapped array with ary's shape, dtype and order of axes; stream, portable and wc: as for mapped_array."""
     steps = _dense_like(ary).strides_in_bytes
     return mapped_array(ary.shape, ary.dtype, steps, stream=stream, portable=portable, wc=wc, space=space)
 
 
 def pinned_array_like(ary: Any, *, space: Space | None = None) -> Array:
-    """Return a page-locked array with the shape, dtype and order of axes of ary."""
+    """Return a page-locked array with ary's shape, dtype and order of axes."""
     return pinned_array(ary.shape, ary.dtype, _dense_like(ary).strides_in_bytes, space=space)
 
 
@@ -181,11 +181,11 @@ def as_device_array(obj: Any, sync: bool = True, *, space: Space | None = None) 
     """Return obj, which has __cuda_array_interface__ or __dlpack__, as a DeviceArray over the same memory.
 
     obj is kept alive. sync: wait until the work in obj's stream is done; if False, the caller has ordered it. Raises
-    ArgumentError for an array that is not on the device, and for one that kernels cannot use.
+    ArgumentError for an array that is not on the device or that kernels cannot use.
     """
     if isinstance(obj, _arrays()):
         return obj
-    # Most programs make their own arrays, and need not load it.
+    # Most programs make their own arrays, and do not load it.
     from gridjit.runtime.arrays.foreign_over import over_device_memory
     from gridjit.runtime.memory.dlpack_import import NO_ORDER
 
@@ -221,7 +221,7 @@ def _layouts() -> type[StridedLayout]:
 
 
 def _device_array(to: Any) -> DeviceArray:
-    """Return what is to be copied into; raises ArgumentError unless it is an array on the device."""
+    """Return the array to copy into; raises ArgumentError unless it is an array on the device."""
     if isinstance(to, _arrays()):
         return to
     raise ArgumentError(f"to_device(to={a_class(type(to))}): give an array on the device, such as device_array makes")
@@ -232,7 +232,7 @@ def _place(device: int | None) -> str:
 
 
 def _values(obj: Any, here: Space, stream: Any) -> Any:
-    """Return what to copy to the device: an array where obj has one, or what NumPy makes of obj."""
+    """Return the values to copy to the device: obj's array, or NumPy's array of obj."""
     if type(obj) is np.ndarray or isinstance(obj, int | float | complex | np.generic):
         return np.asarray(obj)
     from gridjit.runtime.arrays.foreign_over import over_device_memory
@@ -243,7 +243,7 @@ def _values(obj: Any, here: Space, stream: Any) -> Any:
 
 
 def _array_of(obj: Any) -> Array:
-    """Return the NumPy array that obj gives by a protocol, or that NumPy makes of it; raises ArgumentError."""
+    """Return the NumPy array of obj's protocol, or NumPy's array of obj; raises ArgumentError."""
     from gridjit.runtime.memory.host_objects import host_array
 
     try:
@@ -252,7 +252,7 @@ def _array_of(obj: Any) -> Array:
         return np.asarray(obj) if found is None else found
     except (GridjitError, MemoryError):
         raise
-    except Exception as error:  # what obj raises while NumPy asks it
+    except Exception as error:  # an error of obj's own
         let_through(error)
         raise ArgumentError(
             f"to_device: NumPy cannot make an array of {a_class(type(obj))}: {error}; give it a NumPy array"
@@ -260,7 +260,7 @@ def _array_of(obj: Any) -> Array:
 
 
 def _laid_out(shape: ArrayShape, item: np.dtype[Any], strides: ArrayShape | None, order: str) -> StridedLayout:
-    """Return the layout that a new array is asked for with."""
+    """Return the layout of a new array."""
     if not item.itemsize:  # a record without fields
         return _layouts().of(np.ndarray(_dims(shape), item, strides=None if strides is None else _dims(strides)))
     if strides is None:
@@ -269,7 +269,7 @@ def _laid_out(shape: ArrayShape, item: np.dtype[Any], strides: ArrayShape | None
 
 
 def _dense_like(ary: Any) -> StridedLayout:
-    """Return the dense layout with the shape and the order of axes of ary."""
+    """Return the dense layout with ary's shape and order of axes."""
     return _layouts()._made(tuple(ary.shape), ary.strides, ary.dtype.itemsize).to_dense()
 
 
@@ -285,7 +285,7 @@ def _new(layout: StridedLayout, item: np.dtype[Any], stream: Any, here: Space) -
 def _host_array(
     allocate: Callable[[int], Memory], shape: ArrayShape, dtype: Any, strides: ArrayShape | None, order: str
 ) -> tuple[Array, Memory]:
-    """Return a NumPy array over memory that allocate gives, and that memory."""
+    """Return a NumPy array over memory from allocate, and that memory."""
     item = _dtype(dtype)
     layout = _laid_out(shape, item, strides, order)
     low, high = layout.extent

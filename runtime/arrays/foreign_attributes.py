@@ -21,9 +21,9 @@ from gridjit.runtime.process.session import session
 from gridjit.runtime.queues import attention
 from gridjit.runtime.queues.streams import LEGACY
 
-# What makes a view: how its array is made when it is asked for, and what launches are given.
+# A view's parts: a function that makes its array on demand, its kind, and its launch parameters.
 Made = tuple[Callable[[], DeviceArray], Kind, bytes]
-# Returns what tells an array from others but its address, and its address; None if attributes do not tell all.
+# Returns an array's key without the address, and its address; None if attributes do not tell all.
 _Read = Callable[[Any, int], tuple[Hashable, int] | None]
 
 _MOST = 1024
@@ -32,9 +32,9 @@ _known: dict[Hashable, tuple[Seen, Kind, bytes, bytes]] = {}
 
 
 def made_by_attributes(obj: Any, stream: Any) -> Made | None:
-    """Return what a view of obj is, if one of the same attributes was learnt; its producer's work needs no wait then.
+    """Return a view of obj, if equal attributes were learnt; then its producer's work needs no wait.
 
-    stream: where the view's work is; only for the thread's current stream, 0, and without order, -1.
+    stream: the stream of the view's work: only the thread's current, 0, or none, -1.
     """
     read = _readers.get(type(obj))
     if read is None:
@@ -51,7 +51,7 @@ def made_by_attributes(obj: Any, stream: Any) -> Made | None:
 
 
 def learn_by_attributes(obj: Any, stream: Any, seen: Seen, kind: Kind, parameters: bytes) -> None:
-    """Have arrays with obj's attributes known by what its array interface said."""
+    """Learn from obj's array interface about arrays with obj's attributes."""
     read = _reader(type(obj))
     if read is None or seen.owner is not obj or not seen.array.address or 0 in seen.array.shape:
         return
@@ -62,7 +62,7 @@ def learn_by_attributes(obj: Any, stream: Any, seen: Seen, kind: Kind, parameter
     if len(_known) >= _MOST:
         _known.clear()
     _readers[type(obj)] = read
-    # Without the array that it was learnt from, which may go.
+    # Without obj itself, which may go.
     seen = dataclasses.replace(seen, owner=None)
     learn_description(obj, seen, kind)
     _known[found[0]] = (
@@ -74,25 +74,25 @@ def learn_by_attributes(obj: Any, stream: Any, seen: Seen, kind: Kind, parameter
 
 
 def _found(read: _Read, obj: Any, stream: Any) -> tuple[Hashable, int] | None:
-    """Return what read returns of obj, for the thread's current stream or without order; else None."""
+    """Return read's answer about obj, for the thread's current stream or without order; else None."""
     return read(obj, stream) if type(stream) is int and stream <= 0 else None
 
 
 def _over(seen: Seen, obj: Any, address: int) -> DeviceArray:
-    """Return an array over memory like that which was seen."""
+    """Return an array over an address, like the seen array."""
     array = dataclasses.replace(seen.array, address=address)
     return dataclasses.replace(seen, array=array, owner=obj).over()
 
 
 def _reader(python_type: type) -> _Read | None:
-    """Return what reads attributes of a type, None for types that are not known."""
+    """Return the reader of a type's attributes, None for unknown types."""
     name = python_type.__module__.partition(".")[0], python_type.__name__
     if name == ("torch", "Tensor"):
         return _read_tensor
     if name == ("cupy", "ndarray"):
         from gridjit.runtime.args.cupy import stream_function
 
-        # What takes no argument is not disturbed by one.
+        # A function without parameters ignores an argument.
         address = stream_function()
         their_stream = ctypes.PYFUNCTYPE(ctypes.c_ssize_t, ctypes.c_int)(address) if address else None
         return None if their_stream is None else partial(_read_cupy, their_stream)
@@ -100,25 +100,25 @@ def _reader(python_type: type) -> _Read | None:
 
 
 def _device(obj: Any) -> int | None:
-    """Return the number of the device that obj says it is on."""
-    device = obj.device  # torch's has a number, CuPy's is one
+    """Return the number of obj's device."""
+    device = obj.device  # torch's device has a number, CuPy's is a number
     return device.index if hasattr(device, "index") else int(device)
 
 
 def _read_tensor(tensor: Any, _: int) -> tuple[Hashable, int] | None:
-    """Return the same of a torch tensor, whose array interface names no stream to wait for."""
+    """Return a torch tensor's key and address; its array interface names no stream to wait for."""
     try:
         if tensor.requires_grad or tensor.is_conj() or tensor.is_neg():
             return None
         address = tensor.data_ptr()
         shape, strides = tensor.shape, tensor.stride()
-    except RuntimeError:  # a tensor without memory of its own, or one that is not strided
+    except RuntimeError:  # a tensor without memory of its own, or without strides
         return None
     return (session(), tensor.dtype, shape, strides, tensor.device, address & ALIGNMENT), address
 
 
 def _read_cupy(their_stream: Callable[[int], int], array: Any, stream: int) -> tuple[Hashable, int] | None:
-    """Return the same of a CuPy array; None where its work is in another stream than the view's."""
+    """Return a CuPy array's key and address; None if its work is in another stream than the view's."""
     if stream == 0 and (attention.chosen() or their_stream(0) not in (0, LEGACY)):
         return None
     data = array.data

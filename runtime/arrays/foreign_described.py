@@ -1,6 +1,6 @@
 """foreign_described: torch's tensors and CuPy's arrays, read by the machine code that reads them for launches.
 
-If an array of that kind was seen before, it returns the parameters of a launch, which are what a view keeps.
+If an array of that kind was seen before, it returns the parameters of a launch, which a view keeps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.native.function import NativeFunction
     from gridjit.runtime.native.operation import Operation
 
-# Kinds that the machine code of one type of arrays is told of; its tables are never freed.
+# The most kinds that the machine code of one type of arrays knows; its tables are never freed.
 _MOST = 64
 _NO_ITEMS = bytes(8)
 _EMPTY: dict[type, Describer] = {}
@@ -34,7 +34,7 @@ _EMPTY: dict[type, Describer] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What is known of arrays of a kind. seen: one of them, without the array itself. odd: bits of misaligned ones."""
+    """A known kind of arrays. seen: such an array, without its owner. odd: address bits of misaligned arrays."""
 
     kind: Kind
     seen: Seen
@@ -43,10 +43,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Describer:
-    """What describes arrays of one type. native: its call returns a Known and parameters, or None.
+    """Describes arrays of one type. native: its call returns a Known and parameters, or None.
 
-    session: whose device they are for. has_gradients: whether an array may ask for those, which are then not seen to.
-    told: how arrays are read that machine code was told of.
+    session: its device is theirs. has_gradients: whether an array may require gradients, which machine code ignores.
+    told: the operations that machine code knows.
     """
 
     native: NativeFunction
@@ -56,25 +56,25 @@ class Describer:
     told: set[Operation]
 
 
-# By the type of an array: for views in the current stream, and for views that wait for nothing.
+# By the type of an array: for views in the current stream, and for views that do not wait.
 _describers: dict[int, dict[type, Describer]] = {0: {}, -1: {}}
 _telling = lock()
 
 
 def made_by_description(obj: Any, stream: int) -> tuple[Callable[[], DeviceArray], Kind, bytes] | None:
-    """Return what a view of obj is, if one of its kind was told of; its producer's work needs no wait then."""
+    """Return a view of obj, if machine code knows its kind; then its producer's work needs no wait."""
     known = _describers.get(stream, _EMPTY).get(type(obj))
     if known is None or known.session is not session() or (found := known.describe(obj)) is None:
         return None
     what, parameters = found
-    # Items that are not aligned are of another kind. Where there are none, their address is another.
+    # Misaligned items are another kind. An array without items has another address.
     if parameters[32] & what.odd or parameters[16:24] == _NO_ITEMS or (known.has_gradients and obj.requires_grad):
         return None
     return partial(_over, what.seen, obj, parameters), what.kind, parameters
 
 
 def _over(seen: Seen, obj: Any, parameters: bytes) -> DeviceArray:
-    """Return an array over obj's memory. seen: of an array of its kind."""
+    """Return an array over obj's memory. seen: an array of its kind."""
     words = struct.unpack(f"{len(parameters) // 8}q", parameters)
     ndim = (len(words) - 5) // 2
     array = dataclasses.replace(seen.array, address=words[4], shape=words[5 : 5 + ndim], strides=words[5 + ndim :])
@@ -82,7 +82,7 @@ def _over(seen: Seen, obj: Any, parameters: bytes) -> DeviceArray:
 
 
 def learn_description(obj: Any, seen: Seen, kind: Kind) -> None:
-    """Have arrays like obj described from now on, if machine code can. seen: without what keeps obj alive."""
+    """Describe arrays like obj from now on, if machine code can. seen: does not keep obj alive."""
     if not session().settings.native_launch or (operation := _operation(obj)) is None:
         return
     alignment = seen.array.dtype.alignment
@@ -117,7 +117,7 @@ def _describer(obj: Any) -> Describer | None:
 
 
 def _tell(known: Describer, operation: Operation, stream: int, what: Known) -> bool:
-    """Have machine code describe arrays of a kind; return whether it can where their library works now."""
+    """Teach machine code a kind of arrays; return whether it works with their library's current stream."""
     from gridjit.runtime.native.table import KernelHandle, LaunchTable, SlotGuard
 
     follow = followed = 0
@@ -146,7 +146,7 @@ def _tell(known: Describer, operation: Operation, stream: int, what: Known) -> b
 
 
 def _operation(obj: Any) -> Operation | None:
-    """Return how a launch on the current device reads obj; None if only Python can."""
+    """Return a launch's operation for obj on the current device; None if only Python can."""
     from gridjit.runtime.args.handler import handler_of
     from gridjit.runtime.process.arguments import place_on
 
@@ -158,4 +158,4 @@ def _operation(obj: Any) -> Operation | None:
 
 
 def _not_known(*_: Any) -> None:
-    """Return None, for what machine code was not told of."""
+    """Return None, for arrays that machine code does not know."""

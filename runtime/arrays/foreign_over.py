@@ -1,4 +1,4 @@
-"""foreign_over: one way to read arrays that others own: where each is, what keeps it, and a DeviceArray over it.
+"""foreign_over: one way to read arrays of other owners: a DeviceArray over the memory, which keeps its owner.
 
 If an object supports several protocols, the first of these is used: gridjit's own arrays, NumPy's, the CUDA array
 interface, DLPack, the array interface, the buffer protocol. A launch reads them in the same order.
@@ -37,7 +37,7 @@ from gridjit.runtime.queues.streams import LEGACY, Stream, new_event, stream_han
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a foreign object was seen to have, once: an array, the memory that it is in, and what keeps it alive."""
+    """A foreign object, read once: its array, the array's memory, and its owner."""
 
     array: ForeignArray
     space: Space
@@ -54,7 +54,7 @@ class Seen:
 
 
 def host_memory(obj: Any) -> np.ndarray[Any, Any]:
-    """Return a NumPy array over host memory; raises ArgumentError for what has no memory at all."""
+    """Return a NumPy array over host memory; raises ArgumentError for an object without memory."""
     if (array := host_array(obj)) is None:
         raise ArgumentError(
             f"{a_class(type(obj))} has no memory to look at: it has neither __cuda_array_interface__, __dlpack__ or "
@@ -64,13 +64,13 @@ def host_memory(obj: Any) -> np.ndarray[Any, Any]:
 
 
 def over_device_memory(obj: Any, here: Space, stream: Any = 0) -> DeviceArray | None:
-    """Return an array over what obj exports by the CUDA array interface or DLPack; None if it does by neither."""
+    """Return an array over obj's export by the CUDA array interface or DLPack; None if it has neither."""
     found = look_on_device(obj, here, stream)
     return None if found is None else found.over()
 
 
 def look_on_device(obj: Any, here: Space, stream: Any = 0) -> Seen | None:
-    """Return what obj exports by one of them; all that may fail, or wait for its producer, is done by then."""
+    """Return obj's export by one of them; all that may fail, or wait for its producer, is done by then."""
     if type(obj) is np.ndarray:
         return None
     if (interface := _attribute(obj, "__cuda_array_interface__")) is not None:
@@ -81,7 +81,7 @@ def look_on_device(obj: Any, here: Space, stream: Any = 0) -> Seen | None:
 
 
 def over_interface(obj: Any, interface: dict[str, Any], here: Space, stream: Any = 0) -> DeviceArray:
-    """Return an array over what a CUDA array interface describes; raises ArgumentError if it is not usable here."""
+    """Return an array over a CUDA array interface's memory; raises ArgumentError if it is not usable here."""
     return _seen_by_interface(obj, interface, here, stream).over()
 
 
@@ -98,7 +98,7 @@ def _seen_by_interface(obj: Any, interface: dict[str, Any], here: Space, stream:
 
 
 def over_dlpack(obj: Any, here: Space, stream: Any = 0) -> DeviceArray:
-    """Return an array over what obj exports by DLPack; raises ArgumentError if it is not usable here."""
+    """Return an array over obj's export by DLPack; raises ArgumentError if it is not usable here."""
     return _seen_by_dlpack(obj, here, stream).over()
 
 
@@ -127,7 +127,7 @@ def _refuse_objects(dtype: np.dtype[Any]) -> None:
 
 
 def _order(space: Space, theirs: int, stream: Any) -> None:
-    """Have what comes next in stream wait for what their stream has been given; None: wait here."""
+    """Make later work in stream wait for their stream's work so far; None: wait here."""
     if _without_order(stream):
         return
     if stream is None:
@@ -146,12 +146,12 @@ def _without_order(stream: Any) -> bool:
 
 
 def _own(stream: Any) -> Any:
-    """Return the stream that copies are made in later."""
+    """Return the stream of later copies."""
     return 0 if stream is None or _without_order(stream) else stream
 
 
 def _space(obj: Any, device_type: int, device_id: int, here: Space) -> Space:
-    """Return the memory that a DLPack device stands for."""
+    """Return the memory of a DLPack device."""
     if device_type == CPU:
         return HOST_SPACE
     if device_type in (CUDA_HOST, CUDA_MANAGED):
@@ -170,11 +170,11 @@ def _space(obj: Any, device_type: int, device_id: int, here: Space) -> Space:
 
 
 def _attribute(obj: Any, name: str) -> Any:
-    """Return an attribute, None if there is none now: tensors raise other errors than AttributeError for theirs."""
+    """Return an attribute, None if it is absent now: tensors raise other errors than AttributeError."""
     try:
         return getattr(obj, name, None)
     except Exception as error:
         let_through(error)
         if hasattr(type(obj), "__dlpack__"):
-            return None  # it has another way to say it
+            return None  # DLPack remains
         raise ArgumentError(f"{a_class(type(obj))} does not give its {name}: {error}") from error

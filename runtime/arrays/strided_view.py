@@ -1,15 +1,17 @@
-"""StridedMemoryView: items of anyone's memory, with a layout and a dtype; what it is over stays alive with it."""
+"""StridedMemoryView: items of anyone's memory, with a layout and a dtype; it keeps the memory's owner alive."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gridjit.compiler.values.errors import ArgumentError, LayoutError, ShapeError, a_class
+from gridjit.runtime.args.device_arrays import OwnArray
+from gridjit.runtime.args.handler import register
 from gridjit.runtime.arrays.buffer import Buffer
 from gridjit.runtime.arrays.foreign_attributes import learn_by_attributes, made_by_attributes
 from gridjit.runtime.arrays.foreign_over import (
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class StridedMemoryView:
-    """A view of memory: pass it to kernels, copy from and to any other, take views of it, export it.
+    """A view of memory: pass it to kernels, copy from and to other views, take views of it, export it.
 
     obj: the owner of the memory: a DeviceArray, a Buffer, another view, a NumPy array, or an object with
     __cuda_array_interface__, __dlpack__, __array_interface__ or the buffer protocol; the first of these is read.
@@ -49,8 +51,8 @@ class StridedMemoryView:
         view.view(view.layout[1:, ::2]).copy_from(np.ones((3, 3)))
     """
 
-    # As DeviceArray has them, for machine code: _parameters are packed, _kind tells which code fits. What is not needed
-    # for a launch is not made before it is asked for: _array, by _later, and _layout.
+    # As in DeviceArray, for machine code: _parameters are packed, _kind is the key of the code that fits. _array, by
+    # _later, and _layout are made on demand: a launch does not need them.
     __slots__ = ("__weakref__", "_array", "_kind", "_later", "_layout", "_parameters", "exporting_obj")
 
     _array: DeviceArray
@@ -78,7 +80,7 @@ class StridedMemoryView:
             self._take_foreign(seen)
             learn_by_attributes(obj, stream, seen, self._kind, self._parameters)
 
-    # What launches need is known of arrays alike; then, the array is left for later.
+    # A launch's needs are known from arrays alike; then, the array is made later.
 
     def _take_numpy(self, array: np.ndarray[Any, Any], obj: Any) -> None:
         known = numpy_kind_and_parameters(array)
@@ -109,7 +111,7 @@ class StridedMemoryView:
     if not TYPE_CHECKING:  # to checkers, it would have every name
 
         def __getattr__(self, name: str) -> Any:
-            """Return the array, which is made when it is first asked for."""
+            """Return the array, which is made on demand."""
             if name != "_array":
                 raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
             self._array = self._later()
@@ -117,13 +119,13 @@ class StridedMemoryView:
 
     @classmethod
     def from_dlpack(cls, obj: Any, stream: StreamLike = 0) -> StridedMemoryView:
-        """Return a view of what obj exports through DLPack 0 or 1; stream: as for from_cuda_array_interface."""
+        """Return a view of obj's export through DLPack 0 or 1; stream: as for from_cuda_array_interface."""
         _check_has(obj, "__dlpack_device__")
         return cls._over(over_dlpack(obj, current_space(), stream), obj)
 
     @classmethod
     def from_cuda_array_interface(cls, obj: Any, stream: StreamLike = 0) -> StridedMemoryView:
-        """Return a view of what obj's CUDA array interface describes, version 2 or newer.
+        """Return a view of the memory in obj's CUDA array interface, version 2 or newer.
 
         stream: work that uses the view in this stream comes after obj's own work; -1: without waiting.
         """
@@ -155,7 +157,7 @@ class StridedMemoryView:
     def view(self, layout: StridedLayout | None = None, dtype: Any = None) -> StridedMemoryView:
         """Return another view of the same memory.
 
-        layout: its offset 0 is that of this view's own layout, so view(x.layout[1:]) is a slice. None: this view's
+        layout: its offset 0 is the offset 0 of this view's layout, so view(x.layout[1:]) is a slice. None: this view's
         layout, repacked for a dtype of another size. dtype: None: this view's. Raises LayoutError as from_buffer does.
         """
         item = self.dtype if dtype is None else _item(dtype)
@@ -198,7 +200,7 @@ class StridedMemoryView:
 
     @property
     def layout(self) -> StridedLayout:
-        """Where its items are."""
+        """Its items' layout."""
         try:
             return self._layout
         except AttributeError:
@@ -217,7 +219,7 @@ class StridedMemoryView:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Items from one index to the next, for each axis; LayoutError where these are not whole items."""
+        """Items from one index to the next, for each axis; LayoutError unless these are whole items."""
         return self.layout.strides
 
     @property
@@ -262,7 +264,7 @@ class StridedMemoryView:
 
     @property
     def stream(self) -> Any:
-        """The stream that copies use, and that exports are ordered after."""
+        """The stream that copies use; exports come after it."""
         return self._array.stream
 
     def __repr__(self) -> str:
@@ -272,9 +274,9 @@ class StridedMemoryView:
     # -- copies ------------------------------------------------------------------------------------------------------
 
     def copy_from(self, source: Any, stream: StreamLike = None) -> None:
-        """Copy all items of source, a view or anything that can be viewed, into this view; any layouts, any memory.
+        """Copy all items of source, a view or an object with memory, into this view; any layouts, any memory.
 
-        stream: the stream to copy in; None: the view's own (if only one of both is on a GPU, that one's). Items on the
+        stream: the stream to copy in; None: the view's own (if only one of both is on a GPU, that view's). Items on the
         GPU are complete when stream has reached the copy. Raises ShapeError for another shape or dtype, ArgumentError
         if this view is read-only or its items share memory.
         """
@@ -289,7 +291,7 @@ class StridedMemoryView:
         self._array.copy_to_device(other._array, stream)
 
     def copy_to(self, destination: Any, stream: StreamLike = None) -> None:
-        """Copy all items into destination, a view or anything that can be viewed, in stream, as its copy_from does."""
+        """Copy all items into destination, a view or an object with memory, in stream, as its copy_from does."""
         other = destination if isinstance(destination, StridedMemoryView) else StridedMemoryView(destination)
         other.copy_from(self, stream)
 
@@ -346,7 +348,7 @@ def _check_has(obj: Any, name: str) -> None:
 
 
 def _item(dtype: Any) -> np.dtype[Any]:
-    """Return a type of items that a view can have; raises ArgumentError with the reason for others."""
+    """Return a view's item type; raises ArgumentError with the reason if a view cannot have it."""
     try:
         item: np.dtype[Any] = np.dtype(_not_none(dtype))
     except (TypeError, ValueError) as error:
@@ -360,3 +362,13 @@ def _item(dtype: Any) -> np.dtype[Any]:
             "as uint8"
         )
     return item
+
+
+class View(OwnArray):
+    """A StridedMemoryView as an argument: its parameters are packed when it is made, as those of device arrays are."""
+
+    def kind(self, value: StridedMemoryView) -> Hashable:
+        return (StridedMemoryView, value._kind)
+
+
+register(StridedMemoryView, View(StridedMemoryView, "a memory view"))

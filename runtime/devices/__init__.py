@@ -1,1 +1,1 @@
-"""Devices: what loads artifacts and launches them."""
+"""Devices: load artifacts and launch them."""

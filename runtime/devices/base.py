@@ -1,6 +1,6 @@
-"""Device: the protocol of what loads artifacts and launches them, and LoadedKernel, which lives on one.
+"""Device: the protocol of devices, which load and launch artifacts, and LoadedKernel, which lives on a device.
 
-For what a device lacks, it answers as the protocol says: None, or a DeviceError. Callers never test for attributes.
+A device answers None, or raises a DeviceError, for a feature that it lacks. Callers never test for attributes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelAttributes:
-    """What a loaded kernel uses on a device.
+    """A loaded kernel's use of a device.
 
     registers of a thread; shared, local and constant memory in bytes, of a block, a thread and the kernel; max_threads
     of a block.
@@ -35,11 +35,11 @@ class KernelAttributes:
 
 
 class LoadedKernel(Protocol):
-    """An artifact on one device; ends with it. It has all that launches, and users' questions about kernels, need."""
+    """An artifact on one device; ends with it. It answers launches and users' questions about kernels."""
 
     @property
     def artifact(self) -> Artifact:
-        """What was loaded."""
+        """The loaded artifact."""
         ...
 
     @property
@@ -53,13 +53,17 @@ class LoadedKernel(Protocol):
         ...
 
     @property
-    def address(self) -> int | None:
-        """The address of a function like cuLaunchKernel, for machine code to launch it by; None: only launch() can.
+    def driver_function(self) -> int | None:
+        """The address of a function like cuLaunchKernel, for machine code to launch it by; None: there is none.
 
-        launch() must, where it has more to do than launching: callbacks of the module, an exception to wait for. The
-        answer may become another one with a launch. Where entry() says what to do about failures, the function is like
-        launch_grid of runtime/native/grids instead.
+        Without this and a grid_function, only launch() can launch it: it may have more to do, as callbacks of the
+        module, or an exception to wait for. Either may appear or go with a launch; at most one is there.
         """
+        ...
+
+    @property
+    def grid_function(self) -> int | None:
+        """The address of a function like launch_grid of runtime/native/grids, which reports failures; None as above."""
         ...
 
     @property
@@ -68,17 +72,17 @@ class LoadedKernel(Protocol):
         ...
 
     def entry(self, context: int) -> KernelHandle:
-        """Return what the function at `address` launches in the calling thread's context, by its number.
+        """Return what driver_function or grid_function launches in the calling thread's context, by its number.
 
-        Raises DeviceError where there is no address.
+        Raises DeviceError where there is neither.
         """
         ...
 
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes, keep: object = None) -> None:
         """Run the kernel: the host's cuLaunchKernel. parameters are packed as the artifact says.
 
-        keep: what has the memory of this process that parameters point to; a launch that is still to run keeps it.
-        Raises what the kernel raised, or LaunchError.
+        keep: the owner of memory of this process that parameters point to; a launch that has not run yet keeps it.
+        Raises the kernel's exception, or LaunchError.
         """
         ...
 
@@ -91,26 +95,26 @@ class LoadedKernel(Protocol):
         ...
 
     def attributes(self) -> KernelAttributes:
-        """Return what the kernel uses on the device it would run on now."""
+        """Return the kernel's use of the current device."""
         ...
 
     def potential_block(self, sharedmem: int = 0, limit: int = 0) -> int:
-        """Return how many threads a block should have; limit: at most so many, if not 0."""
+        """Return a good number of threads for a block; limit: the largest number, if not 0."""
         ...
 
     def resident_blocks(self, threads: int, sharedmem: int = 0) -> int | None:
-        """Return how many blocks of so many threads can run at once, as cooperative launches must; None: any number."""
+        """Return how many blocks of so many threads can be resident, as cooperative launches must; None: any number."""
         ...
 
     def prefer_cache(self, preference: str) -> None:
-        """Have launches from now on split a multiprocessor's memory: "NONE", "SHARED", "L1" or "EQUAL".
+        """Set how later launches split a multiprocessor's memory: "NONE", "SHARED", "L1" or "EQUAL".
 
         Raises DeviceError where memory is not split.
         """
         ...
 
     def prefer_shared(self, percent: int) -> None:
-        """Have launches from now on get so much of that memory as shared memory, in percent (-1: any).
+        """Set the part of that memory that later launches get as shared memory, in percent (-1: any).
 
         Raises DeviceError where memory is not split.
         """
@@ -118,20 +122,20 @@ class LoadedKernel(Protocol):
 
 
 class Runnable(Protocol):
-    """A graph that a device runs as a whole. nodes: how many pieces of work it has, those of other libraries too."""
+    """A graph that a device runs as a whole. nodes: how many pieces of work it has, other libraries' included."""
 
     nodes: int
 
     def launch(self, stream: int) -> None:
-        """Run it in a stream, after what that was given before."""
+        """Run it in a stream, after the stream's earlier work."""
         ...
 
     def update(self, node: Any, loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, parameters: bytes) -> None:
-        """Have later runs launch something else in a node's place."""
+        """Replace a node's launch in later runs."""
         ...
 
     def keep_until_done(self, memory: Iterable[Memory]) -> None:
-        """Have memory that is let go now not be used again before the runs that use it are done."""
+        """Delay the reuse of memory that is let go now until the runs that use it are done."""
         ...
 
     def close(self) -> None:
@@ -147,11 +151,11 @@ class Capture(Protocol):
         ...
 
     def copy(self, destination: Any, source: Any, make: Callable[[], object]) -> Any:
-        """Record a copy between two arrays; make gives it to the stream. Returns the device's handle of the node."""
+        """Record a copy between two arrays, which make gives to the stream. Returns the device's handle of the node."""
         ...
 
     def end(self) -> Runnable:
-        """Return all that was recorded, ready to run."""
+        """Return the recorded work as a graph to run."""
         ...
 
     def cancel(self) -> None:
@@ -160,16 +164,16 @@ class Capture(Protocol):
 
 
 class Device(Protocol):
-    """Something that kernels run on. A new device needs what is here, and nothing else."""
+    """A device that kernels run on. A new device needs these methods, and nothing else."""
 
     @property
     def target(self) -> Target:
-        """What code must be made for to run here."""
+        """The target whose code runs here."""
         ...
 
     @property
     def ordinal(self) -> int | None:
-        """The number of the device among those of its kind; None where there can be only one."""
+        """The device's number among devices of its kind; None where there can be only one."""
         ...
 
     @property
@@ -179,7 +183,7 @@ class Device(Protocol):
 
     @property
     def staging(self) -> Space | None:
-        """The memory that host arrays are copied to for a launch; None: kernels use them where they are."""
+        """The memory that host arrays are copied to for a launch; None: kernels use them in place."""
         ...
 
     @property
@@ -188,9 +192,9 @@ class Device(Protocol):
         ...
 
     def capture(self, stream: int) -> Capture:
-        """Return what records the work of a stream, by its handle, for a graph; from now on none of it is done."""
+        """Return a capture of a stream, by its handle, for a graph; from now on none of the stream's work is done."""
         ...
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> LoadedKernel:
-        """Return artifact, loaded; raises DeviceError if it cannot be. callbacks: for the module that it becomes."""
+        """Return artifact, loaded; raises DeviceError if it cannot be. callbacks: of the module that it becomes."""
         ...

@@ -1,10 +1,10 @@
-"""errors: the driver's error codes as exceptions that name the code, say what it means, and what to do."""
+"""errors: the driver's error codes as exceptions that name the code, say what it means, and advise."""
 
 from __future__ import annotations
 
 from gridjit.compiler.values.errors import DeviceError, LaunchError
 
-# What to do, by the driver's name of the error.
+# Advice, by the driver's name of the error.
 ADVICE = {
     "CUDA_ERROR_OUT_OF_MEMORY": "drop device arrays that are not needed, or use smaller ones",
     "CUDA_ERROR_NOT_INITIALIZED": (
@@ -49,7 +49,7 @@ ADVICE = {
     "CUDA_ERROR_INSUFFICIENT_DRIVER": "update the driver",
 }
 
-# What a kernel did, told by whichever call comes next.
+# Errors of a kernel, returned by a later call.
 ASYNCHRONOUS = frozenset(
     {
         "CUDA_ERROR_ILLEGAL_ADDRESS",
@@ -64,7 +64,7 @@ ASYNCHRONOUS = frozenset(
     }
 )
 
-# What calls say in a thread that no device was made current in yet, or whose context was reset.
+# Errors of calls in a thread that has no current device yet, or whose context was reset.
 LOST_CONTEXT = ("CUDA_ERROR_INVALID_CONTEXT", "CUDA_ERROR_CONTEXT_IS_DESTROYED")
 
 
@@ -85,7 +85,7 @@ class DriverError(DeviceError):
         self.code = code
 
     def saying(self, message: str) -> DriverError:
-        """Return the same error with more to say."""
+        """Return the same error with another message."""
         return type(self)(message, self.name, self.code)
 
 
@@ -96,13 +96,13 @@ class KernelError(LaunchError, DriverError):
 
 
 class LostDeviceError(KernelError):
-    """What every call says after a kernel's error that took the context along; the message tells that error."""
+    """The error of every call on a context that a kernel's error destroyed; the message tells that error."""
 
     __module__ = "gridjit"  # as users, tracebacks and pickles name it
 
 
 def driver_error(call: str, name: str, text: str, about: str = "", code: int = 0) -> DriverError:
-    """Return the exception for a driver error that call reported; about: what was being done."""
+    """Return the exception for a driver error that call reported; about: the action under way."""
     words = [f"{about}: " if about else "", f"{name} from {call}"]
     if text:
         words.append(f" ({text})")
@@ -113,6 +113,6 @@ def driver_error(call: str, name: str, text: str, about: str = "", code: int = 0
 
 
 def lost_device_error(call: str, name: str, first: str, code: int = 0) -> LostDeviceError:
-    """Return the exception for a call on a context that an earlier error took along; first: what was told of that."""
+    """Return the exception for a call on a context that an earlier error destroyed; first: that error's message."""
     words = f"{name} from {call}: the device was lost to an earlier error; restart the process. The error was: {first}"
     return LostDeviceError(words, name, code)

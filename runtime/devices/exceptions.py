@@ -37,7 +37,7 @@ def kernel_exception(
 
 
 def _with_index(message: str, outside: tuple[int, int] | None) -> str:
-    """Return what a checked kernel says of an index, with the index and the size if they are known."""
+    """Return a checked kernel's message about an index, with the index and the size if they are known."""
     if outside is None:
         return message.replace(": index {index}", "", 1).replace(", whose size is {size}", "", 1)
     index, size = map(str, outside)

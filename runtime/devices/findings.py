@@ -1,6 +1,6 @@
-"""findings: what debug kernels found under GRIDJIT_DEBUG, told once for each place at the process's end.
+"""findings: debug kernels' findings under GRIDJIT_DEBUG, printed once for each place at the process's end.
 
-The exit status is then 1, even where the program handled the errors.
+The exit status is then 1, even if the program handled the errors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _noting = lock()
 
 
 def note(place: Hashable, text: str) -> None:
-    """Keep a finding for the end, unless one of the same place was kept."""
+    """Keep a finding for the end, unless there is a finding of the same place."""
     if not settings().debug:
         return
     with section(), _noting:
@@ -34,13 +34,13 @@ def note(place: Hashable, text: str) -> None:
 
 
 def fail_at_exit() -> None:
-    """Have this process exit with status 1, after Python has ended as always; a signal still ends it as a signal."""
+    """Exit with status 1 when Python has ended; a signal still ends the process as a signal."""
     system = ctypes.CDLL(None)
     system["__cxa_atexit"](system.exit, ctypes.c_void_p(1), None)
 
 
 def say_findings(found: list[str]) -> None:
-    """Print findings on standard error, one line each, and have the process exit with status 1 if there are any."""
+    """Print findings on standard error, one line each; with any, the process exits with status 1."""
     for text in found:
         say(f"gridjit: {printable(text)}", sys.stderr)
     if found:

@@ -1,4 +1,4 @@
-"""The functions that an artifact wants called: found by name, or made again, in the process that loads it.
+"""The functions that an artifact calls: found by name, or made again, in the process that loads it.
 
 Nothing is unpickled. Code comes from the modules that a hook names; a cache can add only plain values. Only modules of
 packages that the program has imported are used: the hooks of a kernel's libraries are in those libraries, and data from
@@ -20,13 +20,13 @@ from gridjit.compiler.values.footprint import Effects
 
 
 def resolve(hooks: tuple[Hook, ...]) -> tuple[Callable[..., Any], ...] | None:
-    """Return the functions that hooks stand for, or None if one cannot be had: the artifact is then unusable."""
+    """Return the functions of hooks, or None if one cannot be made: the artifact is then unusable."""
     found = tuple(_function(hook) for hook in hooks)
     return None if None in found else tuple(function for function in found if function is not None)
 
 
 def resolve_module(effects: Effects) -> ModuleCallbacks | None:
-    """Return the setup and teardown callbacks that effects stand for, or None if one cannot be had."""
+    """Return the setup and teardown callbacks of effects, or None if one cannot be made."""
     setup, teardown = resolve(effects.setup), resolve(effects.teardown)
     return None if setup is None or teardown is None else ModuleCallbacks(setup=setup, teardown=teardown)
 
@@ -47,7 +47,7 @@ def _made(hook: Hook) -> Any:
         value = _bound(module, hook)
     else:
         value = _attribute(module, hook.qualname)
-        # What is hooked in is named by where it was made.
+        # A hook names its function by the place of its definition.
         if (getattr(value, "__module__", None), getattr(value, "__qualname__", None)) != (hook.module, hook.qualname):
             raise LookupError(f"{hook} has changed")
     return functools.partial(value, *map(_plain, hook.arguments)) if hook.arguments else value
@@ -67,7 +67,7 @@ def _nested(module: ModuleType, hook: Hook) -> Any:
 
 
 def _bound(module: ModuleType, hook: Hook) -> MethodType:
-    """Return a method of an object that is made of its attributes alone, if its class is one of plain objects."""
+    """Return a method of an object made of its attributes alone, if its class is a class of plain objects."""
     from gridjit.compiler.hooks.description import is_plain_class
 
     owner, _, name = hook.qualname.rpartition(".")
@@ -81,14 +81,14 @@ def _bound(module: ModuleType, hook: Hook) -> MethodType:
 
 
 def _module(name: str) -> ModuleType:
-    """Return a module of a package that is imported; raises LookupError for one that the program never named."""
+    """Return a module of an imported package; raises LookupError if the program never named the package."""
     if name.partition(".")[0] not in sys.modules:
         raise LookupError(f"{name} belongs to a package that is not imported")
     return importlib.import_module(name)
 
 
 def named(module: str, qualname: str) -> Any:
-    """Return what a qualified name stands for in a module of a package that is imported; None if it cannot be had."""
+    """Return the value of a qualified name in a module of an imported package; None if it cannot be found."""
     try:
         return _attribute(_module(module), qualname)
     except (Exception, SystemExit):  # a module may fail in any way while it is imported, and even end the process

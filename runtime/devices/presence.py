@@ -29,7 +29,7 @@ def why_not() -> str:
 
 
 def has_to_start() -> bool:
-    """Return whether there is a driver that nobody in this process has asked anything yet."""
+    """Return whether there is a driver that this process has not called yet."""
     if why_not.cache_info().currsize:
         return False
     try:
@@ -39,9 +39,9 @@ def has_to_start() -> bool:
 
 
 def may_be_asked() -> bool:
-    """Return whether it does no harm to ask: the driver was asked before, or there is none.
+    """Return whether calling the driver does no harm: it was called before, or there is none.
 
-    A process that has asked the driver once cannot be forked into processes that use it.
+    A process that has called the driver once cannot be forked into processes that use it.
     """
     if why_not.cache_info().currsize:
         return True

@@ -1,13 +1,13 @@
-"""What the driver reports about real devices, by its own names of the attributes.
+"""The driver's answers about real devices, by its own names of the attributes.
 
-The values of an H100 (SXM, 80 GB) and an H200 come from cuDeviceGetAttribute of a driver for CUDA 13.0. Those of other
-devices are documented, or were seen elsewhere (models.py says where). An attribute that is not here is not answered.
+The values of an H100 (SXM, 80 GB) and an H200 come from cuDeviceGetAttribute of a driver for CUDA 13.0. Other devices'
+values are documented, or were seen elsewhere (models.py says where). An attribute that is not here is not answered.
 """
 
 from __future__ import annotations
 
-# The same on every device of compute capability 7.5 and newer: "Technical Specifications per Compute Capability" in
-# the CUDA programming guide. Alignments, and what is said of the driver, are as measured on the H100.
+# The same on every device of compute capability 7.5 and newer: "Technical Specifications per Compute Capability" in the
+# CUDA programming guide. Alignments, and the driver's properties, are as measured on the H100.
 EVERY = {
     "MAX_THREADS_PER_BLOCK": 1024,
     "MAX_BLOCK_DIM_X": 1024,
@@ -81,7 +81,7 @@ EVERY = {
     "COOPERATIVE_LAUNCH": 1,
 }
 
-# On the H100 and the H200 as measured, and said of no other.
+# As measured on the H100 and the H200, and on no other.
 HOPPER = {
     "HOST_NATIVE_ATOMIC_SUPPORTED": 0,
     "PAGEABLE_MEMORY_ACCESS": 0,
@@ -135,7 +135,7 @@ HOPPER = {
     "ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED": 0,
 }
 
-# What newer drivers answer too, and nobody asked: a file can give it.
+# Newer drivers' attributes, not measured: a file can give them.
 UNASKED = (
     "ATOMIC_REDUCTION_SUPPORTED",
     "D3D12_CIG_STREAMS_SUPPORTED",

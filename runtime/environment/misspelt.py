@@ -1,4 +1,4 @@
-"""Misspelt: names that are close to others, so that a message can ask whether those were meant."""
+"""Misspelt: names that are close to known names, for questions in messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NEAR = 0.75
 
 
 def warn_of_misspelt(unknown: Iterable[str], known: Sequence[str]) -> None:
-    """Warn of each unknown variable whose name is nearly that of a setting; others may be another program's."""
+    """Warn of each unknown variable whose name is nearly a setting's; others may be another program's."""
     for name in unknown:
         if (near := near_name(name, known)) is not None:
             words = f"{printable(name)} is not a setting of gridjit and has no effect: did you mean {near}?"
@@ -23,7 +23,7 @@ def warn_of_misspelt(unknown: Iterable[str], known: Sequence[str]) -> None:
 
 
 def near_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that was probably meant, if there is one."""
+    """Return the known name that was probably meant, if any."""
     short = {other.removeprefix(_PREFIX).lower(): other for other in known}
     found = difflib.get_close_matches(name.removeprefix(_PREFIX).lower(), short, n=1, cutoff=_NEAR)
     return short[found[0]] if found else None

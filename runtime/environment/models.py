@@ -1,6 +1,6 @@
-"""DeviceModel: a real GPU as the host reports it - its name, memory and attributes - from a table or a JSON file.
+"""DeviceModel: a real GPU as the host simulates it - its name, memory and attributes - from a table or a JSON file.
 
-Unknown attributes of a model are not made up: asking for one is an error that says how to supply it.
+Unknown attributes of a model are not made up: reading one is an error that says how to supply it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DEFAULT = "h100"
 
 
 class UnknownAttributeError(DeviceError, AttributeError):
-    """A simulated device was asked for what is not known of its model."""
+    """A simulated device was asked for an attribute unknown of its model."""
 
     __module__ = "gridjit"  # as users, tracebacks and pickles name it
 
@@ -56,7 +56,7 @@ class DeviceModel:
     attributes: Mapping[str, int]
 
     def attribute(self, name: str) -> int:
-        """Return an attribute ("MULTIPROCESSOR_COUNT"); raises UnknownAttributeError for one that is not known."""
+        """Return an attribute ("MULTIPROCESSOR_COUNT"); raises UnknownAttributeError for an unknown attribute."""
         try:
             return self.attributes[ALIASES.get(name, name)]
         except KeyError:
@@ -69,13 +69,13 @@ class DeviceModel:
 
 
 def attribute_of(kind: DeviceModel, ordinal: int, name: str) -> int:
-    """Return an attribute of the device of a number; raises UnknownAttributeError for one that is not known."""
+    """Return an attribute of the device of a number; raises UnknownAttributeError for an unknown attribute."""
     found = bus_of(ordinal).get(name)
     return kind.attribute(name) if found is None else found
 
 
 def bus_of(ordinal: int) -> dict[str, int]:
-    """Return the attributes that tell the device of a number from others: no real ones, as it is on no bus."""
+    """Return the attributes that tell the device of a number from others: invented, as it is on no bus."""
     return {"PCI_DOMAIN_ID": 0, "PCI_BUS_ID": ordinal + 1, "PCI_DEVICE_ID": 0, "MULTI_GPU_BOARD_GROUP_ID": ordinal}
 
 
@@ -86,7 +86,7 @@ def _model(
     own: Mapping[str, int],
     more: Mapping[str, int] | None = None,
 ) -> DeviceModel:
-    """Return the model whose attributes are those of every device, of its capability, and its own."""
+    """Return the model with the attributes of every device, of its capability, and its own."""
     limits = dict(zip(_PER_CAPABILITY, _CAPABILITIES[capability], strict=True))
     clusters = int(capability >= _FIRST_WITH_CLUSTERS)
     answers = {
@@ -97,7 +97,7 @@ def _model(
         "COMPUTE_CAPABILITY_MINOR": capability[1],
         "CLUSTER_LAUNCH": clusters,
         "TENSOR_MAP_ACCESS_SUPPORTED": clusters,
-        # Of the host itself: nothing ends a kernel that runs long, and one board is one device.
+        # Of the host itself: nothing ends a long kernel, and one board is one device.
         "KERNEL_EXEC_TIMEOUT": 0,
         "MULTI_GPU_BOARD": 0,
         **own,
@@ -116,10 +116,10 @@ def _parts(multiprocessors: int, clock_khz: int, memory_khz: int, bus_bits: int,
 
 
 def known() -> dict[str, DeviceModel]:
-    """Return the models that have a name here, by that name."""
+    """Return the named models, by their names."""
     hopper = {"ECC_ENABLED": 1, "ASYNC_ENGINE_COUNT": 3, "MAX_ACCESS_POLICY_WINDOW_SIZE": 128 << 20}
     return {
-        # These two were asked themselves.
+        # Measured values.
         "h100": _model(
             "NVIDIA H100 80GB HBM3",
             (9, 0),
@@ -149,7 +149,7 @@ def known() -> dict[str, DeviceModel]:
             24563 << 20,
             _parts(128, 2520000, 10501000, 384, 75497472) | {"ECC_ENABLED": 0},
         ),
-        # deviceQuery's output in https://chiemon.github.io/2024/12/25/ (the page on what it says of a graphics card)
+        # deviceQuery's output in https://chiemon.github.io/2024/12/25/ (the page on its output for a graphics card)
         "t4": _model("Tesla T4", (7, 5), 15843721216, _parts(40, 1590000, 5001000, 256, 4194304)),
     }
 
@@ -157,7 +157,7 @@ def known() -> dict[str, DeviceModel]:
 def model(wanted: str | None) -> DeviceModel:
     """Return the model of a name ("a100", or the device's own), of a JSON file, or the default.
 
-    Raises ConfigError for anything else, and for what may be several.
+    Raises ConfigError for anything else, and for an ambiguous name.
     """
     text = wanted or DEFAULT
     if is_file(text):
@@ -176,12 +176,12 @@ def is_file(text: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """Return a name as names are compared: however its words are separated, and without the maker's."""
+    """Return a name for comparisons: without separators, and without the maker's name."""
     return re.sub(r"[\s_-]", "", name.lower()).removeprefix("nvidia").removeprefix("geforce")
 
 
 def _meant(text: str, models: Mapping[str, DeviceModel]) -> str:
-    """Return which devices may have been meant, those first that have the text in their names, and what there is."""
+    """Return the devices that may have been meant, names that contain the text first, and the known names."""
     word, by_name = _plain(text), {name: _plain(one.name) for name, one in models.items()}
     near = [name for name, full in by_name.items() if word and (word in name + full or name in word)]
     near = near or difflib.get_close_matches(word, by_name)
@@ -190,7 +190,7 @@ def _meant(text: str, models: Mapping[str, DeviceModel]) -> str:
 
 
 def _read(path: Path) -> DeviceModel:
-    """Return the model that a file describes: "like" a known one, with a name, memory and attributes of its own."""
+    """Return the model of a file: "like" a known model, with a name, memory and attributes of its own."""
     try:
         given = json.loads(path.read_text())
         return _described(given)
@@ -230,7 +230,7 @@ def _object(name: str, value: Any) -> dict[str, Any]:
 
 
 def _attributes(given: Mapping[str, Any]) -> dict[str, int]:
-    """Return a file's attributes by their first names: one under a name that nobody asks for would change nothing."""
+    """Return a file's attributes by their first names; raises ValueError for a name that is never read."""
     names = {*known()[DEFAULT].attributes, *UNASKED, *ALIASES}
     for name in sorted(set(given) - names):
         near = difflib.get_close_matches(name.upper().removeprefix("CU_DEVICE_ATTRIBUTE_"), sorted(names))
@@ -240,7 +240,7 @@ def _attributes(given: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _integer(name: str, value: Any, least: int) -> int:
-    """Return value, which JSON has as an integer: what is nearly one would be a device that nobody described."""
+    """Return value; raises ValueError unless JSON has it as an integer."""
     if type(value) is not int or value < least:
         raise ValueError(f"{name}: {value!r} is not an integer of at least {least}")
     return value

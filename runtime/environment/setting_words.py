@@ -1,4 +1,4 @@
-"""Setting words: what each setting accepts and means, for errors, `gridjit info` and docs/settings.md."""
+"""Setting words: each setting's values and meaning, for errors, `gridjit info` and docs/settings.md."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Words(NamedTuple):
-    """What a variable may be, what counts where it is not set, and what it means; the last two in Markdown."""
+    """A variable's accepted values, its default, and its meaning; the last two in Markdown."""
 
     accepts: str
     unset: str
@@ -131,7 +131,7 @@ WORDS = {
 
 
 def table() -> str:
-    """Return all of it as a table in Markdown, that of docs/settings.md."""
+    """Return them as a table in Markdown, as in docs/settings.md."""
     rows = ["| variable | accepts | default | meaning |", "|---|---|---|---|"]
     rows += [f"| `{name}` | {' | '.join(words)} |".replace("|  |", "| |") for name, words in WORDS.items()]
     return "\n".join(rows) + "\n"

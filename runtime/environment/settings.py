@@ -1,6 +1,6 @@
 """Settings: the environment variables gridjit reads. Each is declared once, in VARIABLES, and read nowhere else.
 
-An invalid value is a ConfigError when the settings are first used. A name that is close to one of these is a warning.
+An invalid value is a ConfigError when the settings are first used. A name that is close to a setting's is a warning.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ON, _OFF = ("1", "on", "yes", "true"), ("0", "off", "no", "false")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{0,9})?)\s*([KMGT]?)(?:I?B)?", re.I | re.A)
 _MOST_SECONDS = 1e9
-# As many threads, processes or devices as nothing has; and numbers that any other count stays far below.
+# More threads, processes or devices than exist; and a number that any other count stays far below.
 MOST, _MOST_ENTRIES = 1 << 16, 1 << 62
 
 
@@ -35,7 +35,7 @@ def usable_cores() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the environment asks for. VARIABLES says what each field means, and which variable sets it."""
+    """The environment's settings. VARIABLES gives each field's variable, setting_words.py its meaning."""
 
     cache_dir: Path
     cache: bool = True
@@ -68,9 +68,9 @@ class Settings:
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Settings:
-        """Return the settings that environ asks for; raises ConfigError naming a variable, its value and what is right.
+        """Return environ's settings; raises ConfigError naming a variable, its value and the accepted values.
 
-        An empty variable is one that is not set.
+        An empty variable counts as not set.
         """
         given: dict[str, Any] = {one.field: one.value(text) for one in VARIABLES if (text := environ.get(one.name))}
         return cls(**({"cache_dir": _default_dir(environ)} | given))
@@ -81,7 +81,7 @@ class Settings:
         return usable_cores() if self.compile_processes is None else self.compile_processes
 
     def processes_for(self, background: bool | None) -> int:
-        """Return how many processes compile what a kernel declares: background is what jit was told, None nothing."""
+        """Return how many processes compile a kernel's declared signatures; background: jit's parameter, or None."""
         if background is False or (background is None and self.compile_processes is None):
             return 0
         return self.processes_that_serve
@@ -92,7 +92,7 @@ def settings() -> Settings:
     """Return this process's settings, read on the first call; warns of variables that look misspelt."""
     found = Settings.of(os.environ)
     if unknown := unknown_names(os.environ):
-        from gridjit.runtime.environment.misspelt import warn_of_misspelt  # hardly anybody misspells
+        from gridjit.runtime.environment.misspelt import warn_of_misspelt  # misspelt names are rare
 
         warn_of_misspelt(unknown, [one.name for one in VARIABLES])
     return found
@@ -108,7 +108,7 @@ def unknown_names(environ: Mapping[str, str]) -> list[str]:
 
 
 def bytes_of(name: str, text: str) -> int:
-    """Return the bytes that text like "512M" stands for; raises ConfigError naming where it was given."""
+    """Return the bytes of a text like "512M"; raises ConfigError naming its variable."""
     try:
         return _size(text)
     except ValueError:
@@ -118,7 +118,7 @@ def bytes_of(name: str, text: str) -> int:
 
 
 class Variable(NamedTuple):
-    """One environment variable: the field that it sets, and what returns a text's value or raises ValueError.
+    """An environment variable: its name, its field, and a reader of its text, which may raise ValueError.
 
     runtime/environment/setting_words.py says what it accepts and means.
     """
@@ -128,10 +128,10 @@ class Variable(NamedTuple):
     read: Callable[[str], Any]
 
     def value(self, text: str) -> Any:
-        """Return what a text that is not empty stands for; raises ConfigError."""
+        """Return the value of a text that is not empty; raises ConfigError."""
         try:
             return self.read(text)
-        except ConfigError:  # which says it all
+        except ConfigError:  # its message is complete
             raise
         except _WrongWordError as error:
             raise ConfigError(f"{_said(self.name, text)}: {error}") from None
@@ -142,14 +142,14 @@ class Variable(NamedTuple):
 
 
 def _said(name: str, text: str) -> str:
-    """Return what was said, as an error shows it; a long text is cut."""
-    from gridjit.base.printable import printable  # few are wrong
+    """Return a variable and its text for an error; a long text is cut."""
+    from gridjit.base.printable import printable  # few settings are wrong
 
     return f"{name}={printable(text if len(text) < 200 else f'{text[:200]}...')}"
 
 
 class _WrongWordError(ValueError):
-    """A word among several is not known; the message says which, and what is."""
+    """A word among several is not known; the message names it and the known words."""
 
 
 def _switch(text: str) -> bool:
@@ -181,7 +181,7 @@ def _count(text: str, *, least: int = 1, most: int = MOST) -> int:
 
 
 def _words(known: tuple[str, ...], none: tuple[str, ...] = ()) -> Callable[[str], tuple[str, ...]]:
-    """Return what reads several words with commas between, in the order of known; none: what "none" stands for."""
+    """Return a reader of several words with commas between, in the order of known; none: the value of "none"."""
 
     def read(text: str) -> tuple[str, ...]:
         named = {name.strip() for name in text.lower().split(",")} - {""}
@@ -211,8 +211,8 @@ def _paths(text: str) -> tuple[Path, ...]:
 
 
 def _device(text: str) -> str:
-    """Return what names a GPU for the host to stand in for: a known name, or the path of a file that describes it."""
-    from gridjit.runtime.environment.models import is_file, model  # few choose one
+    """Return the name of a GPU for the host to simulate: a known name, or the path of a file that describes it."""
+    from gridjit.runtime.environment.models import is_file, model  # few programs choose a device
 
     chosen = str(_path(text)) if is_file(text) else text
     model(chosen)
@@ -220,13 +220,13 @@ def _device(text: str) -> str:
 
 
 def _default_dir(environ: Mapping[str, str]) -> Path:
-    if (base := environ.get("XDG_CACHE_HOME")) and os.path.isabs(base):  # of others, its specification says: ignore
+    if (base := environ.get("XDG_CACHE_HOME")) and os.path.isabs(base):  # its specification says to ignore other values
         return Path(base) / "gridjit"
     return _path(environ.get("HOME") or _home()) / ".cache" / "gridjit"
 
 
 def _home() -> str:
-    """Return the home that the system's account has, or a place where no folder can be made."""
+    """Return the home of the system's account, or a place where no folder can be made."""
     try:
         return pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:

@@ -1,6 +1,6 @@
 """Tracebacks: errors of gridjit show users their own frames. GRIDJIT_TRACEBACK=full shows all frames, and the cause.
 
-Every function that users call, and that may compile, lets errors pass through `trim`.
+Every function that users call, and that may compile, passes errors through `trim`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OURS = frozenset({"gridjit", "numba", "numba_cuda", "llvmlite"})
 
 
 def for_users(call: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Return call, with errors of ours that come out of it trimmed."""
+    """Return call, with its errors of ours trimmed."""
 
     @functools.wraps(call)
     def called(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
@@ -39,22 +39,22 @@ def for_users(call: Callable[Parameters, Result]) -> Callable[Parameters, Result
 
 
 def is_for_users(error: Exception) -> bool:
-    """Return whether an error tells of the user's program: ours, or what a kernel of theirs raised."""
+    """Return whether an error is about the user's program: ours, or a kernel's exception."""
     return isinstance(error, GridjitError) or _OF_A_KERNEL in vars(error)
 
 
 def note_as_kernels(error: BaseException) -> None:
-    """Have an exception that a kernel raised be trimmed as errors of ours are."""
+    """Mark an exception of a kernel to be trimmed like errors of ours."""
     with contextlib.suppress(AttributeError):  # its class may have no room for it
         setattr(error, _OF_A_KERNEL, True)
 
 
 def trim(error: Exception) -> None:
-    """Leave the user's frames of an error that is about to be raised again, and of what it was raised from.
+    """Leave only the user's frames of an error that is about to be raised again, and of its causes.
 
-    What has no frame of theirs is left out whole: the message says what it meant. Called where the error was caught,
-    before a bare `raise`: that adds no frame (from Python 3.11 on; before, the caller's own stays). Where all is asked
-    for, the error says all, too.
+    A cause without such a frame is left out whole: the message has its meaning. Called where the error was caught,
+    before a bare `raise`: that adds no frame (from Python 3.11 on; before, the caller's own stays). If a setting asks
+    for all frames, the message is full, too.
     """
     if _is_full():
         _say_all(error)
@@ -69,7 +69,7 @@ def trim(error: Exception) -> None:
 
 
 def _trim_origin(error: BaseException) -> None:
-    """Leave of what an error was raised from, or while, what the user's program raised."""
+    """Leave only the causes and contexts of an error that the user's program raised."""
     # A program may raise two errors from each other.
     seen: set[int] = set()
     while (cause := error.__cause__) is not None and id(error) not in seen:
@@ -84,7 +84,7 @@ def _trim_origin(error: BaseException) -> None:
 
 
 def _users_context(error: BaseException) -> BaseException | None:
-    """Return what the user's program was handling when an error was raised; None if it was handling nothing."""
+    """Return the exception that the user's program was handling when an error was raised; None without any."""
     context = error.__context__
     while context is not None and (context.__traceback__ is None or _is_ours(context.__traceback__)):
         context = context.__context__
@@ -108,7 +108,7 @@ def _say_all(error: Exception) -> None:
 
 
 def _users(found: TracebackType | None) -> TracebackType | None:
-    """Return the entries of a traceback that are the user's: neither ours, nor of what we call, such as contextlib."""
+    """Return the user's entries of a traceback: neither ours, nor of modules that we call, such as contextlib."""
     entries = []
     while found is not None:
         entries.append(found)

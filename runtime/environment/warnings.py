@@ -1,4 +1,4 @@
-"""PerformanceWarning: something works, but costs more than necessary. numba-cuda's switches turn it off or on."""
+"""PerformanceWarning: an operation works, but costs more than necessary. numba-cuda's switches turn it off or on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PerformanceWarning(SharedError, UserWarning):
 
 
 def warn_of_copies(kernel: str, what: str) -> None:
-    """Warn that what is copied at every launch, unless numba-cuda's switches say not to."""
+    """Warn of copies at every launch, unless numba-cuda's switches say not to."""
     if is_on("CUDA_WARN_ON_IMPLICIT_COPY", default=1):
         _warn(
             f"Host array used in CUDA kernel will incur copy overhead: {kernel}: {what} is copied to the device "
@@ -34,8 +34,8 @@ def warn_of_copies(kernel: str, what: str) -> None:
 def warn_of_few_blocks(kernel: str, config: LaunchConfig) -> None:
     """Warn of a grid that leaves most of a GPU idle, if the environment asks for that.
 
-    numba-cuda's switch for it is on by default, and imported only where something is compiled: what it says counts
-    after NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS is set, so that a warm process warns as a cold one does.
+    numba-cuda's switch for it is on by default, and imported only by compiles: its value counts after
+    NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS is set, so that a warm process warns as a cold process does.
     """
     name = "CUDA_LOW_OCCUPANCY_WARNINGS"
     blocks = config.griddim[0] * config.griddim[1] * config.griddim[2]

@@ -1,1 +1,1 @@
-"""The checker of hazards between streams, which GRIDJIT_CHECK_STREAMS turns on. Otherwise none of this is imported."""
+"""The checker of hazards between streams, which GRIDJIT_CHECK_STREAMS turns on. Otherwise it is not imported."""

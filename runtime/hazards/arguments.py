@@ -1,4 +1,4 @@
-"""arguments: which of a launch's arguments are arrays, where they are in its parameters, which it may write.
+"""arguments: a launch's arrays, their places in its parameters, and whether it may write them.
 
 A kernel may write to each array that its code is not proven to leave unchanged. The proof is made once for each
 specialization, from code that the front end generates again. Arguments of read-only types are not written.
@@ -40,7 +40,7 @@ class Passed(NamedTuple):
 
 
 def arrays_of(kernel: Kernel, ready: Ready) -> tuple[Passed, ...]:
-    """Return the arrays and records that a kernel takes, in tuples too."""
+    """Return a kernel's arrays and records, in tuples too."""
     names = kernel.parameter_names
     if not any(map(_has_memory, ready.declared)):
         return ()
@@ -57,9 +57,9 @@ def arrays_of(kernel: Kernel, ready: Ready) -> tuple[Passed, ...]:
 
 
 class Quick(NamedTuple):
-    """What is known of a launch with gridjit's arrays: for each, its number, its name, whether it may be written.
+    """A launch with gridjit's arrays: for each, its number, its name, and whether it may be written.
 
-    launcher: whose launch it is, by a weak reference: a launcher keeps its stream. found: what is launched.
+    launcher: of the launch, by a weak reference: a launcher keeps its stream. found: the launched code.
     """
 
     launcher: weakref.ref[Launcher]
@@ -69,7 +69,7 @@ class Quick(NamedTuple):
 
 
 def kinds_in_place(args: tuple[Any, ...]) -> list[Any] | None:
-    """Return what tells the kinds of arguments apart; None unless all are gridjit's arrays and numbers."""
+    """Return a key of the arguments' kinds; None unless all are gridjit's arrays and numbers."""
     kinds: list[Any] = []
     for arg in args:
         kind = type(arg)
@@ -96,7 +96,7 @@ def _passed(name: str, start: int, part: ArrayType | RecordType, written: bool) 
 
 
 def _leaves(path: str, declared: ArgType) -> Iterator[tuple[str, ArgType]]:
-    """Yield an argument, or what is in a tuple, with the path to it as the front end has it: pair.0 and pair.1."""
+    """Yield an argument, or a tuple's items, with the front end's path to it: pair.0 and pair.1."""
     if isinstance(declared, TupleType):
         for number, item in enumerate(declared.items):
             yield from _leaves(f"{path}.{number}", item)
@@ -105,7 +105,7 @@ def _leaves(path: str, declared: ArgType) -> Iterator[tuple[str, ArgType]]:
 
 
 def _said(path: str) -> str:
-    """Return what an error calls what is at a path: pair[0]."""
+    """Return the name in errors of a path's value: pair[0]."""
     name, *numbers = path.split(".")
     return name + "".join(f"[{number}]" for number in numbers)
 
@@ -115,7 +115,7 @@ def _has_memory(declared: ArgType) -> bool:
 
 
 def _written(kernel: Kernel, ready: Ready, paths: Sequence[str]) -> frozenset[str]:
-    """Return those of the paths that the kernel may write; all of them where its code cannot be made again."""
+    """Return the paths that the kernel may write; all of them where its code cannot be made again."""
     found = ready.found
     try:
         from gridjit.compiler.readable import written_arguments
@@ -124,6 +124,6 @@ def _written(kernel: Kernel, ready: Ready, paths: Sequence[str]) -> frozenset[st
         form = kernel.form_of(found)
         view = ConfigView(found.config, None, form, found.artifact.effects.sharedmem)
         return written_arguments(form.job_for(found.signature, found.target), view, paths)
-    except Exception as error:  # whatever keeps the kernel from being compiled again is not an error of this launch
+    except Exception as error:  # an error of this second compile is not an error of the launch
         let_through(error)
         return frozenset(paths)

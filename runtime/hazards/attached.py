@@ -22,13 +22,13 @@ from gridjit.runtime.queues.timeline import HOST
 
 
 class _Own(threading.local):
-    """The calling thread. quiet: its waits tell nothing."""
+    """The calling thread. quiet: its waits are not noted."""
 
     quiet = False
 
 
 _own = _Own()
-# What was replaced: the objects, and under which names.
+# The replaced attributes: the objects, and the names.
 _replaced: list[tuple[Any, str]] = []
 
 
@@ -40,7 +40,7 @@ class AttachedChecker(Checker):
         attach_to_timeline(self, timeline)
 
     def watch_space(self, space: Space) -> None:
-        """Follow what a device's memory is used for from now on."""
+        """Follow the uses of a device's memory from now on."""
         attach_to_space(self, space)
 
 
@@ -54,7 +54,7 @@ def begin() -> None:
 
 
 def end() -> None:
-    """Check no longer, and forget launchers that live on."""
+    """Stop checking, and forget launchers that live on."""
     for watcher in watchers:
         if isinstance(watcher, AttachedChecker):
             watcher.begin()
@@ -73,7 +73,7 @@ def _replace(owner: Any, name: str, made: Callable[..., Any]) -> None:
 
 
 def attach_to_timeline(checker: Checker, timeline: Any) -> None:
-    """Have the checker told of the order that a device's streams, events and waits make."""
+    """Tell the checker the order that a device's streams, events and waits make."""
 
     def after(name: str, note: Callable[..., None]) -> None:
         call = getattr(timeline, name)
@@ -87,7 +87,7 @@ def attach_to_timeline(checker: Checker, timeline: Any) -> None:
         _replace(timeline, name, called)
 
     def waiting(name: str, what: Callable[..., Clock], *, asks: bool = False) -> None:
-        """Learn, once a wait is over, that what was given before it is done. asks: the call asks and does not wait."""
+        """Note, once a wait is over, that earlier work is done. asks: the call asks and does not wait."""
         call = getattr(timeline, name)
 
         @functools.wraps(call)
@@ -97,7 +97,7 @@ def attach_to_timeline(checker: Checker, timeline: Any) -> None:
             clock = what(*given)
             try:
                 result = call(*given)
-            except DeviceError:  # it cannot be waited for, so nobody did
+            except DeviceError:  # it cannot be waited for, so no wait took place
                 raise
             except Exception:  # a kernel failed, so its stream's work has ended
                 if not asks:
@@ -142,7 +142,7 @@ def attach_to_timeline(checker: Checker, timeline: Any) -> None:
 
 
 def attach_to_space(checker: Checker, space: Any) -> None:
-    """Have the checker told of a device's memory: what is allocated, copied, filled and freed."""
+    """Tell the checker of a device's memory: allocations, copies, fills and frees."""
     timeline = space.timeline
     allocate, write, read, read_later = space.allocate, space.write, space.read, space.read_later
     copy, fill, copy_from = space.copy, space.fill, space.copy_from
@@ -202,7 +202,7 @@ def attach_to_space(checker: Checker, space: Any) -> None:
 
 
 def _quietly(call: Callable[..., None], *given: Any) -> None:
-    """Make a call whose waits tell nothing: the host waits for some copies that a GPU does not wait for."""
+    """Make a call whose waits are not noted: the host waits for some copies that a GPU does not wait for."""
     before, _own.quiet = _own.quiet, True
     try:
         call(*given)
@@ -211,5 +211,5 @@ def _quietly(call: Callable[..., None], *given: Any) -> None:
 
 
 def _is_awaited(space: Any, values: Array, handle: int) -> bool:
-    """Return whether a copy into a host array is done on return: always, but in a stream into page-locked memory."""
+    """Return whether a copy into a host array is done on return: always, except in a stream into page-locked memory."""
     return handle <= LEGACY or space.device is None or not space.whereabouts(address_of(values)).on_device

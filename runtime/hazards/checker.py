@@ -1,8 +1,8 @@
-"""Checker: tracks all work in streams, and refuses work that nothing orders after the work that it depends on.
+"""Checker: tracks all work in streams, and refuses work that is not ordered after the work that it depends on.
 
-The rules are those of GPUs on both targets. A use of memory is a hazard if another stream's work wrote it, or reads
-what is now written, and no event, wait, synchronization or default stream orders the two. Refused work was not added to
-its stream.
+The rules are GPUs' on both targets. A use of memory is a hazard if another stream's work wrote it, or reads it while
+this use writes, and no event, wait, synchronization or default stream orders the two. Refused work was not added to its
+stream.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.queues.streams import Timeline
     from gridjit.runtime.specializations.table import Specialization
 
-# Memory that work uses: where, what the work calls it, and whether it may write it.
+# Memory that work uses: the piece, its name in the work, and whether the work may write it.
 Used: TypeAlias = "tuple[UsedMemory | None, str, bool]"
 # A stream: its timeline's id, its handle, and the thread of a thread's own default stream.
 _Key = tuple[int, int, int]
@@ -51,11 +51,11 @@ _threads = _Threads()
 
 
 class Checker:
-    """What is known of all streams and of the memory that they use."""
+    """The order of all streams' work, and its uses of memory."""
 
     def __init__(self) -> None:
         self._lock = lock()
-        # Streams, events and memory may end at any moment, even within a method here. This waits for the next work.
+        # Streams, events and memory may end at any moment, even within a method here. The ends wait for the next work.
         self.ended: deque[Callable[[], None]] = deque()
         self._known: dict[int, tuple[Specialization, tuple[Passed, ...]]] = {}
         self.clocks = Clocks()
@@ -95,7 +95,7 @@ class Checker:
             self._give(timeline, work, [self._used(one, packed) for one in arrays])
 
     def knows(self, launcher: Launcher, args: tuple[Any, ...]) -> bool:
-        """Note a launch with gridjit's arrays and numbers, of kinds launched before; return False for others."""
+        """Note a launch with gridjit's arrays and numbers, of kinds launched before; return False for any other."""
         kinds = None if attention.chosen() else kinds_in_place(args)
         quick = None if kinds is None else self._quick.get((id(launcher), *kinds))
         if quick is None or quick.launcher() is not launcher:
@@ -116,7 +116,7 @@ class Checker:
         return True
 
     def _know_arrays(self, args: tuple[Any, ...], noted: dict[int, NotedUse]) -> None:
-        """Have memory known by a launch's arrays. Code may use an array of another type in another way."""
+        """Make memory known by a launch's arrays. Code may use an array of another type in another way."""
         for at, (piece, *_) in noted.items():
             array = args[at]
             if piece.kind is not array._kind:
@@ -126,14 +126,14 @@ class Checker:
             piece.key = array._parameters  # equal bytes, now the same object
 
     def _repeats(self, launcher: Launcher, line: Line, timeline: Timeline) -> Repeats:
-        """Return what knows a launcher's last launches, all of them in one line."""
+        """Return the record of a launcher's last launches, all of them in one line."""
         found = launcher.repeats
         if isinstance(found, Repeats) and found.line is line:
             return found
         unnamed = type(launcher.stream) is int and not launcher.stream
 
         def note(repeat: Repeat) -> bool:
-            """Note a launch that is in order; return False if it may not be given to this line."""
+            """Note a launch that is in order; return False if it must be checked or recorded."""
             if self._is_recorded(timeline, line.handle):
                 return False
             with section(), self._lock:
@@ -161,7 +161,7 @@ class Checker:
             self._give(timeline, work, [(self.ranges.piece_of(g), "", w) for g, w in found if g is not None])
 
     def used_in_place(self, ghost: Any) -> None:
-        """Note that the host uses an array in place; raises HazardError if nobody waited for what writes it."""
+        """Note that the host uses an array in place; raises HazardError if its last write was not waited for."""
         place = here()
         with section(), self._lock:
             self._see_to_ends()
@@ -186,7 +186,7 @@ class Checker:
         return self.ranges.piece(packed[start:end]), name, writes
 
     def _give(self, timeline: Timeline, work: Work, used: Sequence[Used]) -> Line:
-        """Give a stream work; raises HazardError if nothing orders it after the uses that it must come after."""
+        """Give a stream work; raises HazardError if it is not ordered after earlier uses that it depends on."""
         line = self.line(timeline, work.stream)
         number = line.number
         before = self.clocks.before(line)
@@ -204,7 +204,7 @@ class Checker:
         return line
 
     def _disturb(self, number: int, piece: UsedMemory, writes: bool) -> None:
-        """Have other lines' launches checked again if this line's use of memory must be ordered with theirs."""
+        """Invalidate other lines' launches if this line's use of memory must be ordered with theirs."""
         for known in (piece, *piece.others):
             if known.write is not None and known.write.number != number:
                 self.clocks.disturb(known.write.number)
@@ -214,7 +214,7 @@ class Checker:
                         self.clocks.disturb(reader)
 
     def _note(self, line: Line, work: Work, used: Sequence[NotedUse]) -> None:
-        """Note a line's work, and what it uses."""
+        """Note a line's work, and its uses."""
         line.moves += 1
         for piece, name, writes in used:
             piece.note(line.number, line.time, (work, name), writes=writes)
@@ -249,7 +249,7 @@ class Checker:
     # -- memory ------------------------------------------------------------------------------------------------------
 
     def allocated(self, timeline: Timeline, stream: int, address: int, size: int) -> None:
-        """Note new memory: uses of what was there are over. If a stream is named, only its later work may use it."""
+        """Note new memory: earlier uses of its bytes are over. If a stream is named, only its later work may use it."""
         with section(), self._lock:
             self._see_to_ends()
             self.ranges.forget(address, address + size)
@@ -283,7 +283,7 @@ class Checker:
         return made
 
     def _forget_the_ended(self) -> None:
-        """Forget streams that were closed and whose work nothing can conflict with any more."""
+        """Forget closed streams whose work can no longer be part of a hazard."""
         devices = [*self._devices.values()]
         lines = [line for device in devices for line in device.all]
         numbers = {use.number for use in self.ranges.uses()} | {line.number for line in lines}
@@ -291,7 +291,7 @@ class Checker:
         self.clocks.forget_all_but(numbers, [*(line.clock for line in lines), *ended, *self._events.values()])
 
     def see_to_ends(self) -> None:
-        """Forget what has ended, before anything else is noted."""
+        """Forget all ended objects, before anything else is noted."""
         with section(), self._lock:
             self._see_to_ends()
 
@@ -309,7 +309,7 @@ class Checker:
         self.ended.append(end)
 
     def begins_graph(self, timeline: Timeline, stream: int) -> None:
-        """Note that a stream's work is recorded from now on: its launches are not done, so each is looked at."""
+        """Note that a stream's work is recorded from now on: its launches are not done, so each is checked."""
         with section(), self._lock:
             self.line(timeline, stream).window += 1
 
@@ -319,7 +319,7 @@ class Checker:
             self.clocks.act(self.line(timeline, stream))
 
     def recorded(self, timeline: Timeline, event: int, stream: int) -> None:
-        """Note that an event stands for what a stream was given so far; if a graph is recorded, only within that."""
+        """Note that an event stands for a stream's work so far; if a graph is recorded, only within the graph."""
         is_graphs = self._is_recorded(timeline, stream)
         with section(), self._lock:
             line = self.line(timeline, stream)
@@ -337,7 +337,7 @@ class Checker:
         self.ended.append(end)
 
     def waits(self, timeline: Timeline, stream: int, event: int) -> None:
-        """Note that what comes next in a stream waits for an event; if a graph is recorded, only within that."""
+        """Note that later work in a stream waits for an event; if a graph is recorded, only within the graph."""
         if self._is_recorded(timeline, stream):
             return
         with section(), self._lock:
@@ -346,26 +346,26 @@ class Checker:
                 self.clocks.wait(line, clock)
 
     def of_event(self, event: int) -> Clock:
-        """Return what is done once an event has come."""
+        """Return the work done once an event has come."""
         with section(), self._lock:
             return self._events.get(event, {})
 
     def of_stream(self, timeline: Timeline, stream: int) -> Clock:
-        """Return what is done once the host has waited for a stream."""
+        """Return the work done once the host has waited for a stream."""
         with section(), self._lock:
             return self.clocks.waited_for(self.line(timeline, stream))
 
     def at(self, timeline: Timeline, stream: int) -> Clock:
-        """Return what is done when a stream comes to something that it is given now and that uses no memory."""
+        """Return the work done when a stream comes to an operation, given now, that uses no memory."""
         with section(), self._lock:
             return self.clocks.reached(self.line(timeline, stream))
 
     def of_all(self, timeline: Timeline) -> Clock:
-        """Return what is done once the host has waited for a device."""
+        """Return the work done once the host has waited for a device."""
         with section(), self._lock:
             return self.clocks.all_of(self.line(timeline, LEGACY).lines)
 
     def seen(self, clock: Clock) -> None:
-        """Note what the host has waited for."""
+        """Note work that the host waited for."""
         with section(), self._lock:
             self.clocks.seen(clock)

@@ -1,8 +1,7 @@
-"""Clocks: which work is known to happen before which, by vector clocks over a process's streams and the host.
+"""Clocks: the order of work, by vector clocks over a process's streams and the host.
 
 Each stream is a line, and its work has times there: 1, 2 and so on. A clock says, for each line, up to which time its
-work is known to be done. What the host has waited for is known everywhere: all later work, of any thread, comes after
-it.
+work is known to be done. The host's waits are known everywhere: all later work, of any thread, comes after them.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import TypeAlias
 
 from gridjit.runtime.queues.streams import LEGACY
 
-# New lines before those that have ended are looked for.
+# New lines before ended lines are looked for.
 _MANY = 256
 
 # By the number of a line: the time up to which its work is done.
@@ -22,12 +21,12 @@ Before: TypeAlias = "tuple[Clock, int, set[Line], Clock]"
 
 
 class Line:
-    """A stream's work. number: no other line ever has it. clock: what is done before the work that comes next.
+    """A stream's work. number: no other line ever has it. clock: the work done before the line's next work.
 
-    handle: the stream's. blocking: whether its work is ordered with that of the default stream.
-    time: of the work that comes next; it grows whenever somebody looks at the clock. moves: grows with each work.
-    window: changes when work that comes next is ordered with other lines, and so must be noted.
-    conflicts: changes when another line uses memory in a way that must be ordered with this line's work.
+    handle: the stream's. blocking: whether its work is ordered with the default stream's. time: of the next work; it
+    grows whenever the clock is read. moves: grows with each work. window: changes when the next work is ordered with
+    other lines, and so must be noted. conflicts: changes when another line uses memory in a way that must be ordered
+    with this line's work.
     """
 
     __slots__ = ("blocking", "clock", "conflicts", "handle", "joined", "lines", "moves", "number", "time", "window")
@@ -40,7 +39,7 @@ class Line:
         self.clock: Clock = {number: 0}
         self.time = 1
         self.moves = 0
-        # How many moves of the default stream it was last ordered after.
+        # How many of the default stream's moves it was last ordered after.
         self.joined = 0
         self.window = 0
         self.conflicts = 0
@@ -49,9 +48,9 @@ class Line:
 class Lines:
     """The lines of one device. default: the legacy default stream's.
 
-    moved: blocking lines that were given work after the default stream last was. left: such work of closed streams.
-    ended: the work of all closed streams. is_own: whether only gridjit gives them work, so that nobody else captures
-    it.
+    moved: blocking lines that were given work after the default stream's last work. left: such work of closed streams.
+    ended: the work of all closed streams. is_own: whether only gridjit gives them work, so that no other library
+    captures it.
     """
 
     def __init__(self, number: int, *, is_own: bool) -> None:
@@ -64,23 +63,23 @@ class Lines:
 
 
 class Clocks:
-    """The order of all work. host: what the host has waited for. lines: those that have not ended, by number."""
+    """The order of all work. host: the work that the host has waited for. lines: live lines, by number."""
 
     def __init__(self) -> None:
         self.host: Clock = {}
         self.lines: dict[int, Line] = {}
         self._numbers = 0
-        # How many numbers may be given before unused ones are forgotten.
+        # The number of lines at which unused lines are forgotten.
         self._many = _MANY
 
     def new_lines(self, *, is_own: bool) -> Lines:
-        """Return the lines of a device that is new here."""
+        """Return the lines of a new device."""
         made = Lines(self._number(), is_own=is_own)
         self.lines[made.default.number] = made.default
         return made
 
     def new_line(self, lines: Lines, handle: int, *, blocking: bool) -> Line:
-        """Return the line of a stream that is new here."""
+        """Return the line of a new stream."""
         made = Line(lines, self._number(), handle, blocking=blocking)
         lines.all.add(made)
         self.lines[made.number] = made
@@ -104,7 +103,7 @@ class Clocks:
     # -- what happens ------------------------------------------------------------------------------------------------
 
     def begin(self, line: Line) -> None:
-        """Order what comes next in a line as the default stream does by itself: after it, and it after all others."""
+        """Order a line's next work as the default stream does by itself: after it, and it after all other lines."""
         default = line.lines.default
         if line is default:
             for moved in line.lines.moved:
@@ -116,7 +115,7 @@ class Clocks:
         elif line.blocking:
             if line not in line.lines.moved:
                 line.lines.moved.add(line)
-                default.window += 1  # what it is given next comes after this
+                default.window += 1  # its next work comes after this
             if line.joined != default.moves:
                 line.joined = default.moves
                 default.window += 1
@@ -124,7 +123,7 @@ class Clocks:
 
     @staticmethod
     def before(line: Line) -> Before | None:
-        """Return what others see of a line before it begins work; None if that changes nothing for them."""
+        """Return a line's state before it begins work; None if the work does not change it for other lines."""
         lines = line.lines
         if line is lines.default:
             changes = bool(lines.moved or lines.left)
@@ -134,13 +133,13 @@ class Clocks:
 
     @staticmethod
     def go_back(line: Line, before: Before | None) -> None:
-        """Restore what others saw before: the line is not given the work after all."""
+        """Restore the state before: the line is not given the work after all."""
         if before is not None:
             line.clock, line.joined, line.lines.moved, line.lines.left = before
 
     @staticmethod
     def look(line: Line) -> Clock:
-        """Return what is done once all that a line was given is done. What it is given next has a later time."""
+        """Return the clock at which all work of a line is done. Its next work has a later time."""
         line.clock[line.number] = line.time
         line.time += 1
         if not line.lines.is_own:
@@ -148,21 +147,21 @@ class Clocks:
         return line.clock
 
     def act(self, line: Line) -> None:
-        """Note that a line is given something that uses no memory. In the default stream, it orders all other lines."""
+        """Note that a line is given an operation without memory. In the default stream, it orders all other lines."""
         lines = line.lines
         if line is not lines.default:
             self.begin(line)
         elif lines.moved or lines.left:
             self.begin(line)
-            line.moves += 1  # those that follow the line see that it has moved
+            line.moves += 1  # lines that follow this line see that it has moved
 
     def reached(self, line: Line) -> Clock:
-        """Return what is done when a line comes to what it is given now, such as an event or a callback."""
+        """Return the work done when a line comes to an operation of now, such as an event or a callback."""
         lines = line.lines
         if line is not lines.default or lines.moved or lines.left:
             self.act(line)
         clock = self.look(line)
-        if len(clock) == 1:  # its own time, which nobody has seen yet
+        if len(clock) == 1:  # its own time, which no line has seen yet
             return dict(clock)
         short = self._short(clock)
         if len(short) < len(clock):
@@ -170,13 +169,13 @@ class Clocks:
         return short
 
     def wait(self, line: Line, clock: Clock) -> None:
-        """Have what comes next in a line come after all that a clock says."""
+        """Order a line's next work after all work of a clock."""
         self.begin(line)
         self.join(line.clock, clock)
-        line.moves += 1  # those that follow the line see that it has moved
+        line.moves += 1  # lines that follow this line see that it has moved
 
     def waited_for(self, line: Line) -> Clock:
-        """Return what a host knows to be done that waits for a line now. The line is given nothing to do."""
+        """Return the work done once a host has waited for a line. The line is given no work."""
         found = self._short(self.look(line))
         if line is line.lines.default:
             for moved in line.lines.moved:
@@ -185,14 +184,14 @@ class Clocks:
         return found
 
     def all_of(self, lines: Lines) -> Clock:
-        """Return what a host knows to be done that waits for a device now."""
+        """Return the work done once a host has waited for a device."""
         found = dict(lines.ended)
         for line in lines.all:
             self.join(found, self.look(line))
         return found
 
     def seen(self, clock: Clock) -> None:
-        """Note that the host knows that all work is done that a clock tells of."""
+        """Note that the host knows that all work of a clock is done."""
         self.join(self.host, clock)
 
     def end(self, line: Line) -> None:
@@ -208,19 +207,19 @@ class Clocks:
         line.lines.ended = self._short(line.lines.ended)
 
     def disturb(self, number: int) -> None:
-        """Note that another line uses what a line was given to use."""
+        """Note that another line uses memory of a line."""
         if (line := self.lines.get(number)) is not None:
             line.conflicts += 1
 
     def disturb_all(self) -> None:
-        """Have every launch checked again."""
+        """Invalidate all known launches."""
         for line in self.lines.values():
             line.conflicts += 1
 
     # -- what is known -----------------------------------------------------------------------------------------------
 
     def orders(self, number: int, time: int, line: Line) -> bool:
-        """Return whether the work of a line's number and time is done before what comes next in a line."""
+        """Return whether work of a line's number and time is done before the next work of a line."""
         return line.clock.get(number, 0) >= time or self.host.get(number, 0) >= time
 
     def is_done(self, number: int, time: int) -> bool:
@@ -229,12 +228,12 @@ class Clocks:
 
     @staticmethod
     def join(clock: Clock, other: Clock) -> None:
-        """Have clock say all that other does, too."""
+        """Add all of other's times to clock."""
         for number, time in other.items():
             if clock.get(number, 0) < time:
                 clock[number] = time
 
     def _short(self, clock: Clock) -> Clock:
-        """Return a clock without what everybody knows."""
+        """Return a clock without the host's knowledge."""
         host = self.host
         return {number: time for number, time in clock.items() if host.get(number, 0) < time}

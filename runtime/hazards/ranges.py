@@ -1,8 +1,8 @@
-"""Ranges: the pieces of memory that were used, what used each last, and which of them share bytes.
+"""Ranges: the used pieces of memory, their last uses, and which of them share bytes.
 
-A piece is identified by where its items are. Pieces that share bytes are linked, so that a look at one shows everything
-that was done to its memory. If it is cheap to find out whether interleaved pieces share bytes, this is done; otherwise
-they count as sharing some.
+A piece is identified by its items' layout and address. Pieces that share bytes are linked, so that one piece shows all
+uses of its memory. If it is cheap to find out whether interleaved pieces share bytes, this is done; otherwise they
+count as sharing some.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from gridjit.compiler.values.signature import array_codes, array_struct
 from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.layout import StridedLayout
 
-# The most pieces before those that nothing can conflict with are let go.
+# The most pieces before pieces that cannot be part of a hazard are dropped.
 MOST = 4096
-# How many cases NumPy may try before two arrays count as sharing memory.
+# How many cases NumPy tries before two arrays count as sharing memory.
 _WORK = 1000
 
 
 class MemoryUse:
-    """What a line did to a piece last. number, time: the line's, and its time there.
+    """A line's last use of a piece. number, time: the line's, and its time there.
 
-    what: the work, and the name of its argument, for an error. A line has one use of a piece that writes, and one that
-    reads; a launch that is made again changes their time and what.
+    what: the work, and the name of its argument, for an error. A line has one writing and one reading use of a piece; a
+    repeated launch changes their time and what.
     """
 
     __slots__ = ("number", "time", "what")
@@ -41,11 +41,11 @@ class MemoryUse:
 
 
 class UsedMemory:
-    """Memory that was used. low, high: the addresses that it lies between. layout, origin: where its items are.
+    """Memory that was used. low, high: its bounds. layout, origin: the layout and address of its items.
 
-    key: how a launch passes it, until it is forgotten. kind: of the array by which repeated launches know it. is_solid:
-    whether all bytes between the addresses are its own.
-    write: what wrote it last. reads: what has read it since, by the line. others: the pieces it shares bytes with.
+    key: its launch parameters, until it is forgotten. kind: of the array by which repeated launches know it. is_solid:
+    whether all bytes between the addresses are its own. write: its last write. reads: later reads, by the line. others:
+    the pieces it shares bytes with.
     """
 
     __slots__ = ("high", "is_solid", "key", "kind", "layout", "low", "origin", "others", "reads", "write")
@@ -64,7 +64,7 @@ class UsedMemory:
         self.others: list[UsedMemory] = []
 
     def note(self, number: int, time: int, what: tuple[Any, str], *, writes: bool) -> None:
-        """Note what a line does to it. The line's own uses stay, as launches that are made again change them."""
+        """Note a line's use. The line's own uses stay, as repeated launches change them."""
         use = self.write if writes else self.reads.get(number)
         if use is not None and use.number == number:
             use.time, use.what = time, what
@@ -77,13 +77,13 @@ class UsedMemory:
             self.reads = {} if own is None else {number: own}
 
     def used(self, number: int, *, writes: bool) -> MemoryUse:
-        """Return the use that was noted of a line."""
+        """Return a line's noted use."""
         use = self.write if writes else self.reads[number]
         assert use is not None
         return use
 
     def uses(self) -> Iterator[MemoryUse]:
-        """Yield what used it."""
+        """Yield its uses."""
         if self.write is not None:
             yield self.write
         yield from self.reads.values()
@@ -99,20 +99,20 @@ class UsedMemory:
 
 
 class Ranges:
-    """All pieces, by how a launch passes them and by their addresses. is_over: whether a use can matter no more."""
+    """All pieces, by their launch parameters and addresses. is_over: whether a use can matter no more."""
 
     def __init__(self, is_over: Callable[[MemoryUse], bool]) -> None:
         self._is_over = is_over
         self._known: dict[bytes, UsedMemory] = {}
         self._pieces: list[UsedMemory] = []  # by low
         self._lows: list[int] = []
-        # How many pieces there are of each length: a search for an address begins the longest length before it.
+        # The number of pieces of each length: a search for an address begins the longest length before it.
         self._lengths: dict[int, int] = {}
         self._longest = 0
         self._limit = MOST
 
     def piece(self, parameters: bytes) -> UsedMemory | None:
-        """Return the piece that an array's packed launch parameters stand for; None if it has no items."""
+        """Return the piece of an array's packed launch parameters; None if it has no items."""
         if parameters in self._known:
             return self._known[parameters]
         ndim = (len(parameters) // 8 - 5) // 2
@@ -120,7 +120,7 @@ class Ranges:
         return self._learn(parameters, address, itemsize, tuple(dims[:ndim]), tuple(dims[ndim:]))
 
     def piece_of(self, ghost: Any) -> UsedMemory | None:
-        """Return the piece that an array of NumPy's, or a ghost, stands for; None if it has no items."""
+        """Return the piece of a NumPy array, or a ghost; None if it has no items."""
         parts = array_struct(address_of(ghost), ghost.size, ghost.itemsize, ghost.shape, ghost.strides)
         return self.piece(struct.pack("@" + array_codes(ghost.ndim), *parts))
 
@@ -129,12 +129,12 @@ class Ranges:
         return self.piece(struct.pack("@" + array_codes(1), *array_struct(address, size, 1, (size,), (1,))))
 
     def forget(self, low: int, high: int) -> None:
-        """Forget what was done to the memory between two addresses, which has a new use from now on."""
+        """Forget the uses of the memory between two addresses, which has a new use from now on."""
         for piece in self._between(low, high):
             self._remove(piece)
 
     def uses(self) -> Iterator[MemoryUse]:
-        """Yield what used any piece."""
+        """Yield the uses of all pieces."""
         for piece in self._pieces:
             yield from piece.uses()
 
@@ -179,13 +179,13 @@ class Ranges:
                 self._longest = max(self._lengths, default=0)
 
     def _between(self, low: int, high: int) -> list[UsedMemory]:
-        """Return the pieces that lie between two addresses, at least in part."""
+        """Return the pieces between two addresses, partly or wholly."""
         first = bisect.bisect_left(self._lows, low - self._longest)
         last = bisect.bisect_left(self._lows, high)
         return [piece for piece in self._pieces[first:last] if piece.high > low]
 
     def _make_room(self) -> None:
-        """Let go of pieces whose uses are all over, if there are many."""
+        """Drop pieces whose uses are all over, if there are many."""
         if len(self._pieces) >= self._limit:
             self._drop(lambda piece: all(map(self._is_over, piece.uses())))
             self._limit = max(MOST, 2 * len(self._pieces))

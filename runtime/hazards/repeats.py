@@ -1,10 +1,10 @@
-"""repeats: launches that were made before, with nothing relevant in between, so that noting them again changes nothing.
+"""repeats: repeated launches with nothing relevant in between, so that noting them again changes nothing.
 
-A launch is noted with its stream's time. Until somebody looks at the stream's clock, all its work may have one time:
-whatever comes before or after one piece of this work comes before or after all of it. And until another stream
-uses its memory, a launch that was in order still is. So the same launch with the same arrays need be neither checked
-nor noted. If somebody has looked at the clock, it needs a later time. If the stream has to be ordered with others
-first, it is noted. An error names the line of the program where the launch was last made.
+A launch is noted with its stream's time. Until the stream's clock is read, all its work may have one time: an order
+with one piece of this work is an order with all of it. And until another stream uses its memory, a launch that was in
+order still is. So the same launch with the same arrays need be neither checked nor noted. If the clock was read, it
+needs a later time. If the stream has to be ordered with other streams first, it is noted. An error names the line of
+the program where the launch was last made.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from gridjit.runtime.hazards.work import Site, Work, here
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.queues.attention import chosen
 
-# How many launches of one launcher are known: with one array, with another, and with both swapped.
+# The known launches of one launcher: with one array, with another, and with both swapped.
 _MOST = 4
 
-# Memory that a launch uses, what it calls it, and whether it may write it.
+# Memory that a launch uses, its name there, and whether the launch may write it.
 NotedUse = tuple[UsedMemory, str, bool]
 
 
 class Repeat:
-    """A launch that was noted. conflicts, window: its line's at that time. time: its line's when it was last made.
+    """A launch that was noted. conflicts, window: its line's at that time. time: its line's at the last launch.
 
-    pattern: for each argument, the piece that an array is, or another value's type. site: where it is made.
-    marks: its uses of memory, each with its name in errors. work, uses: the launch as it was noted.
+    pattern: for each argument, the piece of an array, or another value's type. site: where it is made. marks: its uses
+    of memory, each with its name in errors. work, uses: the launch as it was noted.
     """
 
     __slots__ = ("conflicts", "marks", "pattern", "site", "time", "uses", "window", "work")
@@ -49,21 +49,21 @@ class Repeat:
         self.marks = [(use, use.what) for use in used]
 
     def made(self, line: Line) -> None:
-        """Note that the launch is made now, after somebody looked at its line's clock."""
+        """Note that the launch is made now, after its line's clock was read."""
         self.time = time = line.time
         for use, what in self.marks:
             use.time, use.what = time, what
 
     def fits(self, args: tuple[Any, ...]) -> bool:
-        """Return whether these are the same arrays, and values of the same types beside them."""
+        """Return whether these are the same arrays, and other values of the same types."""
         if len(args) != len(self.pattern):
             return False
         for arg, wanted in zip(args, self.pattern, strict=True):
             if type(wanted) is not UsedMemory:
                 if type(arg) is not wanted:
                     return False
-            # No two arrays have the same object there; a piece that is forgotten has none. Nor do two types: whoever
-            # gives a piece the object of an array of another type has all launches looked at again.
+            # No two arrays have the same object there; a forgotten piece has none. Nor do two types: giving a piece the
+            # object of an array of another type makes all launches be checked again.
             elif type(arg) is not DeviceArray or arg._parameters is not wanted.key:
                 return False
         return True
@@ -72,7 +72,7 @@ class Repeat:
 class Repeats:
     """A launcher's last launches, in one line. unnamed: whether the launcher names no stream.
 
-    ended: what has ended and is still known; see_to_ends forgets that. note: notes a launch that need not be checked;
+    ended: ended objects that are still known; see_to_ends forgets them. note: notes a launch that need not be checked;
     returns whether it is made in this line.
     """
 
@@ -114,7 +114,7 @@ class Repeats:
         return False
 
     def add(self, made: Repeat) -> None:
-        """Know a launch from now on, and forget those that would have to be checked."""
+        """Know a launch from now on, and forget launches that must be checked."""
         now = self.line.conflicts
         others = [one for one in self._known if one.conflicts == now and one.pattern != made.pattern]
         self._known = (made, *others[: _MOST - 1])

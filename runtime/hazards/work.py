@@ -1,4 +1,4 @@
-"""Work: a launch or a copy, as errors describe it; and the error if nothing orders two of them."""
+"""Work: a launch or a copy, as errors describe it; and the error for two that are not ordered."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gridjit.runtime.queues.streams import LEGACY, PER_THREAD
 
 
 class Work(NamedTuple):
-    """Work that a stream is given. what: a kernel's name, or what kind of work it is. stream: the stream's handle.
+    """Work that a stream is given. what: a kernel's name, or the kind of work. stream: the stream's handle.
 
-    place: where the stream was given it; it changes if a launch is made again.
+    place: where the stream was given it; a repeated launch changes it.
     """
 
     what: str
@@ -29,7 +29,7 @@ class Work(NamedTuple):
 
 
 def stream_name(handle: int) -> str:
-    """Return what an error calls a stream."""
+    """Return a stream's name in errors."""
     if handle <= LEGACY:
         return "the default stream"
     return "the thread's own default stream" if handle == PER_THREAD else f"stream 0x{handle:x}"
@@ -38,7 +38,7 @@ def stream_name(handle: int) -> str:
 def hazard(work: Work, name: str, piece: UsedMemory, earlier: MemoryUse, *, writes: bool, wrote: bool) -> HazardError:
     """Return the error of work that uses memory while earlier work may still use it.
 
-    name: what the work calls its array. writes, wrote: whether the work and the earlier work write.
+    name: of the work's array. writes, wrote: whether the work and the earlier work write.
     """
     before, before_name = earlier.what
     return HazardError(
@@ -50,7 +50,7 @@ def hazard(work: Work, name: str, piece: UsedMemory, earlier: MemoryUse, *, writ
 
 
 def host_hazard(place: CodePosition, piece: UsedMemory, earlier: MemoryUse) -> HazardError:
-    """Return the error of a host that uses memory in place while work that it has not waited for may still write it."""
+    """Return the error for a use of memory in place by the host while work not waited for may still write it."""
     before, name = earlier.what
     path, _, line = str(place).rpartition(":")
     return HazardError(
@@ -106,7 +106,7 @@ class Site:
 
 
 def here() -> CodePosition:
-    """Return where the innermost function of the user's is now."""
+    """Return the place in the innermost function of the user's."""
     frame = sys._getframe(1)
     while frame is not None:
         if not _is_ours(frame.f_globals.get("__name__")):

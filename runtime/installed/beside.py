@@ -1,8 +1,8 @@
 """beside: modules of numba-cuda that make arrays or launch by themselves, used by a program beside gridjit.cuda.
 
-If the machine has no GPU, and the host stands in for one, their arrays and kernels are gridjit's, even if the program
-imports these modules itself. If the machine has a GPU, they stay numba-cuda's own. This is decided when one of them is
-called, so that importing them does not ask the driver.
+If the machine has no GPU, and the host simulates one, their arrays and kernels are gridjit's, even if the program
+imports these modules itself. If the machine has a GPU, they stay numba-cuda's own. The first call decides this, so that
+importing them does not call the driver.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from gridjit.compiler.values.errors import ArgumentError, shown
 from gridjit.runtime.installed.watching import Then, Watching
 from gridjit.runtime.process.session import session
 
-# The classes that numba's vectorize and guvectorize look for -> gridjit's, in what ufuncs.builders() returns.
+# The classes that numba's vectorize and guvectorize look for -> gridjit's, in ufuncs.builders().
 _BUILDERS = {"CUDAVectorize": "Vectorize", "CUDAGUFuncVectorize": "GUVectorize"}
 _made: set[type[Any]] = set()
 _REGISTRIES = ("numba.np.ufunc.decorators", "numba.cuda.np.ufunc.decorators")
 
 
 def follow(cuda: ModuleType) -> Watching:
-    """Have these modules follow the process's target; return what handles those imported later. cuda: gridjit's."""
+    """Make these modules follow the process's target; return the finder of later imports. cuda: gridjit's."""
     followed: dict[str, Then] = {
         "numba.cuda.random": functools.partial(_follow_states, cuda),
         "numba.cuda.vectorizers": _follow_builders,
@@ -42,7 +42,7 @@ def follow(cuda: ModuleType) -> Watching:
 
 
 class _Cuda(ModuleType):
-    """What such a module knows as `cuda`: gridjit.cuda where the host simulates a GPU, else what it knew before."""
+    """Such a module's `cuda`: gridjit.cuda if the host simulates a GPU, else the module's own."""
 
     def __init__(self, ours: ModuleType, own: ModuleType) -> None:
         super().__init__(own.__name__, own.__doc__)
@@ -53,7 +53,7 @@ class _Cuda(ModuleType):
 
 
 def _follow_states(ours: ModuleType, module: ModuleType) -> None:
-    """Have numba.cuda.random make its states' array where the process's kernels run."""
+    """Make numba.cuda.random create its states' array where the process's kernels run."""
     known = vars(module)["cuda"]
     if known is not ours and not isinstance(known, _Cuda):
         vars(module)["cuda"] = _Cuda(ours, known)
@@ -61,10 +61,10 @@ def _follow_states(ours: ModuleType, module: ModuleType) -> None:
 
 
 def _follow_builders(module: ModuleType) -> None:
-    """Have vectorize(target="cuda") make ufuncs that launch where the process's kernels run."""
+    """Make vectorize(target="cuda") create ufuncs that launch where the process's kernels run."""
     for name, ours in _BUILDERS.items():
         own = vars(module)[name]
-        # Neither twice, nor in the copy of the module that gridjit's own builders are made from.
+        # Neither twice, nor in the copy of the module from which gridjit's own builders are made.
         if sys.modules.get(module.__name__) is module and own not in _made:
             vars(module)[name] = followed = _either(own, ours)
             _made.add(followed)
@@ -72,7 +72,7 @@ def _follow_builders(module: ModuleType) -> None:
 
 
 def _either(own: Any, ours: str) -> type[Any]:
-    """Return numba-cuda's class, of which a call makes gridjit's object where the host simulates a GPU."""
+    """Return numba-cuda's class, whose calls make gridjit's object if the host simulates a GPU."""
 
     def made(cls: Any, *args: Any, **options: Any) -> Any:
         if cls is followed and session().simulates:
@@ -87,7 +87,7 @@ def _either(own: Any, ours: str) -> type[Any]:
 
 
 def _register(own: Any, followed: Any) -> None:
-    """Replace a builder in the registries that asked for it before."""
+    """Replace a builder in the registries that have it already."""
     for package in _REGISTRIES:
         if package in sys.modules:
             decorators: Any = sys.modules[package]
@@ -104,7 +104,7 @@ _MOST = 1 << 64
 
 @functools.cache
 def random_of(cuda: ModuleType) -> ModuleType:
-    """Return a copy of numba.cuda.random in which `cuda` makes the states' arrays; numba's own stays as it is."""
+    """Return a copy of numba.cuda.random in which `cuda` makes the states' arrays; numba's own is unchanged."""
     module = importlib.import_module("numba.cuda.random")
     ours = ModuleType(module.__name__, module.__doc__)
     own = module.create_xoroshiro128p_states
@@ -115,7 +115,7 @@ def random_of(cuda: ModuleType) -> ModuleType:
 
 
 def check_seeds(module: Any) -> None:
-    """Have numba.cuda.random refuse seeds that are not numbers of 64 bits; its own error speaks of the compiler."""
+    """Make numba.cuda.random refuse seeds that are not numbers of 64 bits; its own error speaks of the compiler."""
     original = module.init_xoroshiro128p_states
 
     @functools.wraps(original)

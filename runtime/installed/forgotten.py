@@ -1,4 +1,4 @@
-"""forgotten: a kernel that numba-cuda's own jit made, and that is launched without a GPU, is one error that says so.
+"""forgotten: a launch without a GPU of a kernel from numba-cuda's own jit is one error that says so.
 
 Otherwise numba-cuda would compile it first, and then fail in its driver.
 """
@@ -17,24 +17,24 @@ from gridjit.runtime.installed.watching import Watching
 from gridjit.runtime.process.session import session
 
 DISPATCHERS = "numba.cuda.dispatcher"
-# By class: what launches a kernel, or compiles it for the machine's GPU, and where that has the kernel's dispatcher.
+# By class: the methods that launch a kernel, or compile it for the machine's GPU, and the kernel's dispatcher.
 _ENTRIES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("_LaunchConfiguration", "__call__", attrgetter("dispatcher")),
     ("ForAll", "__call__", attrgetter("dispatcher")),
     ("CUDADispatcher", "specialize", lambda dispatcher: dispatcher),
     ("CUDADispatcher", "compile", lambda dispatcher: dispatcher),
 )
-# The classes that ask.
+# The classes that check.
 _asks: set[type] = set()
 
 
 def watching() -> Watching:
-    """Return the finder that sees to numba-cuda's dispatchers once they are imported."""
+    """Return the finder that follows numba-cuda's dispatchers once they are imported."""
     return Watching(lambda name: follow if name == DISPATCHERS else None)
 
 
 def follow(dispatchers: ModuleType) -> None:
-    """Have numba-cuda's launches ask for a GPU first; once does."""
+    """Make numba-cuda's launches check for a GPU first; once will do."""
     for name, method, dispatcher_of in () if dispatchers.CUDADispatcher in _asks else _ENTRIES:
         owner = vars(dispatchers)[name]
         setattr(owner, method, _asking(getattr(owner, method), dispatcher_of))
@@ -57,7 +57,7 @@ def _asking(entry: Any, dispatcher_of: Callable[[Any], Any]) -> Any:
 
 
 def _forgotten(function: Any) -> DeviceError:
-    """Return the error for a kernel, by its function; it is also the one that numba-cuda has for a missing driver."""
+    """Return the error for a kernel, by its function; it is also numba-cuda's error for a missing driver."""
     from numba.cuda.cudadrv.error import CudaSupportError
 
     code = function.__code__

@@ -49,7 +49,7 @@ class GUFuncCall:
 
     @classmethod
     def of(cls, name: str, kernels: Mapping[Any, Any], engine: Any, keywords: Mapping[str, Any]) -> GUFuncCall:
-        """Return the call with a user's keywords; raises ArgumentError for one that ufuncs do not take."""
+        """Return the call with a user's keywords; raises ArgumentError for a keyword that ufuncs do not take."""
         check_keywords(name, keywords)
         given = {"out": keywords.get("out"), "stream": keywords.get("stream", 0)}
         return cls(name=name, kernels=kernels, inputs_axes=engine.sin, results_axes=engine.sout, **given)
@@ -83,7 +83,7 @@ class GUFuncCall:
         return results[0] if len(results) == 1 else tuple(results)
 
     def _apart(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
-        """Return the inputs, and for each result the array that it goes to, or None."""
+        """Return the inputs, and for each result its output array, or None."""
         takes, gives = len(self.inputs_axes), len(self.results_axes)
         outs = list(args[takes:])
         if self.out is not None:
@@ -122,7 +122,7 @@ class GUFuncCall:
         )
 
     def _shapes(self, arrays: list[Any]) -> tuple[_Shape, dict[str, int]]:
-        """Return the shape that the function is repeated over, and the sizes of the axes that it sees."""
+        """Return the shape that the function is repeated over, and the sizes of its own axes."""
         sizes: dict[str, int] = {}
         outer = []
         for number, (array, axes) in enumerate(zip(arrays, self.inputs_axes, strict=True), 1):
@@ -146,12 +146,12 @@ class GUFuncCall:
             raise ShapeError(f"{self.name}: arrays of shapes {shapes} cannot be broadcast to one shape") from None
 
     def _lack_axes(self, outs: list[Any], count: int) -> bool:
-        """Return whether an array for a result has fewer axes than the loop that it takes results from."""
+        """Return whether an array for a result has fewer axes than the loop's results."""
         given = zip(outs, self.results_axes, strict=True)
         return any(_is_array(out) and out.ndim < count + len(axes) for out, axes in given)
 
     def _written(self, target: Any, shape: _Shape, kind: Any, axes: int) -> DeviceArray:
-        """Return the array that the kernel writes: the target itself, if it has the type and its axes can be one."""
+        """Return the array that the kernel writes: the target itself, if it has the type and its axes can be merged."""
         is_it = isinstance(target, DeviceArray) and target.dtype == kind and (axes == 1 or target.is_c_contiguous())
         return target if is_it else device_array(shape, kind, stream=self.stream)
 
@@ -172,7 +172,7 @@ class GUFuncCall:
         return array  # type: ignore[no-any-return]
 
     def _delivered(self, target: Any, made: DeviceArray, on_device: bool) -> Any:
-        """Return a result, moved to where the user wants it."""
+        """Return a result, moved to the user's target."""
         if target is not None:
             return put(target, made, self.stream)
         return made if on_device else made.copy_to_host(stream=self.stream)[()]
@@ -187,7 +187,7 @@ def _arguments(count: int) -> str:
 
 
 def _known(arg: Any) -> Any:
-    """Return an argument as something with a known type: an array on the device, or a number of Python's or NumPy's."""
+    """Return an argument with a known type: an array on the device, or a number of Python's or NumPy's."""
     if isinstance(arg, DeviceArray) or is_cuda_array(arg):
         return as_device_array(arg)
     return arg if type(arg) in _WEAK else np.asarray(arg)
@@ -209,5 +209,5 @@ def _can_cast(given: Any, wanted: Any) -> bool:
 
 
 def _array(arg: Any, kind: Any) -> Any:
-    """Return an argument as an array: on the device, as it is; elsewhere, with items of that type."""
+    """Return an argument as an array: on the device, unchanged; elsewhere, with items of that type."""
     return arg if isinstance(arg, DeviceArray) else np.asarray(arg, kind)

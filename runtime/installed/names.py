@@ -20,10 +20,10 @@ _LEFT_ALONE = ("numba.cuda.vectorizers", "numba.cuda.deviceufunc", "numba.cuda.m
 
 
 def replace_names(ours: Mapping[str, Any], launchconfig: Mapping[str, Any], *, device_functions: bool) -> Replaced:
-    """Put our names in place of numba.cuda's and of its module launchconfig's; return what undoes it.
+    """Put our names in place of numba.cuda's and of its module launchconfig's; return the undo.
 
     device_functions: whether jit(device=True) is ours, too. Contexts and devices stay numba-cuda's own; on the host,
-    they belong to the simulated driver. What numba-cuda launches by itself takes gridjit's streams.
+    they belong to the simulated driver. numba-cuda's own launches take gridjit's streams.
     """
     cuda, replaced = numba_cuda(), Replaced()
     api, configs = (importlib.import_module(f"numba.cuda.{name}") for name in ("api", "launchconfig"))
@@ -58,7 +58,7 @@ def _kernels_only(jit: Any, numba_jit: Any) -> Any:
 
 
 def _take_streams(numba_stream: Any, replaced: Replaced) -> None:
-    """Have numba-cuda's own launches and copies take gridjit's streams."""
+    """Make numba-cuda's own launches and copies take gridjit's streams."""
 
     def taking(function: Any) -> Any:
         @functools.wraps(function)
@@ -76,7 +76,7 @@ def _take_streams(numba_stream: Any, replaced: Replaced) -> None:
 
 @functools.cache
 def original() -> ModuleType:
-    """Return numba.cuda as it was before its names were replaced, as a module that kernels know too."""
+    """Return numba.cuda with its original names, as a module that kernels know too."""
     from numba.cuda import types
     from numba.cuda.descriptor import cuda_target
 
@@ -88,7 +88,7 @@ def original() -> ModuleType:
 
 
 def _functions(api: ModuleType) -> dict[str, Any]:
-    """Return the functions that api has now, by name; they continue to call each other, not what replaces them."""
+    """Return api's current functions, by name; they still call each other, not their replacements."""
     names = dict(vars(api))
     for name, value in list(names.items()):
         if isinstance(value, FunctionType) and value.__globals__ is vars(api):
@@ -99,7 +99,7 @@ def _functions(api: ModuleType) -> dict[str, Any]:
 
 
 def _leave_alone(cuda: ModuleType, replaced: Replaced) -> None:
-    """Give modules that need it numba.cuda as it was."""
+    """Give modules that need it the original numba.cuda."""
     unpatched = original()
     for name in _LEFT_ALONE:
         module: Any = importlib.import_module(name)

@@ -9,19 +9,19 @@ _ABSENT = object()
 
 
 class Replaced:
-    """What was replaced, in order; undo() gives it back in the opposite order."""
+    """Replaced attributes, in order; undo() restores them in the opposite order."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], Any]] = []
 
     def replace(self, owner: Any, name: str, value: Any) -> None:
-        """Give owner's attribute another value, until undo()."""
+        """Replace owner's attribute until undo()."""
         before = vars(owner).get(name, _ABSENT)
         setattr(owner, name, value)
         self.then(lambda: delattr(owner, name) if before is _ABSENT else setattr(owner, name, before))
 
     def put(self, table: dict[str, Any], name: str, value: Any) -> None:
-        """Give a table's entry another value, until undo()."""
+        """Replace a table's entry until undo()."""
         before = table.pop(name, _ABSENT)  # numba's tables do not let an entry be replaced
         table[name] = value
 
@@ -33,16 +33,16 @@ class Replaced:
         self.then(undo)
 
     def remove(self, table: dict[str, Any], name: str) -> None:
-        """Take a table's entry away, until undo()."""
+        """Remove a table's entry until undo()."""
         if name in table:
             value = table.pop(name)
             self.then(lambda: table.setdefault(name, value))
 
     def then(self, undo: Callable[[], Any]) -> None:
-        """Have undo() call a function, too."""
+        """Add a function that undo() calls."""
         self._undo.append(undo)
 
     def undo(self) -> None:
-        """Give back what was replaced; more than once does no harm."""
+        """Restore all replaced attributes; more than once does no harm."""
         while self._undo:
             self._undo.pop()()

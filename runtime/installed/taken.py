@@ -1,4 +1,4 @@
-"""taken: finds in this process what programs imported from numba.cuda before its names became gridjit's."""
+"""taken: finds names that programs of this process imported from numba.cuda before they became gridjit's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TESTS = "numba.cuda.tests."
 
 
 def kernels_made() -> list[str]:
-    """Return the names of programs' kernels that numba-cuda compiles, since its own jit made them."""
+    """Return the names of programs' kernels that numba-cuda's own jit made."""
     if "numba.cuda.dispatcher" not in sys.modules:
         return []
     dispatcher: Any = sys.modules["numba.cuda.dispatcher"].CUDADispatcher
@@ -29,7 +29,7 @@ def kernels_made() -> list[str]:
 
 
 def replace_taken(originals: Mapping[str, Any], ours: Mapping[str, Any], replaced: Replaced) -> None:
-    """Replace what programs' modules hold of numba.cuda's, under whatever names, by ours of the same name."""
+    """Replace numba.cuda's values in programs' modules, under whatever names, by ours of the same name."""
     by_identity = {id(value): ours[name] for name, value in originals.items() if name in ours}
     for module in programs():
         for name, held in list(namespace_of(module).items()):
@@ -59,9 +59,9 @@ def name_of(function: Any) -> str:
 
 
 def _finalized() -> Iterator[Any]:
-    """Yield the objects that have finalizers, which numba-cuda gives each dispatcher that it makes.
+    """Yield the objects that have finalizers, as all of numba-cuda's dispatchers do.
 
-    The collector does not tell of objects that the program froze.
+    The collector does not list objects that the program froze.
     """
     finalizers: Any = vars(weakref.finalize)["_registry"]
     for finalizer in list(finalizers):

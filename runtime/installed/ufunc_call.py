@@ -35,10 +35,10 @@ class UFuncCall:
 
     @classmethod
     def of(cls, name: str, mechanism: Any, functions: Mapping[Any, Any], keywords: Mapping[str, Any]) -> UFuncCall:
-        """Return the call with a user's keywords; raises ArgumentError for one that ufuncs do not take."""
+        """Return the call with a user's keywords; raises ArgumentError for a keyword that ufuncs do not take."""
         check_keywords(name, keywords)
         out = keywords.get("out")
-        if isinstance(out, tuple) and len(out) == 1:  # as NumPy's ufuncs also take it
+        if isinstance(out, tuple) and len(out) == 1:  # NumPy's ufuncs take it so, too
             (out,) = out
         return cls(name=name, mechanism=mechanism, functions=functions, out=out, stream=keywords.get("stream", 0))
 
@@ -100,7 +100,7 @@ class UFuncCall:
         return copied(array, self.stream).reshape(array.size) if flat is None else flat
 
     def _written(self, out: Any, inputs: list[DeviceArray], shape: _Shape, dtype: Any) -> DeviceArray:
-        """Return the array that the kernel writes: out itself, if that cannot change what has yet to be read."""
+        """Return the array that the kernel writes: out itself, if that cannot change unread items."""
         if isinstance(out, DeviceArray) and out.dtype == dtype:
             flat = _flattened(out)
             if flat is not None and all(_apart(one, flat) for one in inputs):
@@ -122,7 +122,7 @@ def as_result(name: str, out: Any, shape: _Shape, dtype: Any) -> Any:
 
 
 def put(out: Any, made: DeviceArray, stream: Any) -> Any:
-    """Return out, with what the kernel made."""
+    """Return out, with the kernel's result."""
     if isinstance(out, DeviceArray) and made._memory is out._memory:
         return out
     result: Any = made
@@ -149,13 +149,13 @@ def repeated(array: DeviceArray, shape: _Shape) -> DeviceArray:
 
 
 def check_keywords(name: str, keywords: Mapping[str, Any]) -> None:
-    """Raise ArgumentError for a keyword that NumPy's ufuncs take and those of kernels do not."""
+    """Raise ArgumentError for a keyword that NumPy's ufuncs take and kernels' ufuncs do not."""
     if unknown := sorted(keywords.keys() - {"out", "stream"}):
         raise ArgumentError(f"{name}({unknown[0]}=...): ufuncs of kernels take the keywords out and stream only")
 
 
 def apart(arg: Any, results: Iterable[Any], stream: Any) -> Any:
-    """Return an input, or a copy if it is where one of the results is written."""
+    """Return an input, or a copy if a result is written there."""
     if not isinstance(arg, DeviceArray):
         return arg
     written = (one for one in results if isinstance(one, DeviceArray))
@@ -191,12 +191,12 @@ def _flattened(array: DeviceArray) -> DeviceArray | None:
 
 
 def _apart(read: DeviceArray, written: DeviceArray) -> bool:
-    """Return whether no item is overwritten by another one's result before it is read."""
+    """Return whether no item is overwritten by another item's result before it is read."""
     first, second = read._ghost, written._ghost
     same = first.strides == second.strides and first.dtype == second.dtype
     return (same and first.ctypes.data == second.ctypes.data) or not np.may_share_memory(first, second)
 
 
 def said(types: Iterable[Any]) -> str:
-    """Return how messages show the types of a call's arguments."""
+    """Return the types of a call's arguments for messages."""
     return f"({', '.join(str(np.dtype(one)) for one in types)})"

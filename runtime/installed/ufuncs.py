@@ -75,7 +75,7 @@ def guvectorize(ftylist: Any, signature: str, **kws: Any) -> Callable[[Callable[
 
 
 def _of_functions(name: str, decorate: Callable[[Callable[..., Any]], Made]) -> Callable[[Callable[..., Any]], Made]:
-    """Return a decorator that refuses what is not a function of Python's."""
+    """Return a decorator that refuses anything but a Python function."""
 
     @functools.wraps(decorate)
     def decorated(function: Callable[..., Any]) -> Made:
@@ -87,7 +87,7 @@ def _of_functions(name: str, decorate: Callable[[Callable[..., Any]], Made]) -> 
 
 
 def _named(function: FunctionType) -> FunctionType:
-    """Return a lambda's function by a name: numba-cuda writes code that defines one of that name."""
+    """Return a lambda's function by a name: numba-cuda's code for it defines a function of that name."""
     made = FunctionType(
         function.__code__, function.__globals__, "function", function.__defaults__, function.__closure__
     )
@@ -96,7 +96,7 @@ def _named(function: FunctionType) -> FunctionType:
 
 
 def _parsed(given: Any) -> Any:
-    """Return signatures, those that are texts parsed: numba would evaluate them."""
+    """Return signatures, with texts parsed: numba would evaluate them."""
     if isinstance(given, str):
         given = [given]
     if isinstance(given, list | tuple):
@@ -106,7 +106,7 @@ def _parsed(given: Any) -> Any:
 
 @functools.cache
 def decorators() -> Any:
-    """Return numba-cuda's module that has vectorize and guvectorize; these make gridjit's ufuncs."""
+    """Return numba-cuda's module with vectorize and guvectorize; these make gridjit's ufuncs."""
     made = _again("numba.cuda.np.ufunc.decorators")
     own = builders()
     made.Vectorize.target_registry = {"cuda": own.Vectorize}
@@ -115,19 +115,19 @@ def decorators() -> Any:
 
 
 def replace_builders(replaced: Replaced) -> None:
-    """Have vectorize(target="cuda") of numba and of numba-cuda make gridjit's ufuncs."""
+    """Make vectorize(target="cuda") of numba and of numba-cuda create gridjit's ufuncs."""
     own, theirs = builders(), importlib.import_module("numba.cuda.vectorizers")
     for package in ("numba.np.ufunc.decorators", "numba.cuda.np.ufunc.decorators"):
         module = importlib.import_module(package)
         _replace_builder(replaced, module.Vectorize.target_registry, own.Vectorize)
         _replace_builder(replaced, module.GUVectorize.target_registry, own.GUVectorize)
-    # A registry may be taking its builder from there at this moment: that is what imports numba-cuda in some programs.
+    # A registry may be taking its builder from there at this moment: some programs import numba-cuda so.
     replaced.replace(theirs, "CUDAVectorize", own.Vectorize)
     replaced.replace(theirs, "CUDAGUFuncVectorize", own.GUVectorize)
 
 
 def _replace_builder(replaced: Replaced, registry: Any, builder: Any) -> None:
-    """Have a registry give builder for "cuda", whether it has asked for numba-cuda's yet or will do so on demand."""
+    """Put builder for "cuda" into a registry, whether it has numba-cuda's yet or will ask for it on demand."""
     if "cuda" in registry:
         replaced.put(registry, "cuda", builder)
         return
@@ -149,17 +149,17 @@ def builders() -> SimpleNamespace:
 
     class UFunc(_Pickled, module.CUDAUFuncDispatcher):  # type: ignore[misc,name-defined]
         def __call__(self, *args: Any, **keywords: Any) -> Any:
-            """Return out, or a new array. out: where the result goes. stream: where the kernel runs."""
+            """Return out, or a new array. out: takes the result. stream: of the kernel."""
             return UFuncCall.of(self.__name__, Mechanism, self.functions, keywords).result(args)
 
         def reduce(self, arg: Any, stream: Any = 0) -> Any:
-            """Return what the function makes of all items of an array with one axis, two by two."""
+            """Return the items of an array with one axis, combined two by two by the function."""
             stream = stream or module.cuda.stream()
             return super().reduce(reducible(self.__name__, self.functions, arg, stream), stream)
 
     class GUFunc(_Pickled, module.CUDAGeneralizedUFunc):  # type: ignore[misc,name-defined]
         def __call__(self, *args: Any, **keywords: Any) -> Any:
-            """Return the result, or several. out: where it goes. stream: where the kernel runs."""
+            """Return the result, or several. out: takes it. stream: of the kernel."""
             return GUFuncCall.of(self.__name__, self.kernelmap, self.engine, keywords).result(args)
 
     class Vectorize(module.CUDAVectorize):  # type: ignore[misc,name-defined]
@@ -174,20 +174,20 @@ def builders() -> SimpleNamespace:
         def _get_globals(self, sig: Any) -> dict[str, Any]:
             return {**super()._get_globals(sig), "__cuda__": numba_cuda()}
 
-    # Where the module's functions look for them.
+    # The module's functions look for them there.
     module.CUDAUFuncMechanism, module.CUDAUFuncDispatcher, module.CUDAGeneralizedUFunc = Mechanism, UFunc, GUFunc
     return SimpleNamespace(Vectorize=Vectorize, GUVectorize=GUVectorize, UFunc=UFunc, GUFunc=GUFunc)
 
 
 class _Pickled:
-    """A ufunc, whose class another process finds here: no module has the name of the one that it is written in."""
+    """A ufunc, whose class another process finds here: no module has the class by name."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self).__name__, vars(self))
 
 
 def _restored(kind: str, state: dict[str, Any]) -> Any:
-    """Return the ufunc that was pickled."""
+    """Return a pickled ufunc."""
     found = getattr(builders(), kind)
     made = found.__new__(found)
     vars(made).update(state)
@@ -205,7 +205,7 @@ def _again(name: str) -> Any:
 
 
 def _vocabulary() -> SimpleNamespace:
-    """Return what that module uses of numba.cuda, as gridjit has it."""
+    """Return gridjit's values for the module's names of numba.cuda."""
     arrays = SimpleNamespace(is_cuda_ndarray=lambda value: isinstance(value, DeviceArray))
     return SimpleNamespace(
         jit=jit,
@@ -219,10 +219,10 @@ def _vocabulary() -> SimpleNamespace:
 
 
 def _result(function: Any, sig: Any) -> Any:
-    """Return the type of what a function returns, where its signature does not say: as numba-cuda infers it."""
+    """Return a function's return type, if its signature does not say: by numba-cuda's inference."""
     from numba.cuda.decorators import jit as numba_jit
 
-    if session().simulates:  # numba-cuda asks for the device, and what for
+    if session().simulates:  # numba-cuda reads the device and its target
         from gridjit.runtime.simulated import under_numba
 
         under_numba.place()

@@ -14,9 +14,9 @@ Then = Callable[[ModuleType], None]
 
 
 class Watching(importlib.abc.MetaPathFinder):
-    """Finds what other finders find; what `then` returns for a module's name is called with the module once imported.
+    """Finds modules by other finders; calls the function of `then` for a module's name once the module is imported.
 
-    then: None for a module that is not watched for. around: what such a module is imported within.
+    then: None for a module that is not watched for. around: a context for the import of such a module.
     """
 
     def __init__(
@@ -33,16 +33,16 @@ class Watching(importlib.abc.MetaPathFinder):
             sys.meta_path.insert(0, self)
 
     def end(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return what another finder finds, to be followed by what is to be done."""
+        """Return another finder's spec, followed by the watcher's function."""
         then = self._then(name)
         if then is None:
             return None
-        # Only those behind it: otherwise, two that watch for one module would ask each other without end.
+        # Only the finders behind it: otherwise, two that watch for one module would ask each other without end.
         for finder in sys.meta_path[sys.meta_path.index(self) + 1 :] if self in sys.meta_path else ():
             if (spec := finder.find_spec(name, path, target)) is not None:
                 spec.loader = _Followed(spec.loader, then, self._around)
@@ -51,7 +51,7 @@ class Watching(importlib.abc.MetaPathFinder):
 
 
 class _Followed(importlib.abc.Loader):
-    """Loads as another loader does, then does something with the module."""
+    """Loads as another loader does, then calls a function with the module."""
 
     def __init__(
         self, loader: importlib.abc.Loader | None, then: Then, around: Callable[[], AbstractContextManager[None]]
@@ -61,11 +61,11 @@ class _Followed(importlib.abc.Loader):
         self._around = around
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Return what the other loader makes."""
+        """Return the other loader's module."""
         return None if self._loader is None else self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module, then do what is to be done."""
+        """Run the module, then call the function."""
         if self._loader is not None:
             with self._around():
                 self._loader.exec_module(module)

@@ -1,1 +1,1 @@
-"""From a call to a launch: what is ready is launched; the rest is prepared first."""
+"""From a call to a launch: ready launches are made; other launches are prepared first."""

@@ -1,10 +1,10 @@
-"""Objects that prepare a kernel's arguments before each launch, as numba-cuda's jit(extensions=...) has it.
+"""Objects that prepare a kernel's arguments before each launch, as in numba-cuda's jit(extensions=...).
 
 Each has prepare_args(ty, val, stream=, retr=) and returns (ty, val); the last in the list prepares first. They prepare
-once per launch, after its hooks; its code is found by the types of the original arguments. What they append to retr is
-called after the launch. Where one signature is declared, and with a type of an extension of numba's, prepare_args is
-given that type, whatever the value is. A value of an extension's own type keeps its type for the kernel: only what is
-passed is new, and that is passed as the type that was returned with it.
+once per launch, after its hooks; its code is found by the types of the original arguments. Functions appended to retr
+are called after the launch. Where one signature is declared, and with a type of an extension of numba's, prepare_args
+is given that type, whatever the value is. A value of an extension's own type keeps its type for the kernel: only the
+passed value is new, passed as the type that was returned with it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def prepared(kernel: Kernel, args: tuple[Any, ...], stream: Any) -> tuple[tuple[Any, ...], list[Callable[[], Any]]]:
-    """Return the arguments as the kernel's extensions prepare them, and what to call after the launch."""
+    """Return the arguments as prepared by the kernel's extensions, and the calls for after the launch."""
     after: list[Callable[[], Any]] = []
     wanted = zip(kernel.parameter_names, args, prepared_types(kernel), strict=False)
     return tuple(_prepared(kernel, *one, stream, after) for one in wanted), after

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gridjit.compiler.values.footprint import Markable
     from gridjit.runtime.kernel import Kernel
 
-# What it is called with first is a LaunchedKernel, which has the names of a Kernel too: it may be said to take either.
+# The first parameter is a LaunchedKernel, which has the names of a Kernel too: a callback may be annotated with either.
 Callback = Callable[[Any, "ConfiguredKernel"], Any]
 
 
@@ -27,11 +27,11 @@ class ConfiguredKernel:
     """A kernel with the shape of its launch.
 
     Call it with the kernel's arguments. Each function in pre_launch_callbacks is called with (kernel, config) before
-    every launch made through this object; another object, even of an equal configuration, has its own callbacks. The
-    kernel that a callback gets is a LaunchedKernel, which equals the kernel.
+    every launch made through this object; another object, even of an equal configuration, has its own callbacks. A
+    callback's kernel is a LaunchedKernel, which equals the kernel.
     """
 
-    # _callbacks is empty until somebody asks for them: that is where machine code looks. Python looks at `watched`.
+    # _callbacks is empty until a program asks for them: machine code looks there. Python looks at `watched`.
     __slots__ = ("__weakref__", "_callbacks", "launcher", "watched")
 
     launcher: Launcher
@@ -42,7 +42,7 @@ class ConfiguredKernel:
 
     @classmethod
     def of(cls, launcher: Launcher) -> ConfiguredKernel:
-        """Return a new configured kernel over what equal ones share."""
+        """Return a new configured kernel over a shared launcher."""
         made = object.__new__(cls)
         made.launcher = launcher
         made.watched = False
@@ -51,11 +51,11 @@ class ConfiguredKernel:
         return made
 
     def __call__(self, /, *args: Any, **keywords: NoReturn) -> None:
-        """Launch from Python, unless machine code is called in its place; that does not know callbacks."""
+        """Launch from Python, unless machine code is called in its place; that does not call callbacks."""
         try:
             launcher = self.launcher
             repeats, fast = launcher.repeats, launcher.fast
-            # They are only where launches are watched.
+            # Only watched launches have them.
             if not (repeats is None or fast is None or keywords or self.watched) and repeats.again(args):
                 fast(*args)
                 return
@@ -85,8 +85,7 @@ class ConfiguredKernel:
     def pre_launch_callbacks(self) -> MutableSequence[Callback]:
         """The functions called with (kernel, config) before every launch made through this object.
 
-        While the hooks of a launch run, the hooks of its code are among them; a hook that is removed is not called
-        again.
+        While the hooks of a launch run, the hooks of its code are among them; a removed hook is not called again.
         """
         from gridjit.runtime.launch.under_way import Callbacks, launch_of
 
@@ -106,7 +105,7 @@ class ConfiguredKernel:
 
     @property
     def own_callbacks(self) -> tuple[Callback, ...]:
-        """The callbacks of this object alone, as they are now; looking at them watches nothing."""
+        """The current callbacks of this object alone; reading them watches nothing."""
         return tuple(self._callbacks) if self.watched else ()
 
     def _own_callbacks(self) -> list[Callback]:
@@ -121,12 +120,12 @@ class ConfiguredKernel:
             )
         self._callbacks: list[Callback] = list(callbacks)
         self.watched = True
-        # From now on somebody may add one at any time, so calls come by __call__.
+        # From now on a callback may be added at any time, so calls come by __call__.
         disarm(self)
         self.launcher.kernel._hide(self)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Pickle the kernel and the configuration; raises PicklingError for what would not be the same elsewhere."""
+        """Pickle the kernel and the configuration; raises PicklingError if another process could not have the same."""
         if self.own_callbacks:
             raise pickle.PicklingError(
                 "Cannot pickle configured launches with pre-launch callbacks; pickle the kernel and add them again"
@@ -162,12 +161,12 @@ class ConfiguredKernel:
 
     @property
     def sharedmem(self) -> int:
-        """Dynamic shared memory of a block, in bytes: as given, or as its code requires, whichever is more."""
+        """Dynamic shared memory of a block, in bytes: the given or the code's required size, whichever is more."""
         return max(self.launcher.config.sharedmem, self.launcher.config_key.required)
 
     @property
     def args(self) -> tuple[Any, ...] | None:
-        """The arguments of the launch whose hooks are running, as they were given; None at other times."""
+        """The given arguments of the launch whose hooks are running; None at other times."""
         from gridjit.runtime.launch.under_way import launch_of
 
         launch = launch_of(self)
@@ -188,13 +187,13 @@ class ConfiguredKernel:
         """Return whether the kernel is known to depend on its configuration."""
         return bool(self.get_kernel_launch_config_sensitive())
 
-    _is_kernel_launch_config_sensitive = is_kernel_launch_config_sensitive  # the name that numba-cuda has
+    _is_kernel_launch_config_sensitive = is_kernel_launch_config_sensitive  # numba-cuda's name
 
     def __repr__(self) -> str:
         return f"<{self.dispatcher!r} configured for {self.config}>"
 
     def _repr_html_(self) -> str:
-        """Return the configured kernel as notebooks show it."""
+        """Return the configured kernel for notebooks."""
         from gridjit.runtime.numba_names.specialized_signature import may_serve
         from gridjit.runtime.specializations.display import configured_page
 
@@ -202,5 +201,5 @@ class ConfiguredKernel:
 
 
 def _configured(kernel: Kernel, config: LaunchConfig, stream: int) -> ConfiguredKernel:
-    """Return a configured kernel that was pickled."""
+    """Return a pickled configured kernel."""
     return kernel._configured(config, stream)

@@ -1,4 +1,4 @@
-"""dispatch: from a call to a launch. The first call of a kind finds or makes its specialization; the rest reuse it."""
+"""dispatch: from a call to a launch. The first call of a kind finds or makes its specialization; the rest use it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def launch(
 def _launch_now(
     launcher: Launcher, given: tuple[Any, ...], configured: ConfiguredKernel | None, hooks: bool
 ) -> Ready | None:
-    """Launch; return what was launched, None for what was run as plain Python."""
+    """Launch; return the Ready that was launched, None for plain Python."""
     kernel = launcher.kernel
     if attention.chosen() and (here := launcher.here()) is not launcher:
         launcher = here
@@ -133,7 +133,7 @@ def _record(
     args: tuple[Any, ...],
     after: Sequence[Callable[[], Any]],
 ) -> None:
-    """Have a launch recorded for a graph. Machine code is told nothing: it would make such launches."""
+    """Record a launch for a graph. Machine code learns nothing: it would make such launches."""
     from gridjit.runtime.launch.recording import refuse_what_follows
 
     kernel = launcher.kernel
@@ -145,7 +145,7 @@ def _record(
 
 
 def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[ArgumentHandler], key: ReadyKey) -> Ready:
-    """Return what a launch with args needs, finding or making its specialization first."""
+    """Return what is Ready for args, finding or making its specialization first."""
     kernel, config_key, table = launcher.kernel, launcher.config_key, launcher.ready
     drops = table.drops
     own = signature_of(kernel, args)
@@ -175,7 +175,7 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
 
 
 def _packed(kernel: Kernel, ready: Ready, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...]) -> Ready:
-    """Return ready for arguments as the extensions prepared them; the code is for those that were given."""
+    """Return ready for the arguments that extensions prepared; its code is for the original arguments."""
     kinds = kinds_of(kernel, handlers, args)
     if (found := ready.packed.get(kinds)) is None:
         found = ready.packed[kinds] = _repacked(kernel, ready, handlers, args)
@@ -202,7 +202,7 @@ def _shown(kernel: Kernel, ready: Ready) -> LaunchedKernel:
 
 
 def refuse_without_wait(artifact: Artifact, config: LaunchConfig) -> None:
-    """Raise ConfigError for code that waits for no grid: it could read what the previous grid has not yet written."""
+    """Raise ConfigError for code without a wait for grids: it could read too early what the previous grid writes."""
     if not artifact.metadata.get("waits_for_grids"):
         raise ConfigError(
             f"{artifact.kernel} [{config}]: with programmatic=True it may begin before the previous grid has ended, "

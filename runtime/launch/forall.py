@@ -1,4 +1,4 @@
-"""ForAll: a launch of one thread for each of a number of tasks; the block is chosen for the device if not given."""
+"""ForAll: a launch of one thread for each of a number of tasks; its block suits the device, unless it is given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gridjit.runtime.process.arguments import signature_of
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
 
-# The block that a kernel is compiled for to learn which block suits it.
+# The block of a trial compile, which finds the block that suits a kernel.
 _TRIAL_BLOCK = 256
 
 
@@ -37,7 +37,7 @@ class ForAll:
 
     @for_users
     def __call__(self, *args: Any) -> None:
-        """Launch at least as many threads as there are tasks; for none, only check the arguments."""
+        """Launch at least as many threads as there are tasks; without tasks, only check the arguments."""
         signature = signature_of(self._kernel, args)
         if self._ntasks == 0:
             return
@@ -46,7 +46,7 @@ class ForAll:
 
     def _suitable_block(self, signature: Any, args: tuple[Any, ...]) -> int:
         trial = LaunchConfig.of(-(-self._ntasks // _TRIAL_BLOCK), _TRIAL_BLOCK, self._sharedmem)
-        # Nothing is launched so: nobody is to specialize a tiered kernel for it.
+        # No launch uses it: a tiered kernel is not specialized for it.
         _, loaded = self._kernel.form_for(None).specialization_for(signature, trial, args)
         return loaded.potential_block(self._sharedmem)
 

@@ -1,4 +1,4 @@
-"""Node: one piece of a graph's work, as users see it; Nodes: all nodes of a graph, in the order of recording."""
+"""Node: one piece of a graph's work, for users; Nodes: all nodes of a graph, in the order of recording."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Node:
     """One piece of a graph's work. name: no other node of the graph has it. config: of a kernel's launch.
 
-    kind: "kernel"; "copy" or "fill"; "captured", which other libraries gave to the stream.
+    kind: "kernel"; "copy" or "fill"; "captured", for other libraries' work.
     """
 
     index: int
@@ -51,7 +51,7 @@ class Nodes(Sequence[Node]):
         return found
 
     def find(self, which: Any) -> Node:
-        """Return a node given as itself, its number or its name; raises ArgumentError for what is not one of these."""
+        """Return a node by itself, its number or its name; raises ArgumentError for anything else."""
         if isinstance(which, str):
             return self._named(which)
         if isinstance(which, Node):
@@ -76,14 +76,14 @@ class Nodes(Sequence[Node]):
 
 
 class NodeNames:
-    """The names of a graph's nodes, each once: what is wanted again gets a number."""
+    """The names of a graph's nodes, each once: a repeated name gets a number."""
 
     def __init__(self) -> None:
-        # How often a name was wanted, or was made for another.
+        # How often a name was wanted, or made for another name.
         self._given: dict[str, int] = {}
 
     def new(self, wanted: str) -> str:
-        """Return wanted, with the next number if there is such a name already."""
+        """Return wanted, with the next number if the name is there already."""
         name = wanted
         while name in self._given:
             self._given[wanted] += 1

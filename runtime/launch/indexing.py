@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from gridjit.runtime.devices.base import LoadedKernel
     from gridjit.runtime.launch.launcher import Launcher
 
-# Not classes that are made of them: those may say which number they are as they like.
+# Not subclasses of them: these may name any number as theirs.
 _NUMPY_INTEGERS = frozenset(np.dtype(code).type for code in np.typecodes["AllInteger"])
 
 
 class Indexable:
-    """What can be configured by indexing: `kernel[grid, block]` again is a look-up that gives a new object.
+    """Configured by indexing: a repeated `kernel[grid, block]` is a look-up that gives a new object.
 
-    1, True and 1.0 are equal, but only whole numbers are dimensions. So what is found by equality counts only if it is
-    made of ints, or the very object that was given before. NumPy's integers are looked up as ints.
+    1, True and 1.0 are equal, but only whole numbers are dimensions. So a find by equality counts only if it consists
+    of ints, or is the very object that was given before. NumPy's integers are looked up as ints.
 
     Machine code looks among the last few (native/c/index.c says how), before __getitem__ does among more of them.
     """
 
     __slots__ = ("_hot", "_misses", "_ready")
 
-    # What machine code looks at: the environment, then pairs of a configured kernel and its index. How often it missed.
+    # Machine code's input: the environment, then pairs of a configured kernel and its index. How often it missed.
     _hot: tuple[Any, ...]
     _misses: int
     # All that is ready for launches, and the indexings themselves.
@@ -55,11 +55,11 @@ class Indexable:
                 grid, block = launch
                 launcher, same_grid, same_block = self._ready.launchers[launch]
             else:
-                given: Any = launch  # maybe of four, which is a ValueError
+                given: Any = launch  # four values are a ValueError
                 grid, block, stream = given
                 launcher, same_grid, same_block = self._ready.launchers[launch_key(grid, block, stream)]
         except (KeyError, TypeError, ValueError):
-            pass  # an index that is wrong is told of without this error
+            pass  # a wrong index raises its own error, without this error
         else:
             if (grid is same_grid or grid.__class__ is int) and (block is same_block or block.__class__ is int):
                 return _again(launcher)
@@ -70,7 +70,7 @@ class Indexable:
             raise
 
     def _index(self, launch: Any) -> ConfiguredKernel:
-        """Return the kernel configured by what was between the brackets, remembered or to be remembered."""
+        """Return the kernel configured by an index, remembered or to be remembered."""
         exact = _exact(launch)
         if exact is None:
             return self._configure(launch)
@@ -82,54 +82,54 @@ class Indexable:
         return made
 
     def _drop(self, gone: Sequence[LoadedKernel] | None = None) -> None:
-        """Let launches be looked up anew, all of them or those that use the code of one of these."""
+        """Let launches be looked up anew: all of them, or the launches of gone kernels."""
         self._ready.drop(gone)
-        # Those that are let go have forgotten what they could launch natively.
+        # Dropped launchers have forgotten their native launches.
         self._hot = kept(self._hot, lambda made: made.launcher.fast is not None)
 
     def _show(self, launch: Any, made: ConfiguredKernel) -> None:
-        """Have machine code give made out again for such an index, once nobody else has it."""
+        """Let machine code give made out again for its index, once no program has it."""
         if made.launcher.fast is None:
             return
         if is_full(self._hot):
             self._misses += 1
             if self._misses % PATIENCE:
                 return
-        # NumPy's integers never change either, so machine code may know them by being the same objects.
+        # NumPy's integers never change either, so machine code may know them by identity.
         if _exact(launch) is None:
             return
         self._hot = added(self._hot, made, launch, self._misses)
 
     def _hide(self, made: ConfiguredKernel) -> None:
-        """Let go of what is never to be given out again: made, for it has callbacks of its own."""
+        """Drop made, which is never given out again, as it has callbacks of its own."""
         if any(one is made for one in self._hot):
             self._hot = kept(self._hot, lambda one: one is not made)
 
     def _configure(self, launch: Any) -> ConfiguredKernel:
-        """Return the kernel configured by what was between the brackets; raises ConfigError."""
+        """Return the kernel configured by an index; raises ConfigError."""
         raise NotImplementedError
 
 
 _getitem = Indexable.__getitem__
-# Whether machine code was not asked for yet: it is when an index comes again whose launches go through it.
+# Whether machine code was not asked for yet: it is when an index is repeated whose launches go through it.
 _untried = [True]
 
 
 @for_users
 def _missed(indexable: Indexable, launch: Any) -> ConfiguredKernel:
-    """Return what __getitem__ would, for machine code that did not find it, and show it for the next time."""
+    """Return __getitem__'s result for an index that machine code did not find, and show it for the next time."""
     made = _getitem(indexable, launch)
     indexable._show(launch, made)
     return made
 
 
 def is_native() -> bool:
-    """Return whether machine code is what indexes."""
+    """Return whether machine code indexes."""
     return vars(Indexable)["__getitem__"] is not _getitem
 
 
 def index_natively(store: Store) -> bool:
-    """Have all that is Indexable be indexed through machine code from now on; return whether that can be."""
+    """Let machine code index all Indexables from now on; return whether it can."""
     _untried.clear()
     if is_native():
         return True
@@ -139,7 +139,7 @@ def index_natively(store: Store) -> bool:
 
 
 def index_from_python(*, until_tried: bool = False) -> None:
-    """Have all that is Indexable be indexed by __getitem__ from now on, until machine code is asked for.
+    """Index all Indexables by __getitem__ from now on, until machine code is asked for.
 
     until_tried: it is asked for where it pays, as in a new process; else by index_natively() alone.
     """
@@ -151,14 +151,14 @@ def index_from_python(*, until_tried: bool = False) -> None:
 
 
 def _again(launcher: Launcher) -> ConfiguredKernel:
-    """Return a new configured kernel for an index that comes again."""
+    """Return a new configured kernel for a repeated index."""
     if _untried and launcher.fast is not None:
         index_natively(session().store(launcher.kernel.cached))
     return ConfiguredKernel.of(launcher)
 
 
 def _exact(launch: Any) -> tuple[Any, ...] | None:
-    """Return an index with its numbers as ints, stream aside; None if it has anything else, which may change."""
+    """Return an index with its numbers as ints, stream aside; None with any other values, which may change."""
     if type(launch) is not tuple or not 2 <= len(launch) <= 4:
         return None
     grid, block, sharedmem = _ints(launch[0]), _ints(launch[1]), _int(launch[3]) if len(launch) == 4 else 0
@@ -183,11 +183,11 @@ def _int(number: Any) -> int | None:
 
 
 def _key(exact: tuple[Any, ...]) -> Hashable:
-    """Return what an exact index is remembered by. No two are mixed up: streams that are objects are not at 0."""
+    """Return an exact index's key. No two are mixed up: streams that are objects are not at 0."""
     return exact if len(exact) == 2 else (*launch_key(*exact[:3]), *exact[3:])
 
 
-# Pairs that machine code looks at, and how many misses there may be before one of them makes room.
+# The number of pairs for machine code, and of misses until a pair makes room.
 PAIRS = 8
 PATIENCE = 32
 
@@ -195,17 +195,17 @@ NONE_YET: tuple[Any, ...] = (environment_address().to_bytes(8, "little"),)
 
 
 def is_full(recent: tuple[Any, ...]) -> bool:
-    """Return whether one pair has to go before another is looked at."""
+    """Return whether a pair has to go before another is added."""
     return len(recent) > 2 * PAIRS
 
 
 def added(recent: tuple[Any, ...], configured: object, index: object, misses: int) -> tuple[Any, ...]:
-    """Return recent with one more pair, in place of another if it is full; misses: how many there were."""
+    """Return recent with another pair, in place of an older pair if it is full; misses: how many there were."""
     place = 1 + misses // PATIENCE % PAIRS * 2 if is_full(recent) else len(recent)
     return (*recent[:place], configured, index, *recent[place + 2 :])
 
 
 def kept(recent: tuple[Any, ...], keep: Callable[[Any], bool]) -> tuple[Any, ...]:
-    """Return recent with those pairs only whose configured kernel is one to keep."""
+    """Return recent with only the pairs whose configured kernel passes keep."""
     pairs = zip(recent[1::2], recent[2::2], strict=True)
     return (*NONE_YET, *(one for pair in pairs if keep(pair[0]) for one in pair))

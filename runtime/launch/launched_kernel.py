@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class LaunchedKernel(Overload):
-    """A kernel and the specialization of it that a launch is about to run."""
+    """A kernel and the specialization of the launch under way."""
 
     def __init__(self, kernel: Kernel, specialization: Specialization) -> None:
         super().__init__(kernel, specialization)
@@ -28,7 +28,7 @@ class LaunchedKernel(Overload):
 
     @property
     def extensions(self) -> list[Any]:
-        """What prepares the arguments of the kernel's launches; what is appended prepares those of this one too."""
+        """The extensions of the kernel's launches; an appended extension prepares this launch too."""
         return self.kernel.extensions
 
     @extensions.setter

@@ -1,4 +1,4 @@
-"""Launcher: a kernel with its configuration and stream; what all equal indexings share, and what machine code knows.
+"""Launcher: a kernel with its configuration and stream, shared by all equal indexings, and its native function.
 
 Its `fast` is the native launch function, if there is one. That function launches the kinds of arguments that it has
 tables for; any other call is launched from Python, and gives the native function a table for the next time.
@@ -30,8 +30,8 @@ _making = lock()
 class Launcher:
     """A kernel with its configuration and stream. ready: the kernel's table, of which it is part.
 
-    fast: the native function, once it knows a kind of arguments, so that it is worth calling first; until then None.
-    repeats: what a watcher knows of its last launches; None if nothing.
+    fast: the native function, once it knows a kind of arguments; until then None. repeats: a watcher's record of its
+    last launches; None without a watcher.
     """
 
     __slots__ = (
@@ -47,7 +47,7 @@ class Launcher:
         "stream",
     )
 
-    # Tables made in a launcher's life; they are never freed, so a call that keeps needing new ones stays in Python.
+    # Tables made in a launcher's life; they are never freed, so a call that keeps needing new tables stays in Python.
     LIMIT = 64
 
     def __init__(self, kernel: Kernel, config_key: ConfigKey, stream: Any, ready: ReadyTable) -> None:
@@ -59,25 +59,25 @@ class Launcher:
         self.native: NativeFunction | None = None
         self.fast: Callable[..., None] | None = None
         self.repeats: Repeated | None = None
-        # What the native function was told, or cannot be: the number of a context, and a key of the table.
+        # Launches that the native function knows, or cannot make: the number of a context, and a key of the table.
         self._told: list[tuple[int, ReadyKey]] = []
 
     @property
     def learned(self) -> int:
-        """How many kinds of arguments the native function was told of, or cannot be."""
+        """How many kinds of arguments the native function knows, or cannot know."""
         return len(self._told)
 
     def here(self) -> Launcher:
-        """Return what launches in the thread's current stream if this one's stream is not named; else itself."""
+        """Return the launcher of the thread's current stream if this launcher's stream is not named; else itself."""
         if type(self.stream) is not int or self.stream:
             return self
-        from gridjit.runtime.queues.chosen import here  # only where some thread has chosen a stream
+        from gridjit.runtime.queues.chosen import here  # only if some thread has chosen a stream
 
         stream = here(session().device(self.kernel._target).timeline) or LEGACY
         return launcher_for(self.ready, self.kernel, self.config, stream)
 
     def slow(self, *args: Any) -> None:
-        """Launch from Python, for the kinds of arguments that the native function was not told of."""
+        """Launch from Python, for kinds of arguments that the native function does not know."""
         try:
             launch(self, args)
         except Exception as error:
@@ -87,10 +87,10 @@ class Launcher:
 
     @for_users
     def failed(self, code: int | bytes, *args: Any) -> None:
-        """Launch from Python after the native function could not: it raises what is wrong, or mends it.
+        """Launch from Python after the native function could not: it raises the error, or removes its cause.
 
-        A report in place of a code is of a launch that was made: what the kernel did wrong is raised. So are codes of
-        launches whose arrays could not be copied back.
+        A report in place of a code is of a launch that was made: the kernel's error is raised. So are codes of launches
+        whose arrays could not be copied back.
         """
         from gridjit.runtime.native.layout.launch_records import KEYWORDS_GIVEN
 
@@ -104,7 +104,7 @@ class Launcher:
         return launch(self, args)
 
     def _staged(self, code: int, native: NativeFunction) -> None:
-        """See to what a launch that copies arrays lacked, or raise what was wrong after it."""
+        """Provide the room that a launch that copies arrays lacked, or raise its later error."""
         from gridjit.runtime.native.layout.staging_records import AFTER, NO_ROOM
 
         for rooms in native.rooms():
@@ -118,27 +118,27 @@ class Launcher:
         raise ArgumentError(f"{self.kernel.name} takes its arguments by position, not by keyword")
 
     def learn(self, ready: Ready, key: ReadyKey, args: tuple[Any, ...]) -> None:
-        """Have the native function launch such arguments from now on, if it can, and ready is still in the table."""
-        # Only where launches go through machine code is any of this imported.
+        """Let the native function launch such arguments from now on, if it can, and ready is still in the table."""
+        # Only launches through machine code import any of this.
         from gridjit.runtime.native.function import MAX_TABLES
 
         told = self._told
         new = (ready.loaded.context, key)
         if len(told) >= self.LIMIT or new in told[-MAX_TABLES:]:
             return
-        # Looked at after `told`: whatever is dropped or changed from here on makes that another list.
+        # Read after `told`: each later drop or change makes that another list.
         if self.ready.get(key) is not ready or self.kernel.extensions or self._is_open(ready.loaded):
             return
         try:
             self._tell(ready, args, new[0])
-            # Last: what an interrupt kept from being told is told the next time.
+            # Last: an interrupted launch is told the next time.
             told.append(new)
         finally:
             if self._told is not told:
                 self.forget()
 
     def _is_open(self, loaded: LoadedKernel) -> bool:
-        """Return whether it is not known yet if a launch may be made before what other streams do."""
+        """Return whether it is not known yet if a launch may be made before other streams' work."""
         handle = stream_handle(self.stream)
         return handle > LEGACY and loaded.device.timeline.queued(handle) and loaded.is_brief(self.config) is None
 
@@ -151,7 +151,7 @@ class Launcher:
             self.fast = native.call
 
     def _native(self) -> NativeFunction | None:
-        """Return the native function, made when the first table is; None if launches go through Python."""
+        """Return the native function, made with the first table; None if launches go through Python."""
         from gridjit.runtime.native.function import native_function
 
         # Objects that are launched know it by its address, so there is one, for the launcher's whole life.
@@ -169,5 +169,5 @@ class Launcher:
 
 
 def launcher_for(ready: ReadyTable, kernel: Kernel, config: LaunchConfig, stream: Any) -> Launcher:
-    """Return the launcher that all indexings of a kernel with this configuration and stream share."""
+    """Return the shared launcher of all indexings of a kernel with this configuration and stream."""
     return ready.launcher(config, stream, lambda config_key: Launcher(kernel, config_key, stream, ready))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.launch.launcher import Launcher
     from gridjit.runtime.launch.ready import Ready
 
-# The slot of our own streams that holds another object once the stream is destroyed.
+# The slot of gridjit's streams that holds another object once the stream is destroyed.
 LIVE = "_live"
 
 
@@ -31,7 +31,9 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
     """
     loaded, config, stream = ready.loaded, launcher.config, launcher.stream
     plain = config.cluster is None and not (config.cooperative or config.programmatic or loaded.artifact.cooperative)
-    if not plain or loaded.address is None or not session().settings.native_launch:
+    if not plain or not session().settings.native_launch:
+        return None
+    if (function := loaded.grid_function or loaded.driver_function) is None:
         return None
     place = place_on(loaded.device)
     found = [
@@ -43,7 +45,7 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
     handle = stream_handle(stream)
     guard, hold_gil = _guard(stream, place), launcher.kernel.hold_gil
     if handle > LEGACY and (timeline := loaded.device.timeline).queued(handle):
-        # While it has the GIL and the stream has no work, nobody else can give it any.
+        # While it has the GIL and the stream has no work, no other thread can give it any.
         word = timeline.word(handle) if loaded.is_brief(config) else None
         if word is None:
             return None
@@ -58,9 +60,9 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
         rooms = entry.rooms() if entry.rooms is not None and can_stage(operations) else None
         if rooms is None or not rooms.grow(handle):
             return None
-        hold_gil = False  # what is waited for may need it
+        hold_gil = False  # the awaited work may need it
     table = LaunchTable(
-        launch=loaded.address,
+        launch=function,
         entry=entry,
         config=config,
         sharedmem=ready.sharedmem,
@@ -79,30 +81,30 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
 
 
 def _followed(operations: Sequence[Operation]) -> tuple[int, int]:
-    """Return the function that tells the stream that arguments' library works in, and the stream; zeros if none."""
+    """Return the function that tells the current stream of the arguments' library, and the stream; zeros if none."""
     functions = {operation.follow for operation in operations} - {0}
     if not functions:
         return 0, 0
-    # Only one library is known that has such a function.
+    # Only one known library has such a function.
     (function,) = functions
     return function, stream_followed(function)
 
 
 def stream_followed(function: int) -> int:
-    """Return the stream that a function at an address tells."""
+    """Return the stream that a function at an address returns."""
     return int(ctypes.PYFUNCTYPE(ctypes.c_int64)(function)())
 
 
 def _can_watch(stream: Any) -> bool:
-    """Return whether the native function can see that a stream's handle is still good."""
+    """Return whether the native function can see that a stream's handle is still valid."""
     return not isinstance(stream, Stream) or slot_offset(type(stream), LIVE) is not None
 
 
 def _guard(stream: Any, place: Place) -> SlotGuard | None:
-    """Return what must hold for launches in a stream to be made as they are; None if they always may.
+    """Return the condition for launching in a stream in machine code; None if it always holds.
 
-    Its handle must be good. Where none is named, no thread may have chosen one; and the host's default stream waits for
-    others, which machine code does not.
+    Its handle must be valid. Where none is named, no thread may have chosen a stream; and the host's default stream
+    waits for others, which machine code cannot do.
     """
     if type(stream) is int and stream == 0:
         return SlotGuard(address=attention.EITHER, holds=0)

@@ -1,4 +1,4 @@
-"""ReadyTable: everything that is ready for a kernel's launches, in one place, so that dropped code is never launched.
+"""ReadyTable: all that is ready for a kernel's launches, in one place, so that dropped code is never launched.
 
 A launch is known by its configuration, its stream and its arguments, and is looked up in two steps. The index as it
 was written, or configuration and stream, gives its Launcher. The Launcher's ConfigKey and the kinds of the arguments
@@ -29,11 +29,10 @@ ReadyKey = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ready:
-    """What a launch needs, worked out once for a configuration and kinds of arguments.
+    """A launch's needs, worked out once for a configuration and kinds of arguments.
 
-    declared: the types that the code takes, one an argument. converters: what makes them of the arguments' own.
-    found: the code.
-    packed: the same for arguments as extensions prepare them, by their kinds.
+    declared: the types that the code takes, one an argument. converters: convert the arguments' values to them. found:
+    the code. packed: the same for arguments as prepared by extensions, by their kinds.
     """
 
     loaded: LoadedKernel
@@ -44,17 +43,18 @@ class Ready:
     hooks: list[LaunchHook]
     found: Specialization
     packed: dict[Hashable, Ready] = field(default_factory=dict)
-    # What hooks see it as, once there were any.
+    # The kernel that hooks see, once a hook ran.
     shown: list[LaunchedKernel] = field(default_factory=list)
 
     @property
     def launchable(self) -> bool:
-        """Whether the native function may launch it: it has an address by now, and no hooks."""
-        return not self.hooks and self.loaded.address is not None
+        """Whether the native function may launch it: it has a function for that by now, and no hooks."""
+        loaded = self.loaded
+        return not self.hooks and (loaded.grid_function is not None or loaded.driver_function is not None)
 
 
 class ConfigKey:
-    """A configuration as the key to what is ready for it: an object that is compared without calling Python.
+    """A configuration as the key to its Ready: an object that is compared without calling Python.
 
     required: the dynamic shared memory that code launched with this configuration requires, in bytes.
     """
@@ -67,23 +67,23 @@ class ConfigKey:
 
 
 class ReadyTable:
-    """What is ready for the launches of one kernel; bounded, as what is dropped can be looked up again.
+    """All that is ready for the launches of one kernel; bounded, as dropped entries can be looked up again.
 
-    get: returns what is Ready under a ReadyKey, or None. launchers: by launch_key, each with grid and block as given.
+    get: returns the Ready under a ReadyKey, or None. launchers: by launch_key, each with grid and block as given.
     drops: how often all was dropped.
     """
 
     CONFIGS = 1024
-    # A launch that is written as an index is known by that, and by its configuration and stream.
+    # An index is a key of its launch, and so are its configuration and stream.
     LAUNCHERS = 2 * CONFIGS
 
     def __init__(self) -> None:
         self._rows: dict[ReadyKey, Ready] = {}
-        # The dictionary's own, so that a launch calls no Python for it: there is this one for the table's whole life.
+        # The dictionary's own method, which does not call Python: it stays for the table's whole life.
         self.get: Callable[[ReadyKey], Ready | None] = self._rows.get
         self._config_keys: dict[LaunchConfig, ConfigKey] = {}
         self.launchers: dict[Hashable, tuple[Launcher, Any, Any]] = {}
-        # With those that only somebody's configured kernel keeps.
+        # With launchers that only a program's configured kernel keeps.
         self._all: WeakList[Launcher] = WeakList()
         self.drops = 0
         self._changing = lock()
@@ -92,16 +92,16 @@ class ReadyTable:
         return config in self._config_keys
 
     def put(self, key: ReadyKey, ready: Ready, drops: int) -> None:
-        """Have ready found under key, unless all was dropped since there were as many drops."""
+        """Keep ready under key, unless all was dropped since `drops` was read."""
         with section(), self._changing:
             if self.drops == drops:
                 self._rows[key] = ready
 
     def drop(self, gone: Sequence[LoadedKernel] | None = None) -> None:
-        """Let launches be looked up anew: all of them, or those whose configurations one of these is ready for."""
+        """Let launches be looked up anew: all, or the launches whose configuration a gone kernel is ready for."""
         with section(), self._changing:
             self.drops += gone is None
-            # Kept until the lock is free again: what is unloaded may run code of anybody's.
+            # Kept until the lock is free again: unloading may run anyone's code.
             stale = [(key, self._rows.pop(key)) for key, ready in list(self._rows.items()) if _is_of(ready, gone)]
         if gone is None:
             self._config_keys, self.launchers = {}, {}
@@ -111,12 +111,12 @@ class ReadyTable:
                 launcher.config_key.required = 0
             if gone is None or launcher.config_key in stale_keys:
                 launcher.forget()
-        # A launcher keeps all code that it has launched: indexings to come get new ones.
+        # A launcher keeps all code that it has launched: later indexings get new launchers.
         launchers = list(self.launchers.items())
         self.launchers = {key: found for key, found in launchers if found[0].config_key not in stale_keys}
 
     def launcher(self, config: LaunchConfig, stream: Any, make: Callable[[ConfigKey], Launcher]) -> Launcher:
-        """Return what all indexings with this configuration and stream share, made if there is none yet."""
+        """Return the launcher of all indexings with this configuration and stream, made if there is none yet."""
         config_key = self._config_keys.get(config) or self._new_config_key(config)
         key = launch_key(config_key, None, stream)
         found = self.launchers.get(key)
@@ -126,11 +126,11 @@ class ReadyTable:
         return found[0]
 
     def remember(self, key: Hashable, launcher: Launcher, grid: Any, block: Any) -> None:
-        """Have launcher found under key, for the very grid and block."""
+        """Keep launcher under key, for the very grid and block."""
         self._roomy()[key] = launcher, grid, block
 
     def relearn(self) -> None:
-        """Have every launch come through Python again, until it is known anew whether the native function may do it."""
+        """Let every launch come through Python, until it is known anew whether the native function may make it."""
         for launcher in self._all.list():
             launcher.forget()
 
@@ -145,7 +145,7 @@ class ReadyTable:
         return self._config_keys.setdefault(config, ConfigKey(config))
 
     def _let_go(self) -> None:
-        """Keep what is ready for configured kernels that somebody has, and nothing else."""
+        """Keep only entries of configured kernels that a program still has."""
         self._config_keys, self.launchers = {}, {}
         held = {launcher.config_key for launcher in self._all.list()}
         with section(), self._changing:
@@ -153,10 +153,10 @@ class ReadyTable:
 
 
 def launch_key(grid: Any, block: Any, stream: Any) -> tuple[Any, ...]:
-    """Return what stands for a launch in a stream.
+    """Return the key of a launch in a stream.
 
-    A stream is known by its identity: what it compares equal to is its own affair. A launcher keeps its stream alive,
-    so that the identity stays its own; the table's bounds let go of both.
+    A stream is known by its identity: its equality is its own affair. A launcher keeps its stream alive, so that the
+    identity stays its own; the table's bounds let go of both.
     """
     return (grid, block, 0, stream) if type(stream) is int else (grid, block, id(stream))
 

@@ -1,4 +1,4 @@
-"""GraphRecording: the work added to a stream while a graph is recorded, node by node, with what each keeps alive."""
+"""GraphRecording: the work added to a stream while a graph is recorded, node by node, with the objects it keeps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RecordedNode:
-    """A node with what it needs. handle: the device's for it. keep: what must live as long. launcher: of a launch."""
+    """A recorded node. handle: the device's for it. keep: must live as long. launcher: of a launch."""
 
     node: Node
     handle: Any
@@ -29,7 +29,7 @@ class RecordedNode:
 
 
 class GraphRecording:
-    """What is recorded in one stream. capture: the device's part of it. names: that nodes get, the innermost last."""
+    """The work recorded in one stream. capture: the device's part of it. names: for nodes, the innermost last."""
 
     def __init__(self, capture: Capture, stream: Any) -> None:
         self.capture = capture
@@ -40,13 +40,13 @@ class GraphRecording:
         self._adding = lock()
 
     def transfer(self, launcher: Launcher, ready: Ready) -> Transfer:
-        """Return what looks at a launch's arguments."""
+        """Return the reader of a launch's arguments."""
         return Unmoved(ready.loaded.device.staging, launcher.stream, launcher.kernel)
 
     def launch(
         self, launcher: Launcher, ready: Ready, args: tuple[Any, ...], packed: bytes, transfer: Transfer
     ) -> None:
-        """Record a launch; what the driver refuses of it is raised now."""
+        """Record a launch; raises the driver's error now."""
         with section(), self._adding:
             handle = self.capture.launch(ready.loaded, launcher.config, self.stream, ready.sharedmem, packed)
             keep = (ready.loaded, args, transfer)
@@ -65,18 +65,18 @@ class GraphRecording:
         self.steps.append(RecordedNode(node=node, handle=handle, keep=keep, launcher=launcher))
 
     def add_captured(self, count: int) -> None:
-        """Add nodes for what others gave to the stream."""
+        """Add nodes for other libraries' work in the stream."""
         for _ in range(count):
             self._add("captured", "captured", None, None, None)
 
 
 class Unmoved(Transfer):
-    """Looks at the arguments of launches in graphs, which run later and again: no memory is moved for them."""
+    """Inspects the arguments of launches in graphs, which run later and again: no memory is moved for them."""
 
     __slots__ = ()
 
     def wait_for(self, stream: int | None) -> None:
-        """Wait for nothing: what others gave their streams so far has no order with runs of a graph."""
+        """Wait for nothing: other libraries' work so far has no order with runs of a graph."""
 
     def stage(self, array: Any, *, read: bool = True, write: bool = True, later: bool = False) -> Any:
         """Raise ArgumentError: copies to the device and back are made for one launch."""
@@ -86,7 +86,7 @@ class Unmoved(Transfer):
         )
 
     def spared(self, array: Any) -> Any:
-        """Raise ArgumentError for an array that would be copied to be left as it is."""
+        """Raise ArgumentError for an array that would be copied to protect it."""
         if array.flags.writeable:
             raise ArgumentError(
                 "an array given as In is copied for one launch, which a graph cannot repeat: give the launch an array "
@@ -96,7 +96,7 @@ class Unmoved(Transfer):
 
 
 def refuse_what_follows(name: str, after: object) -> None:
-    """Raise LaunchError for a launch after which an extension has something to do: a graph would not do it again."""
+    """Raise LaunchError for a launch that an extension follows up: a graph would not repeat that."""
     if after:
         raise LaunchError(
             f"{name}: an extension of the kernel has to be called after the launch, which a graph cannot do; launch it "

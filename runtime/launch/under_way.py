@@ -1,4 +1,4 @@
-"""under_way: the launch that a thread is making, from its hooks on: what it was called with, and the hooks."""
+"""under_way: a thread's current launch, from its hooks on: its arguments and its hooks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Callback = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UnderWay:
-    """A launch whose hooks are called. hooks: those of its code, in the code's own list."""
+    """A launch whose hooks are called. hooks: its code's hooks, in the code's own list."""
 
     configured: ConfiguredKernel
     args: tuple[Any, ...]
@@ -29,7 +29,7 @@ class UnderWay:
 
 
 class _Launches(threading.local):
-    """The launches that a thread is at, the innermost last."""
+    """A thread's launches, the innermost last."""
 
     all: tuple[UnderWay, ...] = ()
 
@@ -38,7 +38,7 @@ _launches = _Launches()
 
 
 class Callbacks(MutableSequence[Callback]):
-    """The hooks of a launch's code, then the callbacks of its object, as one list; a change is one of theirs."""
+    """The hooks of a launch's code, then the callbacks of its object, as one list; changes reach both."""
 
     def __init__(self, *lists: list[Callback]) -> None:
         self._lists = lists
@@ -60,13 +60,13 @@ class Callbacks(MutableSequence[Callback]):
         self.keep(kept)
 
     def insert(self, index: int, value: Callback) -> None:
-        """Insert before index; what is not one of the code's hooks is the object's."""
+        """Insert before index; a callback that is not a hook of the code is the object's."""
         kept = list(self)
         kept.insert(index, value)
         self.keep(kept)
 
     def keep(self, callbacks: Iterable[Callback]) -> None:
-        """Keep of the code's hooks those among callbacks, and make the others the object's."""
+        """Keep the code's hooks that are among callbacks, and make the other callbacks the object's."""
         hooks, own = self._lists
         kept: list[Callback] = []
         rest: list[Callback] = []
@@ -86,7 +86,7 @@ class Hooks(list[Callback]):
 
 
 def launches_with(hooks: Hooks) -> Callable[[], tuple[LaunchConfig, tuple[Any, ...]] | None]:
-    """Return what returns the launch that this thread is at whose code has these hooks, or None; it keeps none."""
+    """Return a function that returns this thread's launch whose code has these hooks, or None; it keeps no launch."""
     known = weakref.ref(hooks)
 
     def find() -> tuple[LaunchConfig, tuple[Any, ...]] | None:
@@ -99,7 +99,7 @@ def launches_with(hooks: Hooks) -> Callable[[], tuple[LaunchConfig, tuple[Any, .
 
 @contextlib.contextmanager
 def launching(configured: ConfiguredKernel, args: tuple[Any, ...], hooks: list[Callback]) -> Iterator[None]:
-    """Make a launch the one that this thread is at."""
+    """Make a launch this thread's innermost."""
     before = _launches.all
     _launches.all = (*before, UnderWay(configured=configured, args=args, hooks=hooks))
     try:
@@ -109,12 +109,12 @@ def launching(configured: ConfiguredKernel, args: tuple[Any, ...], hooks: list[C
 
 
 def launch_of(configured: ConfiguredKernel) -> UnderWay | None:
-    """Return the launch through an object that this thread is at, the innermost one; or None."""
+    """Return this thread's innermost launch through an object, or None."""
     return next((one for one in reversed(_launches.all) if one.configured is configured), None)
 
 
 def callable_one(callback: Callback) -> Callback:
-    """Return a callback; raises ArgumentError for what cannot be called."""
+    """Return a callback; raises ArgumentError if it cannot be called."""
     if not callable(callback):
         raise ArgumentError(
             f"pre_launch_callbacks has {shown(callback)} in it, which cannot be called; "
@@ -124,7 +124,7 @@ def callable_one(callback: Callback) -> Callback:
 
 
 def call_all(kernel: LaunchedKernel, configured: ConfiguredKernel, hooks: list[Callback]) -> None:
-    """Call hooks, then the object's own callbacks. They may remove each other, and add others, which are called too."""
+    """Call hooks, then the object's own callbacks. They may remove each other, and add further callbacks."""
     waiting = [*hooks, *configured.own_callbacks]
     known = tuple(waiting)
     while waiting:

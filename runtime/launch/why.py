@@ -23,7 +23,7 @@ BUSY = "a stream was chosen, its stream has work, or an argument differs in more
 
 
 def first(found: Specialization, *, again: bool) -> str:
-    """Return why a launch had to look for its specialization. again: later ones have to look for it too."""
+    """Return why a launch had to look for its specialization. again: later launches must look too."""
     each = [fact.field for fact in found.footprint.facts if fact.of_each_launch]
     if each:
         return f"its code depends on {', '.join(each)}, which is compared in each launch"
@@ -35,7 +35,7 @@ def first(found: Specialization, *, again: bool) -> str:
 def traced(
     tracer: Tracer, launcher: Launcher, args: tuple[Any, ...], make: Callable[[], Ready | None], *, hooked: bool
 ) -> None:
-    """Make a launch, and have it told. make: returns what was launched. hooked: whether there are callbacks for it."""
+    """Make a launch, and trace it. make: returns its Ready. hooked: whether there are callbacks for it."""
     learned = launcher.learned
     with tracer.launch(launcher.kernel.name, str(launcher.config)) as told:
         ready = make()
@@ -51,14 +51,14 @@ def _learned(launcher: Launcher, before: int) -> str:
 
 
 def unprepared(launcher: Launcher) -> str:
-    """Return why a launch did not come as far as to its code, or needed none."""
+    """Return why a launch did not get to its code, or needed none."""
     if session().steps(launcher.kernel._target):
         return "GRIDJIT_HOST_STEP runs its threads as plain Python"
     return "its thread chose a stream, in which machine code made it"
 
 
 def repeated(launcher: Launcher, ready: Ready, args: tuple[Any, ...], *, hooked: bool) -> str:
-    """Return why a launch that was ready was made from Python."""
+    """Return why a ready launch was made from Python."""
     if hooked or ready.hooks:
         return "it has callbacks that Python calls before each launch"
     if launcher.kernel.extensions:
@@ -86,6 +86,6 @@ def _unusual(config: LaunchConfig, ready: Ready) -> str | None:
         return "it is cooperative, programmatic, or has clusters"
     if artifact.metadata.get("checks") or artifact.exceptions:
         return "Python checks for exceptions after each launch (debug=True)"
-    if ready.loaded.address is None:
+    if ready.loaded.driver_function is None and ready.loaded.grid_function is None:
         return "its code cannot be launched through an address, or not yet"
     return None

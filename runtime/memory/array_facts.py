@@ -1,4 +1,4 @@
-"""ArrayFacts: what is known of a device's array without reading it: its layout, where it is, and its kind."""
+"""ArrayFacts: properties of a device's array that need not read its items: layout, memory, kind."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from gridjit.runtime.environment.tracebacks import for_users
 from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.space import Memory, Space
 
-# (dtype, ndim, layout, writable, aligned, device, what else tells the dtype from others): equal kinds are one object,
-# so that identity tells them apart.
+# (dtype, ndim, layout, writable, aligned, device, the dtype's other distinctions): equal kinds are one object, so that
+# identity tells them apart.
 Kind = tuple[np.dtype[Any], int, str, bool, bool, int | None, Hashable]
 _kinds: dict[Kind, Kind] = {}
 
 
 class Flags(dict[str, bool]):
-    """NumPy's names of what holds for an array, as keys, and in small letters as attributes."""
+    """An array's properties by NumPy's names, as keys, and in small letters as attributes."""
 
     def __getattr__(self, name: str) -> bool:
         try:
@@ -34,7 +34,7 @@ class Flags(dict[str, bool]):
 
 
 class _NumPysOwn:
-    """An attribute of NumPy's arrays that those on the device do not have: reading it says how to get it."""
+    """An attribute of NumPy's arrays that device arrays lack: reading it raises advice."""
 
     __slots__ = ("_name",)
 
@@ -50,7 +50,7 @@ class _NumPysOwn:
 
 
 class _OfOthers:
-    """A method by which arrays of other libraries are copied to the host: reading it says how these are."""
+    """A method of other libraries' arrays that copies to the host: reading it raises advice."""
 
     __slots__ = ("_name",)
 
@@ -63,12 +63,12 @@ class _OfOthers:
 
 
 class _WithNumPysNames:
-    """The base of all that looks like a NumPy array, and has a part of its attributes."""
+    """The base of classes that look like a NumPy array, with a part of its attributes."""
 
     __slots__ = ()
 
     def __dir__(self) -> list[str]:
-        """Return the names of what is there, without those of NumPy's that only say how to get it."""
+        """Return the names of the attributes, without NumPy's names that only raise advice."""
         own = {name for one in type(self).__mro__ if one is not _WithNumPysNames for name in vars(one)}
         return [name for name in super().__dir__() if name in own]
 
@@ -80,18 +80,18 @@ for _name in ("asnumpy", "cpu", "get", "numpy", "to_host"):
     setattr(_WithNumPysNames, _name, _OfOthers(_name))
 
 
-# Python's operators of two values, with the names of their methods; and those of one.
+# Python's operators of two values, with the names of their methods; and of one value.
 _OF_TWO = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul"}
 _OF_TWO |= {"&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift", "divmod": "divmod"}
 _ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _OF_ONE = {"-": "neg", "+": "pos", "~": "invert", "abs": "abs"}
-# What does not know arrays on the device; all else may have operators for them, as NumPy's arrays have.
+# Python's numbers do not know device arrays; other values may have operators for them, as NumPy's have.
 _PYTHONS_NUMBERS = (bool, int, float, complex)
 
 
 @functools.cache
 def _refusing(sign: str) -> Callable[..., Any]:
-    """Return the method of an operator, also of its reflection: it says how to compute with an array on the device."""
+    """Return the method of an operator, or of its reflection, that tells how to compute with a device array."""
 
     @for_users
     def operate(array: object, *others: object) -> Any:
@@ -111,7 +111,7 @@ for _sign, _name in (*_OF_TWO.items(), *_REFLECTED.items(), *_ORDER.items(), *_O
 
 
 class ArrayFacts(_WithNumPysNames):
-    """The base of DeviceArray: all that is known of an array without making or copying another."""
+    """The base of DeviceArray: an array's properties, without making or copying another."""
 
     __slots__ = ()
 
@@ -171,7 +171,7 @@ class ArrayFacts(_WithNumPysNames):
 
     @property
     def gpu_data(self) -> Memory:
-        """The memory that the array is in, which its views share."""
+        """The memory that the array is in, shared with its views."""
         return self._memory
 
     @property

@@ -1,4 +1,4 @@
-"""Copies of strided memory to and from a contiguous block, in as few pitched ones (Rows) as possible."""
+"""Copies of strided memory to and from a contiguous block, in as few pitched copies (Rows) as possible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """A pitched copy: height rows of width bytes each; depth planes of these, if more than one.
+    """A pitched copy: height rows of width bytes each; depth planes of rows, if more than one.
 
     source_rows, destination_rows: rows from one plane to the next.
     """
@@ -39,19 +39,19 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AxisOrder:
-    """The order of axes, and the directions, in which an array is gone through."""
+    """The order and directions in which an array's axes are read."""
 
     axes: tuple[int, ...]
     slices: Any
 
     def of(self, array: Array) -> Array:
-        """Return the view of array with its axes so ordered and directed."""
+        """Return the view of array in this order and direction."""
         view: Array = array.transpose(self.axes)[self.slices]
         return view
 
 
 def straightening(ghost: Array) -> AxisOrder:
-    """Return the turn that makes ghost's strides fall from axis to axis, none of them negative."""
+    """Return the order that makes ghost's strides fall from axis to axis, none of them negative."""
     axes = tuple(sorted(range(ghost.ndim), key=lambda axis: -abs(ghost.strides[axis])))
     slices = (slice(None, None, -1 if ghost.strides[axis] < 0 else 1) for axis in axes)
     return AxisOrder(axes=axes, slices=(*slices, ...))
@@ -87,29 +87,29 @@ def plan_between(destination: Array, source: Array) -> list[Rows]:
 
 
 def copies_between(destination: Array, source: Array) -> int:
-    """Return how many pitched copies it takes; where axes are in different orders, nearly one for each row of items."""
+    """Return the number of pitched copies; where axes are in different orders, nearly one for each row of items."""
     loops, _ = _pitched(paired_axes(destination, source), destination.itemsize)
     return math.prod(count for count, _, _ in loops)
 
 
 def run_between(destination: Array, source: Array) -> int:
-    """Return how many bytes lie next to each other in both of two straightened ghosts of the same shape."""
+    """Return how many bytes are contiguous in both of two straightened ghosts of the same shape."""
     return _pitched(paired_axes(destination, source), destination.itemsize)[1].width
 
 
 def paired_axes(destination: Array, source: Array) -> list[tuple[int, int, int]]:
-    """Return (count, step, source's step) in bytes of two ghosts' axes, with those merged that are one in both."""
+    """Return (count, step, source's step) in bytes of two ghosts' axes; axes that are one in both are merged."""
     return _merged_pairs(destination.shape, destination.strides, source.strides)
 
 
 def address_of(array: Array) -> int:
-    """Return where an array's first item is."""
+    """Return an array's first item's address."""
     address: int = array.__array_interface__["data"][0]
     return address
 
 
 def overlaps_itself(ghost: Array) -> bool:
-    """Return whether two of an array's items may share memory; exact for what slicing and transposing make."""
+    """Return whether two of an array's items may share memory; exact for slices and transposes."""
     if not ghost.size:
         return False
     straight = straightening(ghost).of(ghost)
@@ -158,12 +158,12 @@ def _pitched(axes: Sequence[tuple[int, int, int]], itemsize: int) -> tuple[list[
 
 
 def _is_planes(plane: int, pitch: int, height: int) -> bool:
-    """Return whether a step is one of whole rows, and of enough of them."""
+    """Return whether a step covers whole rows, and enough of them."""
     return plane % pitch == 0 and plane // pitch >= height
 
 
 def _merged_pairs(shape: Sequence[int], strides: Sequence[int], others: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return (count, stride, other stride) of the dimensions, with those merged that are one in both memories."""
+    """Return (count, stride, other stride) of the dimensions; dimensions that are one in both memories are merged."""
     merged: list[tuple[int, int, int]] = []
     for count, stride, other in zip(shape, strides, others, strict=True):
         if count == 1:

@@ -1,7 +1,7 @@
 """DeviceArray: an array in a device's memory, with NumPy's shape, strides (in bytes) and dtype.
 
-Its layout is a ghost: a NumPy array over the device's addresses, which does the arithmetic of slicing and reshaping
-and is never read here; only its Space knows how.
+Its layout is a ghost: a NumPy array over the device's addresses, which slices and reshapes; only its Space reads its
+items.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class DeviceArray(ArrayFacts):
     Made by to_device, device_array and device_array_like. Views share memory; it is freed with the last of them.
     """
 
-    # _parameters: the packed launch parameters, read by machine code; _kind: tells it which code fits.
+    # _parameters: the packed launch parameters, read by machine code; _kind: the key of its code.
     __slots__ = ("__weakref__", "_ghost", "_kind", "_memory", "_parameters", "stream")
 
     def __init__(self, memory: Memory | None = None, ghost: Array | None = None, stream: StreamLike = 0) -> None:
@@ -44,7 +44,7 @@ class DeviceArray(ArrayFacts):
         self._memory = memory
         self._parameters = descriptor(ghost)
         self._kind = kind_of(ghost, memory.device)
-        # Nobody else has the kind's dtype, so that no program renames the fields of arrays that are there.
+        # Only gridjit has the kind's dtype, so that no program renames the fields of existing arrays.
         self._ghost = ghost if ghost.dtype.names is None else ghost.view(self._kind[0])
         self.stream = stream
 
@@ -54,7 +54,7 @@ class DeviceArray(ArrayFacts):
         """Return the items as a NumPy array: ary if it is given (same shape and dtype), else a new one.
 
         stream: the stream to copy in (default: the array's own). A copy into a page-locked ary in a stream is complete
-        only after the stream was synchronized; any other is complete on return.
+        only after the stream was synchronized; any other copy is complete on return.
         """
         if not isinstance(ary, np.ndarray | None):
             raise ArgumentError(
@@ -73,7 +73,7 @@ class DeviceArray(ArrayFacts):
         return np.empty(self.shape, self.dtype, order=self._order)
 
     def copy_to_device(self, ary: Any, stream: StreamLike = None) -> None:
-        """Copy ary (a NumPy array, anything NumPy makes one of, or a DeviceArray) into this array.
+        """Copy ary (a NumPy array or something like it, or a DeviceArray) into this array.
 
         stream: the stream to copy in (default: the array's own). Raises ArgumentError for another shape or dtype.
         """
@@ -93,7 +93,7 @@ class DeviceArray(ArrayFacts):
             write()
 
     def _copy_from(self, source: DeviceArray, given: Any) -> None:
-        """Copy an array from any memory into this one, through the host only if nothing else works."""
+        """Copy an array from any memory into this array, through the host only as a last resort."""
         stream = self._in(given)
         if source.space is self.space:
             self.space.copy(self._ghost, source._ghost, stream, (self._memory, source._memory))
@@ -113,7 +113,7 @@ class DeviceArray(ArrayFacts):
         make: Callable[[], object],
         other: DeviceArray | None = None,
     ) -> bool:
-        """Have a copy recorded if a graph of the stream's work is; returns whether it was. make: makes the copy."""
+        """Record a copy if a graph records the stream; returns whether it does. make: makes the copy."""
         if not recorders or (recorder := recorder_of(self.space.timeline, stream_handle(stream))) is None:
             return False
         recorder.copy(what, destination, source, (self, other), make)
@@ -129,7 +129,7 @@ class DeviceArray(ArrayFacts):
 
     @property
     def _order(self) -> Literal["C", "F"]:
-        """The order that copies are made in: Fortran's only where the items lie in that alone."""
+        """The order of copies: Fortran's only if the items are contiguous in that order alone."""
         return "F" if self._kind[2] == "F" else "C"
 
     def _check_fits(self, other: Array, verb: str) -> None:
@@ -145,7 +145,7 @@ class DeviceArray(ArrayFacts):
             raise ArgumentError(f"{verb}: items of the array on the device share memory (strides {self.strides})")
 
     def _in(self, stream: Any) -> Any:
-        # As in numba-cuda: the default stream, said or not, means the array's own; without one, the thread's current.
+        # As in numba-cuda: the default stream means the array's own, or else the thread's current stream.
         wanted = self.stream if stream is None or (isinstance(stream, int) and stream == 0) else stream
         return here(self.space.timeline) if type(wanted) is int and wanted == 0 else wanted
 
@@ -165,7 +165,7 @@ class DeviceArray(ArrayFacts):
     @overload
     def __getitem__(self, key: Any) -> Any: ...
     def __getitem__(self, key: Any) -> Any:
-        """Return a view (ints, slices, None, ..., field names); a number for an index to one, or a record's field.
+        """Return a view (ints, slices, None, ..., field names); a number for an index to one item, or a record's field.
 
         A record stays a view, so that writing to its fields writes to the array.
         """
@@ -181,11 +181,11 @@ class DeviceArray(ArrayFacts):
         self.setitem(key, value)
 
     def getitem(self, item: Any, stream: StreamLike = None) -> Any:
-        """Return a[item]: a number, read in stream, or a view, which copies in it (default: the array's own)."""
+        """Return a[item]: a number, read in stream, or a view whose copies are in stream (default: the array's own)."""
         return self._ordered(stream)[item]
 
     def setitem(self, key: Any, value: Any, stream: StreamLike = None) -> None:
-        """Do what a[key] = value does, in stream (default: the array's own)."""
+        """Do a[key] = value in stream (default: the array's own)."""
         from gridjit.runtime.memory.indices import broadcast, view_key
 
         view = self._viewed(self._ghost[view_key(key)])
@@ -195,12 +195,12 @@ class DeviceArray(ArrayFacts):
             view.setitem(..., value._to_convert(view.dtype, view._in(stream)), stream)
         else:
             refuse_masked(value)
-            # A record is written as a tuple, which is one only to those who know its fields.
+            # A record is written as a tuple; NumPy needs its fields for that.
             values = np.asarray(value, view.dtype if view.dtype.names else None).astype(view.dtype, copy=False)
             view.copy_to_device(broadcast(values, view.shape), stream)
 
     def _to_convert(self, dtype: np.dtype[Any], stream: Any) -> Array:
-        """Return the items, read in stream, to become items of another dtype on the host."""
+        """Return the items, read in stream, for conversion to another dtype on the host."""
         handle = stream_handle(stream)
         if recorder_of(self.space.timeline, handle) is not None or self.space.timeline.capturing(handle):
             raise ArgumentError(
@@ -218,11 +218,11 @@ class DeviceArray(ArrayFacts):
         return self._viewed(self._ghost.T)
 
     def transpose(self, *order: Any, axes: Sequence[int] | None = None) -> DeviceArray:
-        """Return the view with its axes in another order, that of axes (or of order, as NumPy has it), or reversed."""
+        """Return the view with the axes in the order of axes (or of order, as in NumPy), or reversed."""
         return self._viewed(self._ghost.transpose(*order or (axes,)))
 
     def squeeze(self, axis: int | tuple[int, ...] | None = None, stream: StreamLike = None) -> DeviceArray:
-        """Return the view without axes of length 1: all of them, or those that axis names; stream: as for ravel."""
+        """Return the view without axes of length 1: all of them, or the axes in axis; stream: as for ravel."""
         return self._ordered(stream)._viewed(self._ghost.squeeze(axis))
 
     def view(self, dtype: Any) -> DeviceArray:
@@ -230,7 +230,7 @@ class DeviceArray(ArrayFacts):
         return self._viewed(self._ghost.view(dtype))
 
     def reshape(self, *shape: Any, order: str = "C") -> DeviceArray:
-        """Return the view with another shape; raises CopyNeededError, a ValueError, if there is none.
+        """Return the view with another shape; raises CopyNeededError, a ValueError, if there is no such view.
 
         shape: items along each axis, or a tuple of them; one may be -1. order: "C" (last axis fastest), "F", or "A": F
         if the array is in F order. Raises LayoutError, which is a ValueError, for another number of items.
@@ -247,7 +247,7 @@ class DeviceArray(ArrayFacts):
         return self._viewed(reshaped(self._ghost, tuple(wanted)))
 
     def ravel(self, order: str = "C", stream: StreamLike = None) -> DeviceArray:
-        """Return the view with one axis; order: as for reshape. Raises CopyNeededError if there is none.
+        """Return the view with one axis; order: as for reshape. Raises CopyNeededError if there is no such view.
 
         stream: the stream of the view's copies (default: the array's own).
         """
@@ -274,9 +274,9 @@ class DeviceArray(ArrayFacts):
         return DeviceArray(self._memory, ghost, self.stream)
 
     def settle(self) -> None:
-        """Wait for the work in its stream, before code that does not know about streams uses its memory in place.
+        """Wait for the work in its stream, before code without streams uses its memory in place.
 
-        If hazards are checked for, raises HazardError if work in another stream may still write it.
+        With checks for hazards, raises HazardError if work in another stream may still write it.
         """
         self.space.timeline.synchronize(stream_handle(self.stream))
         for watcher in watchers:
@@ -288,7 +288,7 @@ class DeviceArray(ArrayFacts):
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Version 3 of the CUDA array interface.
 
-        AttributeError for an array on the host where there is a GPU: others would take its address for one there.
+        AttributeError for an array on the host where there is a GPU: other libraries would take it for an array there.
         """
         if self.device is None and presence.device_count():
             raise AttributeError("an array on the host has no __cuda_array_interface__; use copy_to_host()")

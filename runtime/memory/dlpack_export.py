@@ -1,6 +1,6 @@
 """dlpack_export: a DeviceArray as a DLPack capsule, legacy or versioned (https://dmlc.github.io/dlpack/latest/c_api.html).
 
-NumPy makes the capsule, of an array over the same address; what NumPy cannot know is written into it: the device.
+NumPy makes the capsule, of an array over the same address; the device, which NumPy cannot know, is added.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from gridjit.runtime.memory.device_array import DeviceArray
 
 _VERSION = (1, 0)
-# NumPy before 2.1 makes legacy capsules only, which DLPack allows whatever a consumer asks for.
+# NumPy before 2.1 makes legacy capsules only, which DLPack allows whatever the consumer's version.
 _MAKES_VERSIONED = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
 
 
 class _Held(np.ndarray[Any, Any]):
-    """An array over a DeviceArray's memory, which it keeps: the one that a capsule keeps."""
+    """An array over a DeviceArray's memory, which keeps the DeviceArray for a capsule."""
 
     __slots__ = ("array",)
 
@@ -37,7 +37,7 @@ def export(
 ) -> Any:
     """Return a capsule over array's memory (copy=True: over a copy's).
 
-    stream: the consumer's, as DLPack numbers them (None: the legacy default stream, -1: do not synchronize). Raises
+    stream: the consumer's, by DLPack's numbers (None: the legacy default stream, -1: do not synchronize). Raises
     BufferError for another device, an item type that DLPack lacks, or a read-only array requested in the legacy form.
     """
     _check_pair("max_version", max_version, "(major, minor)")
@@ -77,16 +77,16 @@ def _check_items(array: DeviceArray) -> None:
 
 
 def _place(tensor: Any, array: DeviceArray) -> None:
-    """Write an array's device into a tensor; one without items has no address."""
+    """Write an array's device into a tensor; without items, it has no address."""
     tensor.device_type, tensor.device_id = array.__dlpack_device__()
     if not array.size:
         tensor.data = None
 
 
 def _order(array: DeviceArray, stream: Any) -> None:
-    """Let the consumer's stream wait for the array's; of the host's memory, the consumer has no stream: wait here."""
+    """Make the consumer's stream wait for the array's; a consumer of host memory has no stream: wait here."""
     if stream not in (None, -1):
-        stream_handle(stream)  # which refuses what is not one, also where it is not needed
+        stream_handle(stream)  # refuses anything but a stream, also where it is not needed
     if array.device is None:
         array.settle()
     if array.device is None or stream == -1:

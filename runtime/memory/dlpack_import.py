@@ -1,7 +1,7 @@
-"""dlpack_import: what a DLPack capsule describes, of version 0 or 1, and how an object is asked for one.
+"""dlpack_import: the arrays in DLPack capsules of version 0 or 1, and requests for capsules.
 
-What only a launch reads is not consumed: its capsule keeps the memory as long as it is kept, and its own destructor
-calls the producer's deleter. What a view stays over is consumed. Protocol: https://dmlc.github.io/dlpack/latest/python_spec.html
+A launch does not consume its capsules: a capsule keeps the memory as long as it is kept, and its own destructor calls
+the producer's deleter. A view consumes its capsule. Protocol: https://dmlc.github.io/dlpack/latest/python_spec.html
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gridjit.runtime.memory.foreign_array import ForeignArray, refuse_nowhere
 
 # DLPack's numbers of devices. Memory of the last two is the host's and the GPUs'.
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
-# For a producer: do not order your work before mine.
+# A consumer's request not to order the producer's work.
 NO_ORDER = -1
 _KINDS = {code: kind for kind, code in CODES.items()}
 _OPAQUE, _BFLOAT, _BOOL = 3, 4, 6
@@ -27,9 +27,9 @@ _NUMBERS = "kernels have integers of 8 to 64 bits, floats of 16 to 64, complex n
 # A producer's deleter, called with the GIL held: it may need it, and may take it again.
 _Deleter = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 _NO_DELETER = _Deleter()
-# What a capsule is called when it was consumed. It keeps only the pointer to its name.
+# A consumed capsule's name. The capsule keeps only the pointer to it.
 _USED = {name: ctypes.create_string_buffer(b"used_" + name) for name in (b"dltensor", b"dltensor_versioned")}
-# A prototype of our own: the argument types of ctypes.pythonapi's functions are shared by all who use them.
+# A prototype of our own: all users share the argument types of ctypes.pythonapi's functions.
 _rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(("PyCapsule_SetName", ctypes.pythonapi))
 # DLPack's number of each float of one byte.
 _SMALL_FLOATS = {
@@ -45,10 +45,10 @@ _SMALL_FLOATS = {
 
 
 def exported(value: Any, stream: int) -> tuple[ForeignArray, Any]:
-    """Return what an object with __dlpack__ exports, and the capsule that keeps it.
+    """Return the array that an object exports by __dlpack__, and the capsule.
 
-    stream: the handle of the stream that work with it will be in, 0 for the default stream; its producer's work comes
-    before. NO_ORDER: without that. Raises ArgumentError for what it does not export, or kernels cannot use.
+    stream: the handle of the stream of the later work with it, 0 for the default stream; its producer's work comes
+    before. NO_ORDER: without that. Raises ArgumentError for a failed export, and for arrays that kernels cannot use.
     """
     keywords: dict[str, Any] = {}
     if device_of(value)[0] in (CUDA, CUDA_MANAGED):
@@ -60,18 +60,18 @@ def exported(value: Any, stream: int) -> tuple[ForeignArray, Any]:
             capsule = value.__dlpack__(**keywords)
     except BufferError as error:
         raise ArgumentError(f"{a_class(type(value))} cannot be passed to a kernel: {error}") from error
-    except Exception as error:  # whatever its producer raises
+    except Exception as error:  # any error of its producer
         let_through(error)
         raise ArgumentError(f"{a_class(type(value))} does not give its __dlpack__: {error}") from error
     return array_in_capsule(capsule), capsule
 
 
 def device_of(value: Any) -> tuple[int, int]:
-    """Return the device, its type and number, that an object says it is on; raises ArgumentError if it does not."""
+    """Return the device, its type and number, that an object names; raises ArgumentError if it names none."""
     try:
         kind, number = value.__dlpack_device__()
         return int(kind), int(number)
-    except Exception as error:  # whatever its producer raises
+    except Exception as error:  # any error of its producer
         let_through(error)
         raise ArgumentError(f"{a_class(type(value))} does not give its __dlpack_device__: {error}") from error
 
@@ -91,7 +91,7 @@ def array_in_capsule(capsule: Any) -> ForeignArray:
 
 
 class Consumed:
-    """The memory of a capsule, which nobody else can consume any more: it goes with this object.
+    """The memory of a consumed capsule, which cannot be consumed again: it goes with this object.
 
     The capsule itself says whether it was consumed, by its name: an interrupt may come at any moment.
     """

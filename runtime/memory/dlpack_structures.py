@@ -1,4 +1,4 @@
-"""DLPack's structures, as C lays them out, and the capsules that they come in.
+"""DLPack's structures, as C lays them out, and their capsules.
 
 Protocol: https://dmlc.github.io/dlpack/latest/c_api.html
 """
@@ -49,8 +49,8 @@ class ManagedVersioned(ctypes.Structure):
     ]
 
 
-# Prototypes of our own: the argument types of ctypes.pythonapi's functions are shared by all who use them. A capsule
-# that is being destroyed has no references to count, so they take its address.
+# Prototypes of our own: all users share the argument types of ctypes.pythonapi's functions. A capsule that is being
+# destroyed has no references to count, so they take its address.
 _is_named = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)

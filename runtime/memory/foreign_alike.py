@@ -1,6 +1,6 @@
 """foreign_alike: an array's launch parameters, known from an earlier array of the same layout and dtype.
 
-They are those that a DeviceArray over the same memory would have: keys hold everything they depend on but the address.
+They equal a DeviceArray's over the same memory: keys hold everything they depend on but the address.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from gridjit.runtime.native.layout.probes import object_layout, offsets_of, word
 
 Array = np.ndarray[Any, Any]
 
-# NumPy's own dtypes, of which there is one object each: nothing but their identity tells them apart.
+# NumPy's own dtypes, one object each: their identity tells them apart.
 _PLAIN = {id(dtype): dtype for dtype in map(np.dtype, "?bBhHiIlLqQefdFD")}
 _MOST = 1024
-# The address is the fifth word of a launch's parameters of an array.
+# The fifth word of an array's launch parameters is the address.
 ADDRESS = slice(32, 40)
-# What arrays are aligned to at most, less one.
+# The largest alignment of arrays, less one.
 ALIGNMENT = 63
 _word = ctypes.c_uint64
 _known: dict[Hashable, tuple[Kind, bytes, bytes]] = {}
 
 
 def numpy_key(array: Array) -> Hashable:
-    """Return what tells a NumPy array's kind and parameters, but for its address; None if more than that does."""
+    """Return the key of a NumPy array's kind and parameters, without its address; None if there is none."""
     dtype = id(array.dtype)
     return (dtype, array.shape, array.strides, array.flags.num) if dtype in _PLAIN else None
 
 
 def foreign_key(array: ForeignArray, device: int | None) -> Hashable:
-    """Return the same of a foreign array. One without items has an address of its own, so there is none for it."""
+    """Return the key of a foreign array; None without items, as such an array has an address of its own."""
     dtype = id(array.dtype)
     if dtype not in _PLAIN or 0 in array.shape:
         return None
@@ -47,7 +47,7 @@ def foreign_key(array: ForeignArray, device: int | None) -> Hashable:
 
 
 def kind_and_parameters(key: Hashable, address: int) -> tuple[Kind, bytes] | None:
-    """Return what a launch is given for an array of a key at an address; None if none like it was seen yet."""
+    """Return the kind and parameters for an array of a key at an address; None if its key is not known yet."""
     found = _known.get(key)
     if found is None:
         return None
@@ -56,7 +56,7 @@ def kind_and_parameters(key: Hashable, address: int) -> tuple[Kind, bytes] | Non
 
 
 def learn(key: Hashable, made: DeviceArray) -> None:
-    """Have arrays of this key be known by one of them."""
+    """Make arrays of this key known by one of them."""
     if key is None:
         return
     if len(_known) >= _MOST:
@@ -66,7 +66,7 @@ def learn(key: Hashable, made: DeviceArray) -> None:
 
 
 def numpy_kind_and_parameters(array: Array) -> tuple[Kind, bytes] | None:
-    """Return the same of a NumPy array, as fast as there is a way."""
+    """Return the kind and parameters of a NumPy array, at top speed."""
     found = _known.get((id(array.dtype), array.shape, array.strides, array.flags.num))
     if found is None or (at := _address_at()) is None:
         return None
@@ -76,7 +76,7 @@ def numpy_kind_and_parameters(array: Array) -> tuple[Kind, bytes] | None:
 
 @functools.cache
 def _address_at() -> int | None:
-    """Return where this NumPy keeps an array's address, found by looking at some arrays; None if it is not clear."""
+    """Return the offset of an array's address in NumPy's object, found in some arrays; None if it is not clear."""
     if object_layout() is None:
         return None
     samples: list[Any] = [np.zeros(size, np.uint8)[1:] for size in (7, 300, 5000)]

@@ -1,4 +1,4 @@
-"""ForeignArray: an array in memory that someone else owns, and how the two array interfaces describe one.
+"""ForeignArray: an array in another owner's memory, read from the two array interfaces.
 
 Protocols: numba.readthedocs.io, "CUDA Array Interface", versions 2 and 3; numpy.org, "The array interface protocol".
 """
@@ -25,10 +25,10 @@ Interface = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignArray:
-    """An array: where its first item is, what its items are, and how they lie.
+    """An array: its first item's address, its items' type, and their layout.
 
     strides: in bytes, None if it is C-contiguous. writable: whether kernels may write it. stream: the handle of the
-    stream whose work has to be waited for, None if there is nothing to wait for.
+    stream to wait for, None if there is nothing to wait for.
     """
 
     address: int
@@ -40,26 +40,26 @@ class ForeignArray:
 
     @property
     def layout(self) -> StridedLayout:
-        """How its items lie."""
+        """Its items' layout."""
         dtype = self.dtype
         return _facts(self.shape, self.strides, dtype.itemsize, dtype.alignment)[0]
 
     @property
     def kind(self) -> Hashable:
-        """What decides its type."""
+        """The key of its type."""
         _, letter, aligned = self._facts
         return (*identity(self.dtype), len(self.shape), letter, aligned, self.writable)
 
     @property
     def type(self) -> ArrayType:
-        """What a kernel is compiled for."""
+        """The type for the compiler."""
         _, letter, aligned = self._facts
         dtype, ndim = item_type(self.dtype), len(self.shape)
         return ArrayType(dtype=dtype, ndim=ndim, layout=letter, readonly=not self.writable, aligned=aligned)
 
     @property
     def parameters(self) -> Sequence[int]:
-        """What a launch passes, as numba lays out an array."""
+        """The parameters of a launch, in numba's order."""
         dtype = self.dtype
         return _facts(self.shape, self.strides, dtype.itemsize, dtype.alignment)[0].parameters(self.address)
 
@@ -78,7 +78,7 @@ def _facts(
 ) -> tuple[StridedLayout, str, bool]:
     """Return a layout, its letter, and whether its items are aligned if the first one is."""
     if strides is None and 0 in shape:
-        # As machine code computes them, so that all launches pass the same.
+        # As in machine code, so that all launches pass the same strides.
         strides = tuple(itertools.accumulate(shape[:0:-1], operator.mul, initial=itemsize))[::-1]
     if strides is None:
         layout = StridedLayout.dense(shape, itemsize)
@@ -88,10 +88,10 @@ def _facts(
 
 
 def read_interface(interface: Interface, name: str = "__cuda_array_interface__") -> ForeignArray:
-    """Return what the array interface of that name describes; raises ArgumentError for what kernels cannot use.
+    """Return the array in the array interface of that name; raises ArgumentError if kernels cannot use it.
 
     The stream counts in any version, as waiting is never wrong; 0, which the protocol forbids as it may mean two, is
-    the legacy default stream. An array without items may be nowhere.
+    the legacy default stream. An array without items may have no address.
     """
     try:
         return _read(interface, name)
@@ -105,7 +105,7 @@ def read_interface(interface: Interface, name: str = "__cuda_array_interface__")
 
 
 def _said(error: Exception) -> str:
-    """Return what an error says, in one line."""
+    """Return an error's message, in one line."""
     return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
 
 
@@ -150,10 +150,10 @@ def _dtype(typestr: str) -> np.dtype[Any]:
 
 
 def _record_dtype(typestr: str, descr: Sequence[Any] | None) -> np.dtype[Any]:
-    """Return the type of records, whose padding is not a field; without fields, of bytes that mean nothing."""
+    """Return the type of records, whose padding is not a field; without fields, the type of opaque bytes."""
     fields = [tuple(field) for field in descr or ()]
     if fields and all(name and isinstance(item, str) for name, item, *_ in fields):
         return np.dtype(fields)
-    # This knows padding, also that of records within; it is slow.
+    # This knows padding, also of nested records; it is slow.
     described = np.lib.format.descr_to_dtype(fields)
     return described if described.names else _dtype(typestr)

@@ -19,8 +19,8 @@ Array = np.ndarray[Any, Any]
 def host_array(obj: Any) -> Array | None:
     """Return a NumPy array over obj's memory, which keeps obj alive; None if obj has neither protocol.
 
-    A NumPy array is itself, without what a subclass says of it. NumPy's scalars and plain text have no memory to share.
-    Raises ArgumentError for what cannot be passed to a kernel: masked arrays, formats that NumPy does not know.
+    A NumPy array is itself, without its subclass. NumPy's scalars and plain text have no memory to share. Raises
+    ArgumentError for arrays that kernels cannot take: masked arrays, formats that NumPy does not know.
     """
     if isinstance(obj, np.ndarray):
         return own(obj)
@@ -40,7 +40,7 @@ def host_array(obj: Any) -> Array | None:
 def _array_in(obj: Any, interface: Interface) -> Array:
     """Return the array that an array interface describes."""
     data = interface.get("data")
-    if not isinstance(data, tuple):  # an object with the memory, which is itself if there is none
+    if not isinstance(data, tuple):  # an object with the memory; None: obj itself
         try:
             memory = np.frombuffer(obj if data is None else data, np.uint8)
         except (TypeError, ValueError, BufferError) as error:

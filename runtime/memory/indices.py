@@ -14,7 +14,7 @@ _NUMPY_CAN_REFUSE = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
 
 
 def view_key(key: Any) -> Any:
-    """Return key, made to always give a view; raises TypeError for what would need a copy."""
+    """Return key, made to always give a view; raises TypeError if it needs a copy."""
     if isinstance(key, str):
         return key
     parts = key if isinstance(key, tuple) else (key,)
@@ -68,7 +68,7 @@ def reshaped(ghost: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _has_as_many(size: int, shape: tuple[int, ...]) -> bool:
-    """Return whether so many items have a shape, in which one number may be -1."""
+    """Return whether a shape, in which one number may be -1, fits so many items."""
     known = math.prod(number for number in shape if number != -1)
     if min(shape, default=0) < -1 or shape.count(-1) > 1:
         return False

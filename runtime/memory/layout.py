@@ -1,7 +1,7 @@
-"""StridedLayout: where an array's items are in memory: shape, strides, item size, offset. A frozen value.
+"""StridedLayout: an array's shape, strides, item size and offset. A frozen value.
 
-It refers to no memory and no device. Its strides mean what NumPy's mean, and it makes the views that NumPy makes.
-Strides are kept in bytes, because those of some arrays are not whole numbers of items.
+It refers to no memory and no device. Its strides mean the same as NumPy's, and it makes the views that NumPy makes.
+Strides are kept in bytes, because some arrays' strides are not whole numbers of items.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from gridjit.runtime.memory.layout_facts import LARGEST, MAX_NDIM
 from gridjit.runtime.memory.layout_views import LayoutViews, Numbers
 
 Array = np.ndarray[Any, Any]
-# "C", "F", or all axes from the slowest to the fastest; "K" keeps the order that there is.
+# "C", "F", or all axes from the slowest to the fastest; "K" keeps the order.
 Order: TypeAlias = "str | Sequence[SupportsIndex]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StridedLayout(LayoutViews):
-    """Items along each axis, where each is, and bytes of an item.
+    """An array's shape, strides and item size.
 
     shape: items along each axis, up to 64 axes. strides: items from one index to the next, for each axis; they may be 0
     or negative; None: dense, in C order. strides_in_bytes: the same in bytes, instead. itemsize: bytes of an item, 1 or
@@ -109,14 +109,14 @@ class StridedLayout(LayoutViews):
     def dense_like(cls, other: Any, order: Order = "K") -> StridedLayout:
         """Return the dense layout with the shape and item size of other, a layout or an array.
 
-        order: as for dense, or "K": the order of the strides there.
+        order: as for dense, or "K": the order of other's strides.
         """
         return (other if isinstance(other, StridedLayout) else cls.of(other)).to_dense(order)
 
     def to_dense(self, order: Order = "K") -> StridedLayout:
         """Return the layout of a copy: the same shape and item size, without gaps, not sliced.
 
-        order: "C", "F", axes from slowest to fastest, or "K": C or F order if the items have it, else that of the
+        order: "C", "F", axes from slowest to fastest, or "K": C or F order if the items have it, else the order of the
         strides, whatever their signs. If there are no items, or no bytes in them, "K" keeps the strides.
 
             StridedLayout((3, 4), (1, -9), itemsize=8).to_dense().strides == (1, 3)
@@ -191,7 +191,7 @@ def _axes(order: Order, ndim: int) -> Sequence[int]:
 
 def _numbers(values: Any, name: str) -> tuple[int, ...]:
     if type(values) is tuple and {int}.issuperset(map(type, values)):
-        return values  # as new arrays have them, which need not load what follows
+        return values  # new arrays give such tuples, and need not load the rest
     from gridjit.runtime.memory.strides import all_whole
 
     return all_whole(values, name)

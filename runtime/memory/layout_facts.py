@@ -1,7 +1,6 @@
-"""LayoutFacts: what follows from a layout's shape, strides, item size and offset; computed when asked for.
+"""LayoutFacts: properties of a layout, from its shape, strides, item size and offset; computed on demand.
 
-A layout means by contiguous what NumPy means: the strides of axes of one item, and of layouts without items, are not
-looked at.
+Contiguous has NumPy's meaning: the strides of axes of one item, and of layouts without items, are ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ LARGEST = 2**63 - 1
 
 
 class LayoutFacts:
-    """The base of StridedLayout: all that is known of a layout without making another."""
+    """The base of StridedLayout: a layout's properties, without making another."""
 
     __slots__ = ()
 
@@ -42,8 +41,8 @@ class LayoutFacts:
     def strides(self) -> tuple[int, ...]:
         """Items, not bytes, from one index to the next, for each axis.
 
-        Raises LayoutError if a stride is not a whole number of items, as in a field of packed records:
-        strides_in_bytes has those.
+        Raises LayoutError if a stride is not a whole number of items, as in a field of packed records: use
+        strides_in_bytes.
         """
         return tuple(self._items("stride", step) for step in self.strides_in_bytes)
 
@@ -54,7 +53,7 @@ class LayoutFacts:
 
     @property
     def stride_order(self) -> tuple[int, ...]:
-        """The axes from the largest stride to the smallest, whatever their signs; equal ones by their place.
+        """The axes from the largest stride to the smallest, whatever their signs; equal strides by their place.
 
         (0, 1, 2) of a C-contiguous layout of three axes, (2, 1, 0) of an F-contiguous one.
         """
@@ -84,8 +83,8 @@ class LayoutFacts:
     def is_unique(self) -> bool:
         """Whether each item is sure to have its own memory.
 
-        True is certain. False is certain if an axis has stride 0; if strides interleave, as only hand-made ones
-        do, it may be False although no items overlap.
+        True is certain. False is certain if an axis has stride 0; if strides interleave, as only hand-made strides do,
+        it may be False although no items overlap.
         """
         reach = self.itemsize
         for axis in reversed(self.stride_order if self.volume else ()):
@@ -97,7 +96,7 @@ class LayoutFacts:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Where the memory of all items begins and ends, in bytes from offset 0; (0, 0) if there are none."""
+        """Where the memory of all items begins and ends, in bytes from offset 0; (0, 0) without items."""
         if 0 in self.shape:
             return (0, 0)
         low = self.slice_offset_in_bytes
@@ -132,7 +131,7 @@ class LayoutFacts:
 
     @property
     def letter(self) -> str:
-        """What numba calls it: "C" or "F" if it is contiguous in that order, else "A"."""
+        """Its layout in numba: "C" or "F" if it is contiguous in that order, else "A"."""
         return layout_letter(self.is_contiguous_c, self.is_contiguous_f)
 
     def required_size_in_bytes(self) -> int:
@@ -176,7 +175,7 @@ class LayoutFacts:
         return True
 
     def _set(self, shape: tuple[int, ...], steps: tuple[int, ...], itemsize: int, offset: int) -> None:
-        """Make self, which is new, this layout."""
+        """Set the fields of self, which is new."""
         put = object.__setattr__
         put(self, "shape", shape)
         put(self, "strides_in_bytes", steps)
@@ -184,7 +183,7 @@ class LayoutFacts:
         put(self, "slice_offset_in_bytes", offset)
 
     def _check(self) -> None:
-        """Raise LayoutError unless this can be a layout."""
+        """Raise LayoutError unless the layout is possible."""
         shape, steps = self.shape, self.strides_in_bytes
         if self.itemsize < 1:
             raise LayoutError(f"itemsize {self.itemsize}: an item has 1 byte or more")

@@ -19,14 +19,14 @@ Numbers: TypeAlias = "SupportsIndex | Sequence[SupportsIndex]"
 
 
 class LayoutViews(LayoutFacts):
-    """The base of StridedLayout: the layouts that are made of one."""
+    """The base of StridedLayout: a layout's derived layouts."""
 
     __slots__ = ()
 
     def __getitem__(self: Layout, index: ArrayIndex) -> Layout:
         """Return the layout of x[index]: whole numbers, slices of any step, ... and None.
 
-        Raises LayoutIndexError, an IndexError, for an index out of range, too many indices, and those that need a copy.
+        Raises LayoutIndexError, an IndexError, for too many indices, and if an index is out of range or needs a copy.
 
             StridedLayout.dense((5, 4), 8)[1:, ::-1] == StridedLayout((4, 4), (4, -1), 8, slice_offset_in_bytes=56)
         """
@@ -38,7 +38,7 @@ class LayoutViews(LayoutFacts):
     sliced = __getitem__
 
     def permuted(self: Layout, axes: Sequence[SupportsIndex]) -> Layout:
-        """Return the layout whose axis i is axis axes[i] of this one; raises LayoutError unless each is given once.
+        """Return the layout whose axis i is axis axes[i] of this layout; raises LayoutError unless each is given once.
 
         StridedLayout.dense((5, 3, 4), 1).permuted((2, 0, 1)).shape == (4, 5, 3)
         """
@@ -71,11 +71,11 @@ class LayoutViews(LayoutFacts):
         return self._view(wanted, steps[::turn])
 
     def flattened(self: Layout, start_axis: int = 0, end_axis: int = -1, mask: int | None = None) -> Layout:
-        """Return the layout with axes joined to the ones before them, wherever one stride then serves for both.
+        """Return the layout with axes joined to the axes before them, wherever one stride then serves for both.
 
         Only the axes from start_axis to end_axis, inclusive, are joined. mask: bit i is set if axis i may be joined to
         axis i - 1; flattened_axis_mask() of several layouts, combined with &, gives them all one shape. A layout
-        without axes gets one. Raises LayoutIndexError for an axis that it does not have.
+        without axes gets one axis. Raises LayoutIndexError for an axis that it does not have.
 
             StridedLayout((4, 5, 3), (30, 6, 1), itemsize=4).flattened() == StridedLayout((20, 3), (6, 1), itemsize=4)
         """
@@ -90,13 +90,13 @@ class LayoutViews(LayoutFacts):
         return self._view(shape, steps)
 
     def flattened_axis_mask(self) -> int:
-        """Return the mask of the axes that flattened() joins to the ones before them: bit i stands for axis i."""
+        """Return the mask of the axes that flattened() joins to the axes before them: bit i stands for axis i."""
         from gridjit.runtime.memory.strides import merged
 
         return merged(self.shape, self.strides_in_bytes, -1)[2]
 
     def squeezed(self: Layout, axis: Numbers | None = None) -> Layout:
-        """Return the layout without axes of one item: those that are given, or all.
+        """Return the layout without axes of one item: the given axes, or all.
 
         If all are asked for and there are no items, its shape is (0,). Raises LayoutError if a given axis has another
         number of items.
@@ -117,7 +117,7 @@ class LayoutViews(LayoutFacts):
     def unsqueezed(self: Layout, axis: Numbers) -> Layout:
         """Return the layout with new axes of one item; axis: their positions in the result, one or several.
 
-        Raises LayoutIndexError for a position out of range, and LayoutError for one that is given twice.
+        Raises LayoutIndexError for a position out of range, and LayoutError for a position that is given twice.
 
             StridedLayout.dense((5, 4), 8).unsqueezed((0, 2)).shape == (1, 5, 1, 4)
         """
@@ -129,7 +129,7 @@ class LayoutViews(LayoutFacts):
         return self.reshaped(tuple(1 if i in places else next(old) for i in range(self.ndim + len(places))))
 
     def broadcast_to(self: Layout, shape: Numbers) -> Layout:
-        """Return the layout repeated to a shape: strides are 0 along new axes and along those that had one item.
+        """Return the layout repeated to a shape: strides are 0 along new axes and along axes that had one item.
 
         Raises LayoutError if an axis, counted from the last, has neither one item nor as many as the shape there.
 
@@ -149,7 +149,7 @@ class LayoutViews(LayoutFacts):
         *,
         aligned: bool = True,
     ) -> Layout:
-        """Return the layout of the same bytes as items of another size, as ndarray.view(dtype) has it.
+        """Return the layout of the same bytes as items of another size, like ndarray.view(dtype).
 
         itemsize: bytes of the new items. axis: the axis whose length changes; its items must be contiguous. data_ptr:
         the address of offset 0. keep_dim: whether an axis that is left with one larger item stays. aligned: whether
@@ -191,7 +191,7 @@ class LayoutViews(LayoutFacts):
         return widest(offsets, self.itemsize, limit)
 
     def _offsets(self, but: int) -> tuple[int, ...]:
-        """Return the bytes, from offset 0 and between items, that are to be whole items; but those of one axis."""
+        """Return the offset and strides, in bytes, that must be whole items; without the stride of one axis."""
         if 0 in self.shape:
             return (self.slice_offset_in_bytes,)
         steps = (self.strides_in_bytes[i] for i in range(self.ndim) if i != but and self.shape[i] > 1)
@@ -200,7 +200,7 @@ class LayoutViews(LayoutFacts):
     def _view(
         self: Layout, shape: tuple[int, ...], steps: tuple[int, ...], *, offset: int | None = None, itemsize: int = 0
     ) -> Layout:
-        """Return the layout of these items, checked; what is not given is as it is here."""
+        """Return the layout of these items, checked; omitted values are this layout's."""
         first = self.slice_offset_in_bytes if offset is None else offset
         made = self._made(shape, steps, itemsize or self.itemsize, first)
         made._check()
@@ -210,7 +210,7 @@ class LayoutViews(LayoutFacts):
     def _made(
         cls: type[Layout], shape: tuple[int, ...], steps: tuple[int, ...], itemsize: int, offset: int = 0
     ) -> Layout:
-        """Return the layout of what is known to be one."""
+        """Return a layout from checked values."""
         made = cls.__new__(cls)
         made._set(shape, steps, itemsize, offset)
         return made

@@ -14,13 +14,13 @@ from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.queues.streams import Timeline, stream_handle
 from gridjit.runtime.queues.timeline import HOST
 
-# What is copied so before a write in a stream of the host's returns, as drivers do.
+# Up to so many bytes are copied before a write in a host stream returns, as in drivers.
 _FEW_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whereabouts:
-    """Who can use memory. device: the number of the GPU that it is on; None: the host's.
+    """The users of memory. device: the number of the GPU that it is on; None: the host's.
 
     on_host, on_device: whether the host, and kernels of this target, use it in place.
     """
@@ -31,7 +31,7 @@ class Whereabouts:
 
 
 class Memory:
-    """A piece of memory: freed when the last array over it goes, or owned by someone else who is kept alive.
+    """A piece of memory: freed when the last array over it goes, or of an owner that is kept alive.
 
     device: the number of the GPU that it is on; None on the host.
     """
@@ -47,7 +47,7 @@ class Memory:
         self.owner = owner
         self._free = None if free is None else weakref.finalize(self, free)
         if self._free is not None:
-            self._free.atexit = False  # at exit the process's end frees it, when the driver may be gone already
+            self._free.atexit = False  # the process's end frees it, as the driver may be gone by then
 
     @property
     def is_own(self) -> bool:
@@ -71,7 +71,7 @@ class Memory:
         )
 
 
-# The memory that a copy uses: what is allocated here is kept by a copy that is still to be made.
+# The memory that a copy uses: memory allocated here is kept until the copy is made.
 Owners: TypeAlias = tuple[Memory, ...]
 
 
@@ -89,11 +89,11 @@ class Space(Protocol):
         ...
 
     def allocate(self, size: int, stream: Any) -> Memory:
-        """Return size bytes, for use by what comes later in stream."""
+        """Return size bytes, for later work in stream."""
         ...
 
     def write(self, ghost: Array, values: Array, stream: Any, keep: Owners = ()) -> None:
-        """Copy host values of the same shape and type into ghost. keep: what the ghost's memory belongs to."""
+        """Copy host values of the same shape and type into ghost. keep: the ghost's memory."""
         ...
 
     def read(self, ghost: Array, values: Array, stream: Any) -> None:
@@ -101,15 +101,15 @@ class Space(Protocol):
         ...
 
     def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
-        """Have ghost copied into a host array of the same shape and type before what comes next in stream."""
+        """Copy ghost into a host array of the same shape and type before stream's next work."""
         ...
 
     def copy(self, destination: Array, source: Array, stream: Any, keep: Owners = ()) -> None:
-        """Copy one ghost into another of the same shape and type, both in this space. keep: what both belong to."""
+        """Copy one ghost into another of the same shape and type, both in this space. keep: their memory."""
         ...
 
     def copy_from(self, destination: Array, stream: Any, space: Space, source: Array, source_stream: Any) -> bool:
-        """Copy a ghost of another space, in its own stream there, into one here; False if only the host can."""
+        """Copy a ghost of another space, in its own stream there, into a ghost here; False if only the host can."""
         ...
 
     def pinned(self, size: int, *, mapped: bool = False) -> Memory:
@@ -121,23 +121,23 @@ class Space(Protocol):
         ...
 
     def pin(self, address: int, size: int) -> Callable[[], None]:
-        """Page-lock host memory that exists already; returns what undoes it."""
+        """Page-lock host memory that exists already; returns the undo function."""
         ...
 
     def fill(self, ghost: Array, value: int, stream: Any, keep: Owners = ()) -> None:
         """Set all items of a C-contiguous ghost of unsigned numbers of 1, 2 or 4 bytes to value.
 
-        keep: what its memory belongs to.
+        keep: its memory.
         """
         ...
 
     @property
     def new_memory(self) -> Whereabouts:
-        """Who can use what allocate() returns."""
+        """The users of memory from allocate()."""
         ...
 
     def whereabouts(self, address: int) -> Whereabouts:
-        """Return who can use the memory at an address."""
+        """Return the users of the memory at an address."""
         ...
 
 
@@ -159,7 +159,7 @@ class HostSpace:
             raise out_of_memory(size) from None
 
     def write(self, ghost: Array, values: Array, stream: Any, keep: Owners = ()) -> None:
-        """Copy values into ghost; few are read before this returns and written in the stream's order."""
+        """Copy values into ghost; a few are read before this returns and written in the stream's order."""
         handle = stream_handle(stream)
         if HOST.queued(handle) and values.nbytes <= _FEW_BYTES and _are_own(keep):
             values = values.copy()
@@ -168,20 +168,20 @@ class HostSpace:
             HOST.do(handle, lambda: np.copyto(ghost, values))
 
     def read(self, ghost: Array, values: Array, stream: Any) -> None:
-        """Copy ghost into values when the stream has got there, and wait for that."""
+        """Copy ghost into values in the stream's order, and wait for that."""
         HOST.do(stream_handle(stream), lambda: np.copyto(values, ghost))
 
     def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
-        """Have ghost copied into values in the stream's order."""
+        """Copy ghost into values later, in the stream's order."""
         HOST.give(stream_handle(stream), lambda: np.copyto(values, ghost))
 
     def copy(self, destination: Array, source: Array, stream: Any, keep: Owners = ()) -> None:
-        """Copy source into destination in the stream's order; memory of others' is copied when this returns."""
+        """Copy source into destination in the stream's order; memory of other owners is copied when this returns."""
         order = HOST.give if _are_own(keep) else HOST.do
         order(stream_handle(stream), functools.partial(_copied, destination, source, keep))
 
     def copy_from(self, destination: Array, stream: Any, space: Space, source: Array, source_stream: Any) -> bool:
-        """Return False: the host is the way."""
+        """Return False: only the host can."""
         return False
 
     def pinned(self, size: int, *, mapped: bool = False) -> Memory:
@@ -193,28 +193,28 @@ class HostSpace:
         return _block(self, size)
 
     def pin(self, address: int, size: int) -> Callable[[], None]:
-        """Return what undoes nothing."""
+        """Return a no-op."""
         return lambda: None
 
     def fill(self, ghost: Array, value: int, stream: Any, keep: Owners = ()) -> None:
-        """Set all items in the stream's order; of memory of others', before this returns."""
+        """Set all items in the stream's order; in memory of other owners, before this returns."""
         order = HOST.give if _are_own(keep) else HOST.do
         order(stream_handle(stream), functools.partial(_copied, ghost, value, keep))
 
     new_memory = Whereabouts(device=None, on_host=True, on_device=True)
 
     def whereabouts(self, address: int) -> Whereabouts:
-        """Return that kernels and the host use the same memory: what is on a GPU cannot be told from it here."""
+        """Return that kernels and the host use the same memory: a GPU's memory cannot be recognized here."""
         return self.new_memory
 
 
 def _copied(destination: Array, source: Array | int, keep: Owners) -> None:
-    """Copy into destination; keep: what is kept until then."""
+    """Copy into destination; keep: the memory kept until then."""
     np.copyto(destination, source)
 
 
 def _are_own(owners: Owners) -> bool:
-    """Return whether memory was allocated here, so that nobody else uses it behind a stream's back."""
+    """Return whether memory was allocated here, so that it is only used in a stream's order."""
     return bool(owners) and all(owner.is_own for owner in owners)
 
 
@@ -231,8 +231,8 @@ class _Held:
 
 
 def _block(space: HostSpace, size: int, held: _Held | None = None) -> Memory:
-    """Return size bytes of this process's memory, which are kept until streams are done with what they have now."""
-    # A little more, so that the address can be what CUDA's would be: a multiple of 256.
+    """Return size bytes of this process's memory, kept until streams have done their work so far."""
+    # A little more, for an address like CUDA's: a multiple of 256.
     block = np.zeros(size + 256, np.uint8)
     free = functools.partial(HOST.keep, (block, held))
     return Memory(space, -(-address_of(block) // 256) * 256, size, owner=block, free=free)

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from gridjit.runtime.memory.space import Memory, Space
 
 Array = np.ndarray[Any, Any]
-# Of the device's allocations, in bytes; no item needs more.
+# The device's own alignment, in bytes; no item needs more.
 _ALIGNMENT = 256
 
 
 class Directed:
-    """An argument with the way it goes. reads: copied to the device before the launch. writes: back after it.
+    """An argument with a direction. reads: copied to the device before the launch. writes: back after it.
 
-    asynchronous: the launch does not wait for what is copied back. event: what comes when the last launch's is there.
+    asynchronous: the launch does not wait for the copy back. event: comes when the last launch's copy is there.
     """
 
     __slots__ = ("asynchronous", "event", "value")
@@ -46,7 +46,7 @@ class Directed:
 
 
 class Transfer:
-    """What one launch moves. space: the device's memory, or None where kernels use the host's."""
+    """The copies of one launch. space: the device's memory, or None where kernels use the host's."""
 
     __slots__ = (
         "_args",
@@ -78,7 +78,7 @@ class Transfer:
         self._in_place = False
         self._handle: int | None = None
         self._placed: dict[int, _Placed] = {}
-        # What a launch that is still to run needs, and what is said of its end.
+        # Objects kept for a launch to come, and arguments that are told its end.
         self.kept: list[Any] = []
         self.later: list[Directed] = []
 
@@ -91,7 +91,7 @@ class Transfer:
 
     @property
     def _lasting(self) -> Any:
-        """The launch's stream, as one that is still there when the launch's memory is freed."""
+        """The launch's stream, in a form that is valid when the launch's memory is freed."""
         number = type(self.stream) is int and self.stream > LEGACY
         return Stream(self.timeline, self.stream, None) if number else self.stream
 
@@ -108,7 +108,7 @@ class Transfer:
         self.kept.append(value)
 
     def use_in_place(self) -> None:
-        """Have the launch return when it is done: the kernel uses memory that its user reads and writes."""
+        """Make the launch return when it is done: the kernel uses memory that its user reads and writes."""
         self._in_place = True
 
     @property
@@ -117,7 +117,7 @@ class Transfer:
         return self._in_place
 
     def wait_for(self, stream: int | None) -> None:
-        """Let the launch's stream wait for the work given to another stream; None: nothing to wait for."""
+        """Make the launch's stream wait for the work given to another stream; None: no wait."""
         if stream is None or (self.space is None and self._device is None):
             return
         mine = self.stream_handle or LEGACY
@@ -135,7 +135,7 @@ class Transfer:
         for low, high in sorted(self._place_of(array).span for array in _arrays(args)):
             if self._groups and low < self._groups[-1][1]:
                 start, end = self._groups.pop()
-                # What is aligned here must be so there: arrays keep their place between the device's alignments.
+                # Alignment here must hold there: arrays keep their place between the device's alignments.
                 self._groups.append((start - start % _ALIGNMENT, max(end, high)))
             else:
                 self._groups.append((low, high))
@@ -143,9 +143,8 @@ class Transfer:
     def stage(self, array: Array, *, read: bool = True, write: bool = True, later: bool = False) -> Array:
         """Return a ghost of array: an array of the same shape and strides, on the device.
 
-        read: whether the kernel reads what is in array. write: whether what the kernel wrote is wanted back. later:
-        nobody waits for that.
-        Arrays of one launch that share memory on the host share it on the device.
+        read: whether the kernel reads array's items. write: whether the kernel's changes are wanted. later: the launch
+        does not wait for them. Arrays of one launch that share memory on the host share it on the device.
         """
         assert self.space is not None
         placed, stream = self._place_of(array), self.stream_handle
@@ -166,15 +165,15 @@ class Transfer:
         return ghost
 
     def _place_of(self, array: Array) -> _Placed:
-        """Return where an array lies, looked up once."""
+        """Return an array's place, looked up once."""
         if (placed := self._placed.get(id(array))) is None:
             placed = self._placed[id(array)] = _Placed(array)
         return placed
 
     def spared(self, array: Array) -> Array:
-        """Return what a kernel on the host gets for an array that it must leave as it is: a copy, if it could write.
+        """Return a host kernel's array for an array that it must not change: a copy, if it could write.
 
-        Where another argument shares memory with it and is wanted back, they share it on a device too: no copy then.
+        If another argument shares its memory and is copied back, they share it on a device too: no copy then.
         """
         low, high = self._place_of(array).span
         others = (self._place_of(other).span for other in _arrays(_wanted_back(self._args)))
@@ -192,9 +191,9 @@ class Transfer:
         warn_of_copies(self.kernel.name, what)
 
     def finish(self) -> None:
-        """Copy back what the kernel may have written."""
+        """Copy back arrays that may have changed."""
         if self.space is not None:
-            # Those first that nobody waits for: who waits then waits once.
+            # Copies without a wait first: then the host waits once.
             for ghost, array, later in sorted(self._back, key=lambda back: not back[2]):
                 (self.space.read_later if later else self.space.read)(ghost, array, self.stream_handle)
             self._held.clear()
@@ -216,7 +215,7 @@ class Transfer:
 
 
 def own(array: Array) -> Array:
-    """Return an array as NumPy has it: what a subclass reports in attributes of its own need not be true.
+    """Return an array as plain NumPy: a subclass's own attributes need not be true.
 
     Raises ArgumentError for a masked array.
     """
@@ -227,7 +226,7 @@ def own(array: Array) -> Array:
 
 
 def refuse_masked(value: Any) -> None:
-    """Raise ArgumentError for a masked array: kernels, and devices, know nothing of its mask."""
+    """Raise ArgumentError for a masked array: kernels, and devices, ignore its mask."""
     masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
     if masked is not None and issubclass(type(value), masked):
         raise ArgumentError(
@@ -237,12 +236,12 @@ def refuse_masked(value: Any) -> None:
 
 
 def has_aligned_steps(array: Array) -> bool:
-    """Return whether all items of an array are aligned where its first one is."""
+    """Return whether all items of an array are aligned if its first item is."""
     return _layout_of(array).has_steps_of(array.dtype.alignment)
 
 
 def _arrays(values: Iterable[Any]) -> Iterator[Array]:
-    """Yield the NumPy arrays among values, including those in tuples and those with a direction."""
+    """Yield the NumPy arrays among values, including arrays in tuples and arrays with a direction."""
     for value in values:
         if issubclass(type(value), np.ndarray):
             yield own(value)
@@ -253,7 +252,7 @@ def _arrays(values: Iterable[Any]) -> Iterator[Array]:
 
 
 def _wanted_back(values: Iterable[Any]) -> Iterator[Any]:
-    """Yield the arguments whose changes are wanted back, including those in tuples."""
+    """Yield the arguments whose changes are copied back, including arguments in tuples."""
     for value in values:
         if isinstance(value, tuple):
             yield from _wanted_back(value)
@@ -262,7 +261,7 @@ def _wanted_back(values: Iterable[Any]) -> Iterator[Any]:
 
 
 class _Placed:
-    """Where an array lies. span: the addresses that it lies between. array: kept, so that no other gets its number."""
+    """An array's place. span: the addresses around it. array: kept, so that no other array gets its id."""
 
     __slots__ = ("address", "array", "layout", "span")
 
@@ -275,14 +274,14 @@ class _Placed:
 
 
 def _layout_of(array: Array) -> StridedLayout:
-    # Launches on the host, where nothing is moved, need not load it.
+    # Launches on the host, where nothing is moved, do not load it.
     from gridjit.runtime.memory.layout import StridedLayout
 
     return StridedLayout.of(array)
 
 
 def _while_captured(timeline: Timeline, stream: int) -> ArgumentError | None:
-    """Return what is wrong with copying an array for a launch while stream is captured; None if it is not."""
+    """Return the error of an array's copy for a launch while stream is captured; None if it is not."""
     if not timeline.capturing(stream):
         return None
     return ArgumentError(

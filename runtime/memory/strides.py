@@ -1,4 +1,4 @@
-"""whole: the whole numbers that shapes, strides and axes are made of, or a LayoutError that names what was given."""
+"""whole: the whole numbers of shapes, strides and axes, or a LayoutError that names the given value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def whole(value: Any, name: str) -> int:
 
 
 def all_whole(values: Any, name: str) -> Numbers:
-    """Return values as a tuple of ints; one number is a tuple of it."""
+    """Return values as a tuple of ints; a number becomes a tuple of one."""
     try:
         return (operator.index(values),)
     except TypeError:
@@ -47,7 +47,7 @@ def _in_order(values: Any, name: str) -> tuple[Any, ...]:
 
 
 def axis_of(value: Any, ndim: int) -> int:
-    """Return an axis as a number from 0 on; negative ones are counted from the end."""
+    """Return an axis as a number from 0 on; negative axes are counted from the end."""
     axis = whole(value, "axis")
     if not -ndim <= axis < ndim:
         raise LayoutIndexError(f"axis {axis} is out of range for {axes_of(ndim)}")
@@ -63,12 +63,12 @@ def distinct_axes(values: Any, ndim: int, name: str) -> Numbers:
 
 
 def axes_of(ndim: int) -> str:
-    """Return how many axes there are, in words."""
+    """Return the number of axes, in words."""
     return "1 axis" if ndim == 1 else f"{ndim} axes"
 
 
 def repeated(shape: Numbers, steps: Numbers, wanted: Numbers) -> Numbers:
-    """Return the strides of an array in a wanted shape, to which it is broadcast."""
+    """Return the strides of an array that is broadcast to a wanted shape."""
     new = len(wanted) - len(shape)
     fits = new >= 0 and all(mine in (1, theirs) for mine, theirs in zip(shape, wanted[new:], strict=True))
     if not fits:
@@ -83,7 +83,7 @@ ArrayIndex: TypeAlias = "One | tuple[One, ...]"
 
 
 def indexed(shape: Numbers, steps: Numbers, index: ArrayIndex) -> tuple[Numbers, Numbers, int]:
-    """Return shape, strides in bytes, and the bytes from the first item to the first one taken."""
+    """Return shape, strides in bytes, and the bytes from the first item to the first taken item."""
     counts: list[int] = []
     strides: list[int] = []
     offset, axis = 0, 0
@@ -104,7 +104,7 @@ def indexed(shape: Numbers, steps: Numbers, index: ArrayIndex) -> tuple[Numbers,
 
 
 def _for_each_axis(index: ArrayIndex, ndim: int) -> Iterator[Any]:
-    """Yield what is taken of each axis, and None for each new one."""
+    """Yield the index of each axis, and None for each new axis."""
     given: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
     taken = sum(one is not None and one is not Ellipsis for one in given)
     if taken > ndim:
@@ -128,14 +128,14 @@ def _part(part: slice, count: int, stride: int) -> tuple[int, int, int]:
     taken = len(range(start, stop, step))
     if not taken:
         return 0, 0, stride
-    # Where one item is left, the step is not taken, and its stride need not fit.
+    # A single item left: the step is not taken, and its stride need not fit.
     return start, taken, stride * step if abs(stride * step) <= LARGEST else stride
 
 
 def _place(index: Any, axis: int, count: int) -> int:
     """Return an index as a number from 0 on."""
     try:
-        place = None if isinstance(index, bool | np.bool_) else operator.index(index)  # NumPy takes those for masks
+        place = None if isinstance(index, bool | np.bool_) else operator.index(index)  # NumPy takes bools for masks
     except TypeError:
         place = None
     if place is None:
@@ -167,7 +167,7 @@ def check_aligned(offsets: Numbers, size: int) -> None:
 
 
 def widest(offsets: Numbers, itemsize: int, limit: int) -> int:
-    """Return the largest divisor of a limit that all offsets are multiples of; itemsize if that is not whole items."""
+    """Return the largest divisor of a limit that divides all offsets; itemsize if that is not whole items."""
     size = math.gcd(*offsets, limit)
     return itemsize if size % itemsize else size
 
@@ -177,7 +177,7 @@ def _with(values: Numbers, axis: int, value: int) -> Numbers:
 
 
 def completed(wanted: Numbers, volume: int) -> Numbers:
-    """Return a shape of so many items, what -1 stands for put in."""
+    """Return a shape of so many items, with -1 replaced."""
     if wanted.count(-1) > 1 or min(wanted, default=0) < -1:
         raise LayoutError(f"shape {wanted}: item counts are 0 or more, and one may be -1, to be computed")
     known = math.prod(count for count in wanted if count != -1)
@@ -189,7 +189,7 @@ def completed(wanted: Numbers, volume: int) -> Numbers:
 
 
 def restrided(shape: Numbers, steps: Numbers, wanted: Numbers, itemsize: int) -> Numbers | None:
-    """Return strides that give the same items, in C order, in a wanted shape; None if there are none.
+    """Return strides of the same items, in C order, in a wanted shape; None if there are none.
 
     Both shapes have the same number of items.
     """
@@ -201,12 +201,12 @@ def restrided(shape: Numbers, steps: Numbers, wanted: Numbers, itemsize: int) ->
         if any(step != old[axis + 1][0] * old[axis + 1][1] for axis, (_, step) in list(enumerate(old))[mine][:-1]):
             return None
         found += _dense(wanted[theirs], old[mine][-1][1])
-    rest = found[-1] if found else itemsize  # of axes of one item, of which any will do
+    rest = found[-1] if found else itemsize  # of axes of one item, for which any stride will do
     return (*found, *[rest] * (len(wanted) - len(found)))
 
 
 def merged(shape: Numbers, steps: Numbers, mask: int) -> tuple[Numbers, Numbers, int]:
-    """Return shape and strides with axes joined to the ones before them, and the mask of those that were.
+    """Return shape and strides with axes joined to the axes before them, and the mask of the joined axes.
 
     mask: bit i is set if axis i may be joined to axis i - 1.
     """
@@ -236,7 +236,7 @@ def _of_equal_volume(mine: Sequence[int], theirs: Sequence[int]) -> Iterator[tup
 
 
 def _dense(counts: Sequence[int], step: int) -> list[int]:
-    """Return the strides of axes that lie without gaps, the last with a given stride."""
+    """Return the strides of dense axes, the last with a given stride."""
     found = []
     for count in reversed(counts):
         found.append(step)
@@ -245,12 +245,12 @@ def _dense(counts: Sequence[int], step: int) -> list[int]:
 
 
 def _continues(group: tuple[int, int], count: int, step: int) -> bool:
-    """Return whether an axis goes on where a group of axes takes its step."""
+    """Return whether an axis continues a group of axes."""
     return count == 1 or group[0] == 1 or group[1] == count * step
 
 
 def _joined(group: tuple[int, int], count: int, step: int) -> tuple[int, int]:
-    """Return a group of axes with one more, the fastest."""
+    """Return a group of axes with another axis, the fastest."""
     if not group[0] * count:
         return 0, 0
     return group[0] * count, group[1] if count == 1 else step

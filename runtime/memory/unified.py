@@ -1,7 +1,7 @@
 """UnifiedArray: a NumPy array whose memory a device uses in place: mapped (over the bus), or managed (it moves).
 
-NumPy gives copies and results the class of what they were made from. Those are arrays like any other, with memory None;
-views of the memory are not.
+NumPy gives copies and results the class of their sources. Those are arrays like any other, with memory None; views of
+the memory keep it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class UnifiedArray(np.ndarray[Any, Any]):
-    """A NumPy array; on the device too, unless it only was made from such an array.
+    """A NumPy array; also on the device, unless it is a copy or result of such an array.
 
-    memory: what it is in, or None. stream: where its work is, which those who take it by the interface wait for.
+    memory: the array's memory, or None. stream: the stream of its work, which consumers of its interface wait for.
     """
 
     memory: Memory | None
     stream: Any
 
     def __array_finalize__(self, made_from: Any) -> None:
-        """Take over the memory of the array that this one was made from, if it is a view of it."""
+        """Take over the memory of the source array, if this array is a view of it."""
         ours = isinstance(made_from, UnifiedArray)
         memory = made_from.memory if ours else None
         self.memory = memory if memory is not None and _is_in(self, memory) else None

@@ -1,9 +1,8 @@
-"""unwritten: which bytes of device arrays on the host are still unwritten, for the checks of debug kernels.
+"""unwritten: the bytes of device arrays on the host that are still unwritten, for the checks of debug kernels.
 
-A new array is filled with a pattern. Any write replaces it: what still has the
-pattern is unwritten. This is judged by whole words of 8 bytes, so that data that happens to equal the pattern is not
-taken for unwritten; writes of debug kernels are known by the byte. Arrays made before the process's first debug kernel
-count as written.
+A new array is filled with a pattern. Any write replaces it: bytes that still have the pattern are unwritten. This is
+judged by whole words of 8 bytes, so that data that happens to equal the pattern is not taken for unwritten; writes of
+debug kernels are known by the byte. Arrays made before the process's first debug kernel count as written.
 """
 
 from __future__ import annotations
@@ -15,21 +14,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gridjit.runtime.memory.space import Memory
 
-# Whether new arrays are followed. One element for each reason, so that who looks needs no more than a truth value.
+# Whether new arrays are followed. One element for each reason, so that its truth value is enough.
 tracked: list[str] = []
 _PATTERN_BYTES = 1 << 16
-# Of a word of which so few bytes are unwritten, those may equal the pattern by chance.
+# So few unwritten bytes of a word may equal the pattern by chance.
 _LEAST = 4
 
 
 def track() -> None:
-    """Have arrays that are made from now on followed."""
+    """Follow arrays that are made from now on."""
     if not tracked:
         tracked.append("debug kernels")
 
 
 class Unwritten:
-    """A followed piece of memory. mask: for each byte, 1 if no debug kernel wrote it; None before the first looks."""
+    """A followed piece of memory. mask: for each byte, 1 if no debug kernel wrote it; None before the first look()."""
 
     __slots__ = ("__weakref__", "address", "mask", "memory", "size")
 
@@ -39,7 +38,7 @@ class Unwritten:
         self.mask: Any = None
 
     def look(self) -> Any:
-        """Return the mask as it is now."""
+        """Return the current mask."""
         import ctypes
 
         import numpy as np
@@ -74,7 +73,7 @@ def note(memory: Memory) -> None:
 
 
 def unwritten() -> list[Unwritten]:
-    """Return the memory that has unwritten bytes; what has none is not followed any more."""
+    """Return the memory that has unwritten bytes; written memory is not followed any more."""
     found = []
     for address, one in list(_followed.items()):
         memory = one.memory()

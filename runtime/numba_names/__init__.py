@@ -1,1 +1,1 @@
-"""What numba-cuda's names mean for a kernel: its types, code and pickles."""
+"""A kernel under numba-cuda's names: its types, code and pickles."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class FunctionAttributes(NamedTuple):
-    """What a kernel uses: registers and local bytes of a thread, shared bytes of a block, constant bytes, threads."""
+    """A kernel's use: registers and local bytes of a thread, shared bytes of a block, constant bytes, threads."""
 
     regs: int
     shared: int
@@ -24,7 +24,7 @@ class FunctionAttributes(NamedTuple):
 
 
 class Function:
-    """A kernel as it is launched on the current device. handle: the driver's CUkernel."""
+    """A kernel as loaded on the current device. handle: the driver's CUkernel."""
 
     def __init__(self, name: str, handle: int, loaded: LoadedKernel) -> None:
         self.name = name
@@ -38,7 +38,7 @@ class Function:
 
     @property
     def attrs(self) -> FunctionAttributes:
-        """What the kernel uses on the current device."""
+        """The kernel's use of the current device."""
         uses = self._loaded.attributes()
         return FunctionAttributes(
             regs=uses.registers,
@@ -49,7 +49,7 @@ class Function:
         )
 
     def cache_config(self, prefer_equal: bool = False, prefer_cache: bool = False, prefer_shared: bool = False) -> None:
-        """Say how launches from now on would have a multiprocessor's memory split: cache, or shared memory."""
+        """Set how later launches would split a multiprocessor's memory: cache, or shared memory."""
         if prefer_equal or (prefer_cache and prefer_shared):
             preference = "EQUAL"
         elif prefer_cache:
@@ -59,7 +59,7 @@ class Function:
         self._loaded.prefer_cache(preference)
 
     def set_shared_memory_carveout(self, carveout: int | str) -> None:
-        """Say how much of a multiprocessor's memory launches from now on would have shared, in percent; -1: any.
+        """Set how much of a multiprocessor's memory later launches would have shared, in percent; -1: any.
 
         Raises ConfigError, a ValueError, for anything but -1 to 100 and the names that jit takes.
         """
@@ -68,13 +68,13 @@ class Function:
 
 
 class CodeLibrary:
-    """The code of an overload, and what it is linked with."""
+    """The code of an overload, and its linked files."""
 
     def __init__(self, overload: Overload) -> None:
         self._overload = overload
 
     def get_cufunc(self) -> Function:
-        """Return the kernel, loaded on the current device: what its launches run."""
+        """Return the kernel, loaded on the current device, as its launches run it."""
         loaded = self._overload._loaded()
         if loaded.handle is None:
             raise ConfigError(f"{self._overload.entry_name} is compiled for the host, which has no CUDA function")

@@ -1,4 +1,4 @@
-"""numba.cuda's names about devices and contexts, for either target: a GPU's, or those that the host stands in for.
+"""numba.cuda's names for devices and contexts, on either target: a GPU's, or the simulated devices'.
 
 As a module, it stands for numba.cuda's `devices`.
 """
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 
 def get_current_device() -> CudaDevice | SimulatedDevice:
-    """Return the calling thread's device; a thread that has none gets device 0."""
+    """Return the calling thread's device; a thread without a device gets device 0."""
     if session().is_host:
         from gridjit.runtime.numba_names.simulated_devices import current_device
 
@@ -64,7 +64,7 @@ def list_devices() -> Devices | SimulatedDevices:
 
 
 class _Gpus:
-    """numba-cuda's gpus on the host: the simulated devices of the settings, whenever it is asked."""
+    """numba-cuda's gpus on the host: the simulated devices of the current settings."""
 
     def __getitem__(self, number: Any) -> Any:
         try:
@@ -91,7 +91,7 @@ class _Gpus:
 
     @property
     def current(self) -> SimulatedDevice | None:
-        """The calling thread's device; None if it has chosen none yet."""
+        """The calling thread's device; None before it has chosen any."""
         return _simulated().current
 
 
@@ -99,7 +99,7 @@ gpus = _Gpus()
 
 
 def get_context(devnum: int | None = None) -> Context:
-    """Return the context of the calling thread's device, or of the one given, which becomes the thread's."""
+    """Return the context of the calling thread's device, or of a given device, which becomes the thread's."""
     from gridjit.runtime.numba_names.simulated_devices import current_device, select_device
 
     return (current_device() if devnum is None else select_device(int(devnum))).get_primary_context()
@@ -109,7 +109,7 @@ current_context = get_context
 
 
 def require_context(fn: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Return a function that does what fn does in a thread that has a device."""
+    """Return a function that does the same as fn in a thread that has a device."""
 
     @functools.wraps(fn)
     def in_a_context(*args: Parameters.args, **options: Parameters.kwargs) -> Result:
@@ -135,7 +135,7 @@ close = reset
 
 
 def detect() -> bool:
-    """Print which devices there are; returns whether any is supported."""
+    """Print the devices; returns whether any is supported."""
     print(f"Found {len(gpus)} CUDA devices")
     for device in gpus:
         capability = ".".join(map(str, device.compute_capability))
@@ -176,7 +176,7 @@ def is_supported_version() -> bool:
 
 
 def cuda_error() -> None:
-    """Return None: what the host stands in for is there."""
+    """Return None: the simulated device is there."""
 
 
 @contextlib.contextmanager

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class AlreadySpecializedError(ConfigError, RuntimeError):
-    """A kernel for one signature was asked to specialize once more."""
+    """A kernel for one signature was asked to specialize again."""
 
     __module__ = "gridjit"  # as users, tracebacks and pickles name it
 
 
 def kernel_for(kernel: Kernel, args: tuple[Any, ...]) -> Kernel:
-    """Return the kernel for arguments like args, or of numba's types; the same one each time."""
+    """Return the kernel for arguments like args, or of numba's types; the same kernel each time."""
     if kernel.specialized:
         raise AlreadySpecializedError(f"{kernel.name}: Dispatcher already specialized, for {kernel.declared[0]}")
     signature = parse_signature(args) if _are_types(args) else signature_of(kernel, args)

@@ -15,12 +15,12 @@ def stream() -> Stream:
 
 
 def event(timing: bool = True) -> Event:
-    """Return a new event; timing: whether elapsed times can be taken between it and others."""
+    """Return a new event; timing: whether elapsed times to other events can be taken."""
     return create_event(timing=timing)
 
 
 def is_available() -> bool:
-    """Return whether kernels run: on a GPU, or on the host, which stands in for one."""
+    """Return whether kernels run: on a GPU, or on the host, which simulates a GPU."""
     if session().is_host:
         return True
     from gridjit.runtime.devices import presence
@@ -29,5 +29,5 @@ def is_available() -> bool:
 
 
 def is_cuda_array(obj: Any) -> bool:
-    """Return whether obj says where its memory is through __cuda_array_interface__."""
+    """Return whether obj has __cuda_array_interface__."""
     return hasattr(obj, "__cuda_array_interface__")

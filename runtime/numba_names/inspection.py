@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 
 
 class Inspection:
-    """What can be asked of a kernel. Where a signature may be given, None asks for all specializations.
+    """Users' queries of a kernel. In place of a signature, None asks for all specializations.
 
-    They come by signature: first the one that launches here would use, then, under keys that say what each is for,
-    those for other targets and for other launches. Such a key, or one of `specializations`, may be given as the
-    signature. `target` ("host", "cuda",
-    "sm_90") and `config` (a LaunchConfig, or (griddim, blockdim[, sharedmem])) leave only those for them.
-    Of a kernel for one signature only (`specialized`), None asks for that one where a number is the answer.
+    They come by signature: first the one for launches here, then, under keys with the target and the launch, the
+    others. Such a key, or one of `specializations`, may be given as the signature. `target` ("host", "cuda", "sm_90")
+    and `config` (a LaunchConfig, or (griddim, blockdim[, sharedmem])) select specializations for them. Of a kernel for
+    one signature only (`specialized`), None asks for that signature where a number is the answer.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -92,7 +91,7 @@ class Inspection:
     def inspect_llvm(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
     @for_users
     def inspect_llvm(self, signature: Any = None, **which: Any) -> Any:
-        """Return the LLVM IR of the kernel and of what it calls, made again from its source.
+        """Return the LLVM IR of the kernel and of its callees, made again from its source.
 
         which: config= and target= leave only the code for that launch, and for that target.
         """
@@ -243,7 +242,7 @@ class Inspection:
         if signature is None:
             return BySignature({key: value(found) for key, found in self._overloads(**which).items()})
         wanted = as_signature(signature)
-        # The key of one specialization is that among all of them.
+        # A specialization's key is its key among all specializations.
         overloads = self._overloads(**which) if wanted is None or type(wanted) is Signature else self._overloads()
         if wanted is None or wanted not in overloads:
             raise ConfigError(self._not_compiled(wanted or signature, **which))
@@ -257,7 +256,7 @@ class Inspection:
     def _overloads(
         self, *, config: Any = None, target: str | None = None, of_gpus: bool = False
     ) -> BySignature[Overload]:
-        """Return the specializations by their keys: those for a target and a launch, and GPUs' if there are any."""
+        """Return the specializations by their keys: for a target and a launch, and for GPUs if there are any."""
         from gridjit.runtime.numba_names.specialized_signature import by_key, chosen
 
         found = chosen(self._kernel._all(), config=as_launch_config(self._kernel.name, config), target=target)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Overload:
-    """A specialization and the kernel it is of; what it does not have itself, the specialization has."""
+    """A specialization and its kernel; attributes that it lacks are the specialization's."""
 
     objectmode = False
     entry_point = None
@@ -50,7 +50,7 @@ class Overload:
 
     @property
     def entry_name(self) -> str:
-        """The symbol that is launched."""
+        """The symbol that launches call."""
         return self.specialization.artifact.entry
 
     @property
@@ -74,7 +74,7 @@ class Overload:
 
     @property
     def launch_bounds(self) -> tuple[int, ...] | None:
-        """The launch bounds that the kernel was given."""
+        """The kernel's launch bounds."""
         return self.kernel.options.launch_bounds
 
     @property
@@ -89,7 +89,7 @@ class Overload:
 
     @property
     def extensions(self) -> list[Any]:
-        """What prepares the arguments of the kernel's launches."""
+        """Extensions for the arguments of the kernel's launches."""
         return self.kernel.extensions
 
     @property
@@ -123,7 +123,7 @@ class Overload:
         return self.attributes().max_threads
 
     def attributes(self) -> KernelAttributes:
-        """Return what the kernel uses: for a GPU as the artifact says, without one; else as its device does."""
+        """Return the kernel's resource use: for a GPU by the artifact, without a GPU; else by its device."""
         return held_attributes(self.specialization.artifact) or self._loaded().attributes()
 
     def max_cooperative_grid_blocks(self, blockdim: int | tuple[int, ...], dynsmemsize: int = 0) -> int:
@@ -146,7 +146,7 @@ class Overload:
         return blocks
 
     def inspect_llvm(self) -> str:
-        """Return the LLVM IR of the kernel and of what it calls, made again from its source."""
+        """Return the LLVM IR of the kernel and of its callees, made again from its source."""
         from gridjit.compiler.readable import llvm_ir
 
         return llvm_ir(self._job(), self._view())
@@ -167,7 +167,7 @@ class Overload:
         return lto_ptx(self._job(), self._view())
 
     def inspect_sass(self) -> str:
-        """Return the machine code with the source lines it is known for."""
+        """Return the machine code with the known source lines."""
         return self._disassembled("-gi")
 
     def inspect_sass_cfg(self) -> str:
@@ -229,7 +229,7 @@ class Overload:
         required = self.specialization.artifact.effects.sharedmem
         return ConfigView(self.specialization.config, None, self.kernel, required)
 
-    if TYPE_CHECKING:  # checkers are told by name; with __getattr__, an overload would have every name
+    if TYPE_CHECKING:  # checkers read the names; with __getattr__, an overload would have every name
         signature: Signature
         config: LaunchConfig | None
         artifact: Artifact
@@ -260,14 +260,14 @@ class Overload:
 
 
 class CompiledCode(Artifact):
-    """An artifact in this process; names that it does not have itself are those of the kernel's overload."""
+    """An artifact in this process; names that it lacks are the kernel's overload's."""
 
     __slots__ = ("_overload",)
     __hash__ = Artifact.__hash__
 
     @classmethod
     def of(cls, artifact: Artifact, overload: Overload) -> CompiledCode:
-        """Return an artifact that is equal to another one, and has the names of an overload."""
+        """Return a copy of an artifact with the names of an overload."""
         made = cls(**_parts(artifact))
         object.__setattr__(made, "_overload", overload)
         return made
@@ -295,14 +295,14 @@ def _artifact(parts: dict[str, Any]) -> Artifact:
 
 _WARP = 32
 # "Compute capabilities" in the CUDA programming guide: registers that a block may have, and four schedulers share.
-# They are given to warps in such steps.
+# Warps get them in such steps.
 _REGISTERS, _FEWER_REGISTERS = 1 << 16, 1 << 15
 _WITH_FEWER = ("sm_53", "sm_62")
 _SCHEDULERS, _STEP = 4, 256
 
 
 def held_attributes(artifact: Artifact) -> KernelAttributes | None:
-    """Return what an artifact says that its kernel uses; None for code whose device has to be asked."""
+    """Return the resource use in an artifact; None for code whose device must be asked."""
     known = artifact.resources
     if artifact.target.kind != "ptx" or "registers" not in known:
         return None

@@ -1,6 +1,6 @@
 """Pickles of kernels and device functions: their module and name if these lead to them, else their whole content.
 
-Those of the program's own file (`__main__`) hold both: a process that runs the same file finds them there, any other
+Pickles of the program's own file (`__main__`) hold both: a process that runs the same file finds them there, any other
 makes them.
 
 The second form needs cloudpickle, which takes functions apart; it is imported only for that. The cache does not read
@@ -27,7 +27,7 @@ Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
 def reduced(value: Any, function: Callable[..., Any], make: Callable[..., Any], *parts: Any) -> Reduced:
     """Return, as __reduce__ does, how to find value by its function's name, or to make it: make(function, *parts).
 
-    What the program's own file has goes both ways: that file is __main__ here, and another one, or none, elsewhere.
+    A function of the program's own file goes both ways: that file is __main__ here, and another, or none, elsewhere.
     """
     module, name = function.__module__, function.__qualname__
     leads = "<locals>" not in name and module not in _state.absent and named(module, name) is value
@@ -39,18 +39,18 @@ def reduced(value: Any, function: Callable[..., Any], make: Callable[..., Any], 
         return _made, (_whole(make, (function, *parts)),)
     try:
         data, why = _whole(make, (function, *parts)), ""
-    except Exception as error:  # what the function refers to may raise anything
+    except Exception as error:  # a value that the function refers to may raise anything
         data, why = b"", f"{type(error).__name__}: {error}"
     return _found_or_made, (module, name, type(value), _digest(function), data, why)
 
 
 def reduced_kernel(kernel: Kernel) -> Reduced:
-    """Return how to find a kernel, or to make one like it, as it was jitted, marked and declared."""
+    """Return how to find a kernel, or to make an equal one, with its options, marks and declarations."""
     return reduced(kernel, kernel.py_func, _kernel, type(kernel), kernel.options, kernel._settings, _marks(kernel))
 
 
 def reduced_as(kernel: Kernel, kind: type[Kernel]) -> Reduced:
-    """Return how to make a kernel like it of another kind; no name leads to it."""
+    """Return how to make an equal kernel of another kind; no name leads to it."""
     return _made, (_whole(_kernel, (kernel.py_func, kind, kernel.options, kernel._settings, _marks(kernel))),)
 
 
@@ -59,9 +59,9 @@ def _marks(kernel: Kernel) -> dict[str, Any]:
 
 
 class _State(threading.local):
-    """What a thread pickles, and for whom.
+    """A thread's pickling.
 
-    absent: names of modules that are not there, or others, where it is read. whole: whether it is pickling a function
+    absent: names of modules that the reading process lacks, or has others for. whole: whether it is pickling a function
     by its code.
     """
 
@@ -70,15 +70,15 @@ class _State(threading.local):
 
 
 _state = _State()
-# What was made of pickles of other processes, so that many tasks with one kernel have one kernel; and those of this
-# process, whose copies are kernels of their own.
+# Kernels from other processes' pickles, so that many tasks with one kernel have one kernel; and this process's own
+# pickles, whose copies are kernels of their own.
 _known: dict[bytes, Any] = {}
 _KNOWN = 128
 _own: dict[int, None] = {}
 
 
 def pickled_for_others(kernel: Kernel, absent: tuple[str, ...]) -> bytes:
-    """Return a kernel's pickle for a process that has other modules of the absent names: nothing goes by those."""
+    """Return a kernel's pickle for a process with other modules of the absent names, which it does not use."""
     import pickle  # few processes hand anything over
 
     _state.absent = absent
@@ -89,14 +89,14 @@ def pickled_for_others(kernel: Kernel, absent: tuple[str, ...]) -> bytes:
 
 
 def _kernel(function: Callable[..., Any], kind: Any, options: Any, settings: dict[str, Any], state: Any) -> Any:
-    """Return a kernel that was pickled with its code."""
+    """Return a kernel from its pickled code."""
     made = kind(function, options, **settings)
     vars(made).update(state)
     return made
 
 
 def _whole(make: Callable[..., Any], parts: tuple[Any, ...]) -> bytes:
-    """Return a pickle of make(*parts), by the code of the functions among them and what these refer to."""
+    """Return a pickle of make(*parts), by the code and globals of the functions among them."""
     from gridjit.runtime.numba_names.serializer import dumps
 
     _state.whole, before = True, _state.whole
@@ -110,7 +110,7 @@ def _whole(make: Callable[..., Any], parts: tuple[Any, ...]) -> bytes:
 
 
 def _shorten(kept: dict[Any, Any]) -> None:
-    """Forget the oldest of what is kept, beyond so many."""
+    """Forget the oldest entries, beyond so many."""
     while len(kept) > _KNOWN:
         kept.pop(next(iter(kept)), None)
 
@@ -129,7 +129,7 @@ def _made(data: bytes) -> Any:
 
 
 def _found_or_made(module: str, name: str, kind: type[Any], digest: bytes, data: bytes, why: str) -> Any:
-    """Return what a program's own file has under a name if it is the same function's, else what was pickled of it."""
+    """Return the value of a name in a program's own file if its function is the same, else the pickled value."""
     found = named(module, name)
     if isinstance(found, kind) and digest == _digest(found.py_func):
         return found
@@ -142,12 +142,12 @@ def _found_or_made(module: str, name: str, kind: type[Any], digest: bytes, data:
 
 
 def _digest(function: Any) -> bytes:
-    """Return what tells a function's code from others, the same in every process."""
+    """Return a digest of a function's code, the same in every process."""
     return sha256(_look(function.__code__).encode())
 
 
 def look_of(function: Any) -> tuple[Any, ...]:
-    """Return what tells a function from others of its name, the same in every process; constants are left out."""
+    """Return a function's code in a form that is the same in every process; constants are left out."""
     return _plain_look(function.__code__)
 
 
@@ -168,14 +168,14 @@ def _look(code: CodeType) -> str:
 
 
 def _by_value() -> Collection[str]:
-    """Return the names of modules that cloudpickle was told to send with their content."""
+    """Return the names of modules that cloudpickle sends with their content."""
     known = getattr(sys.modules.get("cloudpickle"), "list_registry_pickle_by_value", set)
     names: Collection[str] = known()
     return names
 
 
 def _found(module: str, name: str) -> Any:
-    """Return what a module has under a name; raises AttributeError or ModuleNotFoundError if nothing."""
+    """Return a module's value of a name; raises AttributeError or ModuleNotFoundError without a value."""
     imported: Any = sys.modules.get(module) or importlib.import_module(module)
     if (found := named(module, name)) is None:
         raise AttributeError(
@@ -186,7 +186,7 @@ def _found(module: str, name: str) -> Any:
 
 
 def named(module: str, qualname: str) -> Any:
-    """Return what a module has under a name, None if nothing."""
+    """Return a module's value of a name, None without a value."""
     try:
         found: Any = sys.modules.get(module) or importlib.import_module(module)
     except ImportError:

@@ -1,4 +1,4 @@
-"""Replacements: what to use for names that programs know from elsewhere, and that gridjit.cuda or its objects lack.
+"""Replacements: advice on names of other libraries that gridjit.cuda or its objects lack.
 
 They are attributes of numba-cuda's dispatchers, and functions of other libraries that make arrays.
 """
@@ -41,7 +41,7 @@ _SHOWN: Final = (
 )
 
 
-# Names by which other libraries make arrays -> what makes such an array.
+# Names by which other libraries make arrays -> gridjit's way.
 _MAKERS: Final = {
     **dict.fromkeys(("array", "asarray", "ascontiguousarray"), "to_device(values) copies an array to the device"),
     **dict.fromkeys(("empty", "malloc"), "device_array(shape, dtype) makes an array without values"),
@@ -55,17 +55,17 @@ _MAKERS: Final = {
 
 
 def of_module(name: str) -> str:
-    """Return the way on for a name of other libraries that gridjit.cuda does not have; "" if none is known."""
+    """Return advice for a name of other libraries that gridjit.cuda does not have; "" if there is none."""
     return f": cuda.{found.format(name=name)}" if (found := _MAKERS.get(name)) else ""
 
 
 def refuse_of_kernel(name: str) -> NoReturn:
-    """Raise the AttributeError for an attribute of numba-cuda's that kernels do not have, with the way on."""
+    """Raise the AttributeError for an attribute of numba-cuda's that kernels do not have, with advice."""
     raise AttributeError(f"kernels have no attribute {name!r}: {_OF_KERNELS[name]}")
 
 
 def refuse_of_function(name: str) -> NoReturn:
-    """Raise the AttributeError for an attribute that device functions do not have, with the way on."""
+    """Raise the AttributeError for an attribute that device functions do not have, with advice."""
     found = _of_function(name)
     raise AttributeError(f"device functions have no attribute {name!r}{f': {found}' if found else ''}")
 

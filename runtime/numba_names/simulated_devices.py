@@ -1,6 +1,6 @@
-"""SimulatedDevice: a GPU that the host stands in for, under the names that numba-cuda's devices have.
+"""SimulatedDevice: a GPU that the host simulates, under the names of numba-cuda's devices.
 
-All of them are this processor and its memory. The current one decides the answers, and whose memory is counted.
+All of them are this processor and its memory. The current device decides the answers, and whose memory is counted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class SimulatedDevice:
-    """A GPU that the host stands in for. ordinal: its number. Attributes have the driver's names, in capitals.
+    """A GPU that the host simulates. ordinal: its number. Attributes have the driver's names, in capitals.
 
     In a `with` block it is the calling thread's device.
     """
@@ -34,13 +34,13 @@ class SimulatedDevice:
         self.model = kind
         self.name = kind.name
         self.compute_capability = kind.compute_capability
-        # Not a real one: these devices have no serial number.
+        # Not a real UUID: these devices have no serial number.
         self.uuid = f"GPU-00000000-0000-0000-0000-{ordinal:012x}"
 
     def attribute(self, name: str) -> int:
         """Return an attribute by the driver's name for it, without CU_DEVICE_ATTRIBUTE_ ("MULTIPROCESSOR_COUNT").
 
-        Raises UnknownAttributeError, an AttributeError, for what is not known of such a device.
+        Raises UnknownAttributeError, an AttributeError, for an attribute unknown of such a device.
         """
         return attribute_of(self.model, self.ordinal, name)
 
@@ -65,32 +65,32 @@ class SimulatedDevice:
         return self.compute_capability >= (8, 9)
 
     def get_device_identity(self) -> dict[str, int]:
-        """Return where the device is on the bus, which tells it from others."""
+        """Return the device's place on the bus, which tells it from other devices."""
         return {name.lower(): place for name, place in bus_of(self.ordinal).items() if name.startswith("PCI_")}
 
     # -- being current -----------------------------------------------------------------------------------------------
 
     @cached_property
     def primary_context(self) -> Context:
-        """The one context of the device."""
+        """The device's only context."""
         from gridjit.runtime.simulated.context import Context
 
         return Context(self)
 
     def get_primary_context(self) -> Context:
-        """Return the one context of the device."""
+        """Return the device's only context."""
         return self.primary_context
 
     def release_primary_context(self) -> None:
-        """Return: the context holds nothing that could be released."""
+        """Return: the context has nothing to release."""
 
     def make_current(self) -> None:
-        """Let the calling thread use this device from now on."""
+        """Make this device the calling thread's."""
         current.choose(self.ordinal)
 
     @property
     def current(self) -> SimulatedDevice:
-        """A context manager that makes the device the calling thread's, and gives the thread its own back."""
+        """A context manager that makes the device the calling thread's, and restores the thread's own after it."""
         return self
 
     def __enter__(self) -> SimulatedDevice:
@@ -101,7 +101,7 @@ class SimulatedDevice:
         current.pop()
 
     def reset(self) -> None:
-        """Clear what the device's context keeps; arrays stay, as they are this process's memory."""
+        """Clear the device's context; arrays stay, as they are this process's memory."""
         self.primary_context.reset()
 
     # -- gridjit's devices -------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class SimulatedDevice:
 
 
 class SimulatedDevices:
-    """The simulated devices, by number: what numba-cuda calls gpus."""
+    """The simulated devices, by number: numba-cuda's gpus."""
 
     def __init__(self, kind: DeviceModel, count: int) -> None:
         self.lst = [SimulatedDevice(ordinal, kind) for ordinal in range(count)]
@@ -163,18 +163,18 @@ class SimulatedDevices:
 
     @property
     def current(self) -> SimulatedDevice | None:
-        """The calling thread's device; None if it has chosen none yet."""
+        """The calling thread's device; None before it has chosen any."""
         return self.lst[current.ordinal()] if current.is_chosen() else None
 
 
 def simulated_devices() -> SimulatedDevices:
-    """Return the devices that the settings ask for; raises ConfigError if they name an unknown one."""
+    """Return the settings' devices; raises ConfigError if they name an unknown device."""
     wanted = settings()
     return _made(wanted.host_device, wanted.host_devices)
 
 
 def current_device() -> SimulatedDevice:
-    """Return the calling thread's device; a thread that has none gets device 0."""
+    """Return the calling thread's device; a thread without a device gets device 0."""
     found = simulated_devices()
     if not current.is_chosen():
         current.push(0)

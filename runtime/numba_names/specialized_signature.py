@@ -1,8 +1,8 @@
 """SpecializedSignature: a signature with everything else that distinguishes a kernel's specializations.
 
 A kernel may have several specializations of one signature: for other targets, and for launches that differ in facts
-that the compiles read. Where each is to be shown, the one that launches here use has its Signature as the key, and
-every other one this.
+that the compiles read. In tables, the specialization for launches here has its Signature as the key, and each other
+specialization has this.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _TARGETS = r"host|cuda|sm_\d{2,3}[af]?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecializedSignature(Signature):
-    """The argument types, the target and the facts of the launch that code is for.
+    """The argument types, the target and the launch's facts of code.
 
-    number: which one of those it is that are alike in all that, as code is that depends on each launch.
+    number: tells apart code that is alike in all that, as code is that depends on each launch.
     """
 
     target: Target
@@ -45,7 +45,7 @@ def chosen(
 ) -> tuple[Specialization, ...]:
     """Return the specializations for a target ("host", "cuda", "sm_90") that serve a launch; None: for any.
 
-    Raises ConfigError for what is not the name of a target.
+    Raises ConfigError for anything but the name of a target.
     """
     if target is not None and not (isinstance(target, str) and re.fullmatch(_TARGETS, target)):
         raise ConfigError(f"target={shown(target)}: give 'host', 'cuda' or an architecture such as 'sm_90'")
@@ -69,8 +69,8 @@ def _is_called(target: Target, name: str) -> bool:
 def by_key(all_of_them: Iterable[Specialization], target: Target | None) -> dict[Signature, Specialization]:
     """Return each specialization by its key: of each signature first the one that launches on target would use.
 
-    That is the newest for target, or the newest of all if there is none for it. The others follow, the oldest first,
-    without code compiled ahead of launches that was compiled again in one.
+    That is the newest for target, or else the newest of all. The others follow, the oldest first, without code compiled
+    ahead of launches that was compiled again in one.
     """
     groups: dict[Signature, list[Specialization]] = {}
     for found in all_of_them:
@@ -87,7 +87,7 @@ def by_key(all_of_them: Iterable[Specialization], target: Target | None) -> dict
 
 
 def _is_replaced(found: Specialization, group: Iterable[Specialization]) -> bool:
-    """Return whether code was compiled ahead of a launch, and again in one, because its compile asked for a launch."""
+    """Return whether code was compiled ahead of a launch, and again in a launch, as its compile asked for a launch."""
     return _is_ahead(found) and any(
         other.target == found.target and not _is_ahead(other) and _facts(other) == _facts(found) for other in group
     )

@@ -1,8 +1,8 @@
-"""address: where a compile server listens, and whether the process at the other end of a socket is this user's.
+"""address: the address of a compile server, and whether the process at the other end of a socket is this user's.
 
 The address is a name of Linux's, not a file: it is gone with the process that listens there, however that ends. It
-says who the user is, where the cache and the interpreter are, and what these see of the file system, so programs for
-which any of this is different do not meet.
+names the user, the cache, the interpreter and their view of the file system, so programs that differ in any of these do
+not meet.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from pathlib import Path
 
 from gridjit.base.digests import sha256, utf8
 
-# What the system knows of the process at the other end: its number, its user's and its group's.
+# The system's record of the process at the other end: its number, its user's and its group's.
 _PEER = struct.Struct("iII")
 
 
 def address(cache: Path) -> str:
-    """Return the name under which programs of this user, interpreter and cache folder find a compile server."""
+    """Return the name at which programs of this user, interpreter and cache folder find a compile server."""
     python = (sys.prefix, str(sys.implementation.cache_tag), str(sys.flags.optimize))
     said = (os.path.realpath(cache), *python, *map(str, _file_system()))
     return f"\0gridjit-{os.geteuid()}-{sha256(utf8(chr(0).join(said))).hex()[:32]}"
 
 
 def connected(cache: Path) -> socket.socket | None:
-    """Return a socket to the compile server of a cache folder; None if there is none that is this user's."""
+    """Return a socket to this user's compile server of a cache folder; None if there is none."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        made.setblocking(False)  # a server that does not take in who comes is not waited for
+        made.setblocking(False)  # a server that does not accept connections is not waited for
         made.connect(address(cache))
         made.setblocking(True)
         if is_this_user(made):
@@ -55,12 +55,12 @@ def listening_process(cache: Path) -> int | None:
 
 
 def process_of(other: socket.socket) -> int:
-    """Return the number of the process at the other end of a socket: of a connected one, of who listened."""
+    """Return the number of the process at the other end of a socket; of a connected socket, the listener's."""
     return _peer(other)[0]
 
 
 def is_this_user(other: socket.socket) -> bool:
-    """Return whether the process at the other end of a socket has this one's user and group."""
+    """Return whether the process at the other end of a socket has this process's user and group."""
     return _peer(other)[1:] == (os.geteuid(), os.getegid())
 
 
@@ -70,7 +70,7 @@ def _peer(other: socket.socket) -> tuple[int, int, int]:
 
 
 def _file_system() -> tuple[int, ...]:
-    """Return what tells this process's view of the file system apart from that of a container."""
+    """Return numbers that tell this process's view of the file system from a container's."""
     found = [os.stat("/")]
     with contextlib.suppress(OSError):
         found.append(os.stat("/proc/self/ns/mnt"))

@@ -1,4 +1,4 @@
-"""allowed: whether anything of a kernel may be handed over to other processes."""
+"""allowed: whether a kernel's compiles may be handed over to other processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def why_not(kernel: Kernel, here: Session, processes: int) -> str:
-    """Return why nothing of a kernel is handed over to so many processes; empty if it may be."""
+    """Return why a kernel is not handed over to so many processes; empty if it may be."""
     wanted = here.settings
     reasons = (
         (not processes, "GRIDJIT_COMPILE_PROCESSES is 0"),
@@ -31,6 +31,6 @@ def why_not(kernel: Kernel, here: Session, processes: int) -> str:
 
 
 def _can_be_written(folder: Path) -> bool:
-    """Return whether a folder, or what it would be made in, may be written; a worker may still find that it is not."""
+    """Return whether a folder, or its future parent, may be written; a worker may still fail to write it."""
     there = next((place for place in (folder, *folder.parents) if place.exists()), folder)
     return there.is_dir() and os.access(there, os.W_OK | os.X_OK)

@@ -1,4 +1,4 @@
-"""ProcessEnvironment: what a process that compiles for another must share with it, so that both mean the same job."""
+"""ProcessEnvironment: the surroundings that a process shares with the program that it compiles for."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gridjit.base.values import dataclass
 from gridjit.runtime.environment.settings import Settings
 
 # NumPy's linear algebra starts no threads in a server: they would take 0.1 s of the other cores, and a server forks.
-# Tasks have the program's own environment. `gridjit run` counts what programs compile, not who does it for them.
+# Tasks have the program's own environment. `gridjit run` counts programs' compiles, whichever process makes them.
 ALONE = {"OPENBLAS_NUM_THREADS": "1", "_GRIDJIT_RUN": ""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessEnvironment:
-    """What a program has at one moment: settings, folder, environment, sys.path; and how it writes files.
+    """A program's surroundings: settings, folder, environment, sys.path, and how it writes files.
 
-    umask: None if it is not known. bytecode: whether it writes that of what it imports, and in which folder.
+    umask: None if it is not known. bytecode: whether it writes bytecode, and in which folder.
     """
 
     settings: Settings
@@ -31,7 +31,7 @@ class ProcessEnvironment:
 
     @classmethod
     def of(cls, settings: Settings) -> ProcessEnvironment:
-        """Return what surrounds this thread, with settings by which another process only compiles and stores."""
+        """Return this thread's surroundings, with settings by which another process only compiles and stores."""
         quiet = dataclasses.replace(settings, record=None, log=(), compile_processes=0, compile_server=False)
         return cls(
             settings=quiet,
@@ -43,7 +43,7 @@ class ProcessEnvironment:
         )
 
     def to_bytes(self) -> bytes:
-        """Return them as bytes, for a process that takes them over."""
+        """Return them as bytes, for another process."""
         return pickle.dumps(self)
 
 
@@ -55,7 +55,7 @@ def _folder() -> str | None:
 
 
 def _umask() -> int | None:
-    """Return which rights new files do not have; os.umask would have to set it for a moment, for all threads."""
+    """Return the rights that new files lack; os.umask would have to set it for a moment, for all threads."""
     try:
         with open("/proc/self/status") as status:
             return next((int(line.split()[1], 8) for line in status if line.startswith("Umask:")), None)

@@ -1,7 +1,7 @@
-"""Packets: how a program and the processes that compile for it talk. Each is sent and received whole, or not at all.
+"""Packets: messages between a program and its compiling processes. Each is sent and received whole, or not at all.
 
-An interrupt can come between a system call and knowing that it was made, so a packet may be sent twice, the second time
-right after the first: a receiver puts packets where the second one makes no difference.
+An interrupt can come between a system call and its acknowledgement, so a packet may be sent twice, the second time
+right after the first: a receiver puts packets where a repetition makes no difference.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Iterator
 
 from gridjit.base.values import dataclass
 
-# What a program sends: how many processes it wants, to a server that it did not start, which answers in kind; the
-# surroundings of the tasks that follow; a task; a task that is waited for.
+# A program's packets: how many processes it wants, to a server that it did not start, which answers in kind; the
+# surroundings of the following tasks; a task; a task that it waits for.
 HELLO, SURROUNDINGS, TASK, FIRST = b"H", b"S", b"T", b"F"
-# What it gets: a task is begun, with the number of the process that has it; done, with its result; or lost, with the
-# reason; or all that it asked for is lost.
+# Its answers: a task is begun, with its process's number; done, with its result; or lost, with the reason; or all its
+# tasks are lost.
 BEGUN, DONE, LOST, BROKEN = b"B", b"D", b"L", b"X"
 
 _HEAD = struct.Struct("<cIII")
@@ -40,20 +40,20 @@ class Packet:
 
     @classmethod
     def read(cls, text: bytes) -> Packet:
-        """Return the packet of what was received."""
+        """Return a received packet."""
         kind, number, index, count = _HEAD.unpack_from(text)
         return cls(kind=kind, number=number, index=index, count=count, data=text[_HEAD.size :])
 
 
 def packets(kind: bytes, number: int, data: bytes = b"") -> Iterator[bytes]:
-    """Yield a message as the packets to send."""
+    """Yield a message's packets."""
     count = max(1, -(-len(data) // _PART))
     for index in range(count):
         yield _HEAD.pack(kind, number, index, count) + data[index * _PART : (index + 1) * _PART]
 
 
 def sized(size: int, data: bytes) -> bytes:
-    """Return a task's message: its data, and how much there is to do in it, compared with other tasks."""
+    """Return a task's message: its data, and its size, compared with other tasks."""
     return _SIZE.pack(min(size, _MOST_SIZE)) + data
 
 
@@ -63,13 +63,13 @@ def size_and_data(message: bytes) -> tuple[int, bytes]:
 
 
 def short(kind: bytes, number: int, text: str) -> bytes:
-    """Return a message of text as a single packet, with its end cut off if it is too long."""
+    """Return a message of text as a single packet, cut off if it is too long."""
     (packet,) = packets(kind, number, text.encode("utf-8", "replace")[: _PART // 4])
     return packet
 
 
 class Inbox:
-    """Messages of which not all packets are there yet."""
+    """Messages that are not complete yet."""
 
     def __init__(self) -> None:
         self._parts: dict[tuple[bytes, int], dict[int, bytes]] = {}
@@ -94,11 +94,11 @@ class Outbox:
         return bool(self._waiting)
 
     def add(self, *messages: bytes) -> None:
-        """Have packets sent after the others: all of these, or none if an interrupt comes."""
+        """Send packets after the waiting packets: all of them, or none if an interrupt comes."""
         self._waiting.extend(messages)
 
     def flush(self, to: socket.socket) -> None:
-        """Send as many as there is room for; raises OSError if nobody is there."""
+        """Send as many as there is room for; raises OSError without a receiver."""
         with contextlib.suppress(BlockingIOError):
             while self._waiting:
                 to.send(self._waiting[0], socket.MSG_DONTWAIT)

@@ -1,8 +1,8 @@
 """ProcessPool: processes that do tasks for this one. They start with the first task and end with this process.
 
-A pool has no thread here: the end of a task is noticed when somebody waits for it. If anything goes wrong, a task is
-*lost*, with a reason, and the one who handed it over does without it. Forked children do not share their parent's pool.
-Processes are given up once they have neither said anything nor used a processor for as long as the settings allow.
+A pool has no thread here: a task's end is noticed when a thread waits for it. If anything goes wrong, a task is *lost*,
+with a reason, and its caller does without it. Forked children do not share their parent's pool. Processes are given up
+once they have neither answered nor used a processor for as long as the settings allow.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from gridjit.runtime.pool.packets import Outbox, Packet
 
 # A server that a program did not start has imported everything: its first answer may take this part of the patience.
 _AT_FIRST, _NO_LIMIT = 1 / 6, float("inf")
-# With a process's number, the clock of the time that it has run on processors: clock_getcpuclockid(3) in the C library.
+# With a process's number, the clock of its time on processors: clock_getcpuclockid(3) in the C library.
 _PROCESS_CLOCK = 2
-# Another thread that waits may take what this one waits for out of the socket, so it looks again after so long.
+# Another waiting thread may read this thread's answer from the socket, so it looks again after so long.
 _TURN_S = 0.05
-# gridjit.cuda adds to numba-cuda, which is looked at as a whole each time something was added: so it comes first.
+# gridjit.cuda adds to numba-cuda, which is surveyed as a whole after each addition: so it comes first.
 _SERVER = """import sys
 sys.path[:] = sys.argv[3:]
 import gridjit.cuda
@@ -41,9 +41,9 @@ serve(int(sys.argv[1]), sys.argv[2])
 
 
 class Task:
-    """What was handed over.
+    """A handed-over task.
 
-    begun: whether a process has it, the worker; result: what came of it; lost: why nothing did.
+    begun: whether a process has it, the worker; result: its result; lost: why there is none.
     """
 
     __slots__ = ("begun", "lost", "number", "result", "worker")
@@ -57,16 +57,15 @@ class Task:
 
     @property
     def is_over(self) -> bool:
-        """Whether there is nothing more to wait for."""
+        """Whether its result is there, or lost."""
         return self.result is not None or bool(self.lost)
 
 
 class ProcessPool:
     """At most so many processes that do tasks for this one, with its settings, folder, environment and sys.path.
 
-    They are forked by the compile server, if the settings ask for it and it is there, else by one that is started.
-    target: the kind of target that most tasks compile for, "" for any.
-    starts: whether one may be started.
+    The compile server forks them, if the settings ask for it and it is there; else a server that the pool starts.
+    target: the kind of target that most tasks compile for, "" for any. starts: whether the pool may start a server.
     no_use: why it is better not tried again, if so: a server could not serve, or no longer responds.
     """
 
@@ -91,7 +90,7 @@ class ProcessPool:
         _pools.add(self)
 
     def call(self) -> None:
-        """Have a server make ready for tasks that are to follow; if it cannot, the first of them says so."""
+        """Let a server get ready for later tasks; if it cannot, the first task says so."""
         with section(), self._lock, contextlib.suppress(OSError):
             self._start()
             self._surround(self._last)
@@ -99,10 +98,10 @@ class ProcessPool:
                 self._take_in(self._socket)
 
     def submit(self, function: str, *arguments: Any, size: int = 0) -> Task:
-        """Have a function ("module:name") called in another process; what it returns must be small, and not None.
+        """Call a function ("module:name") in another process; its result must be small, and not None.
 
-        size: how much there is to do, compared with other tasks.
-        Arguments are pickled: raises what pickle does for what cannot be. Raises OSError if no process can be started.
+        size: the task's work, compared with other tasks. Arguments are pickled: raises pickle's errors. Raises OSError
+        if no process can be started.
         """
         data = packets.sized(size, pickle.dumps((function, arguments)))
         with section(), self._lock:
@@ -113,13 +112,13 @@ class ProcessPool:
         return task
 
     def wait(self, task: Task) -> Task:
-        """Return a task that is over; it is begun before all that nobody waits for."""
+        """Wait for a task and return it; tasks that are waited for begin first."""
         with section(), self._lock:
             if not (task.is_over or task.begun):
                 self._send(packets.FIRST, task.number)
         while not task.is_over:
             self.turn()
-            if not task.is_over and task.number not in self._open:  # an interrupt came while the others were lost
+            if not task.is_over and task.number not in self._open:  # an interrupt came while tasks were lost
                 task.lost = "the processes that compile were ended"
         return task
 
@@ -132,7 +131,7 @@ class ProcessPool:
         return task.is_over
 
     def turn(self) -> None:
-        """Wait a moment for news of tasks, and take in what there is."""
+        """Wait a moment for news of tasks, and take in the news."""
         server, outbox = self._socket, self._outbox
         if server is None:
             return
@@ -152,7 +151,7 @@ class ProcessPool:
                 self._give_up(self.no_use)
 
     def _silence(self) -> float:
-        """Return for how many seconds the processes have neither said anything nor run."""
+        """Return for how many seconds the processes have neither answered nor run."""
         processes = (self._server, self._door, *(task.worker for task in self._open.values()))
         ran, now = sum(_seconds_run(pid) for pid in processes if pid is not None), time.monotonic()
         if ran != self._ran:
@@ -160,7 +159,7 @@ class ProcessPool:
         return now - self._heard
 
     def end(self) -> None:
-        """End the processes, whatever they do; tasks that are not over are lost."""
+        """End the processes, whatever they do; unfinished tasks are lost."""
         with section(), self._lock:
             self._give_up("the processes that compile were ended")
 
@@ -199,7 +198,7 @@ class ProcessPool:
         self._talk_through(ours)
 
     def _joined_a_server(self) -> bool:
-        """Ask the compile server for processes, if there is one to be asked."""
+        """Ask the compile server for processes, if there is a server."""
         there = connected(self._settings.cache_dir) if self._settings.compile_server else None
         if there is None:
             return False
@@ -214,7 +213,7 @@ class ProcessPool:
         self._socket = new
 
     def _is_ours(self, server: socket.socket) -> bool:
-        """Return whether a socket is still this pool's: a program may close all, and have another with its number."""
+        """Return whether a socket is still this pool's: a program may close it, and open another of its number."""
         return self._identity is not None and _identity(server) == self._identity
 
     @property
@@ -231,21 +230,21 @@ class ProcessPool:
         self._take_in(self._socket)
 
     def _surround(self, number: int) -> None:
-        """Have what surrounds this thread sent, if it is not what was sent before."""
+        """Send this thread's surroundings, unless they were sent before."""
         surroundings = ProcessEnvironment.of(self._settings)
         if surroundings != self._surroundings:
-            # Noted once all of it waits to be sent: an interrupt may come at any call.
+            # Noted once all packets wait to be sent: an interrupt may come at any call.
             self._outbox.add(*packets.packets(packets.SURROUNDINGS, number, surroundings.to_bytes()))
             self._surroundings = surroundings
 
     def _take_in(self, server: socket.socket) -> None:
-        """Send what waits to be sent, and read what is there to be read."""
+        """Send waiting packets, and read received packets."""
         if not self._is_ours(server):
             self._give_up("this program has closed the socket to the processes that compile")
             return
         try:
             self._outbox.flush(server)
-            # Noted before it is taken out of the socket, as an interrupt may come at any call.
+            # Noted before it leaves the socket, as an interrupt may come at any call.
             while received := server.recv(packets.MOST, socket.MSG_PEEK | socket.MSG_DONTWAIT):
                 self._note(Packet.read(received))
                 server.recv(packets.MOST, socket.MSG_DONTWAIT)
@@ -263,7 +262,7 @@ class ProcessPool:
             self.no_use = f"the processes that compile cannot start: {packet.data.decode()}"
             self._give_up(self.no_use)
             return
-        self._speaks, self._door = True, None  # what answers is a child of the process at the door
+        self._speaks, self._door = True, None  # a child of the process at the door answers
         if (task := self._open.get(packet.number)) is None:
             return
         if packet.kind == packets.BEGUN:
@@ -277,7 +276,7 @@ class ProcessPool:
         self._end_if_done()
 
     def _give_up(self, why: str) -> None:
-        """End the server, if there is one, and lose what is open."""
+        """End the server, if there is one, and lose the open tasks."""
         server, pid, lost = self._socket, self._server, self._open
         self._socket = self._server = self._door = self._surroundings = None
         self._outbox, self._open = Outbox(), {}
@@ -294,8 +293,8 @@ class ProcessPool:
             _ended(pid)
 
     def _forget_parent(self) -> None:
-        """Let go of the parent's processes, as a forked child must; the parent's copy of the socket keeps them."""
-        self._server, self._speaks = None, True  # nothing is known of whether it serves
+        """Drop the parent's processes in a forked child; the parent's copy of the socket keeps them."""
+        self._server, self._speaks = None, True  # it is not known whether it serves
         self._give_up("the process was forked from the one that handed it over")
 
 
@@ -319,7 +318,7 @@ weakref.finalize(ProcessPool, _end_all)  # at exit
 
 
 def _identity(known: socket.socket) -> tuple[int, int] | None:
-    """Return what the system knows a socket by; None if it is closed."""
+    """Return a socket's identity in the system; None if it is closed."""
     try:
         found = os.fstat(known.fileno())
     except OSError:
@@ -328,7 +327,7 @@ def _identity(known: socket.socket) -> tuple[int, int] | None:
 
 
 def _seconds_run(pid: int) -> float:
-    """Return how long a process and its children have run on processors; 0 if it is gone, or nothing tells."""
+    """Return how long a process and its children have run on processors; 0 if it is gone, or that is not known."""
     try:
         return time.clock_gettime(~pid << 3 | _PROCESS_CLOCK) + sum(map(_seconds_run, _children(pid)))
     except OSError:
@@ -336,7 +335,7 @@ def _seconds_run(pid: int) -> float:
 
 
 def _children(pid: int) -> Iterator[int]:
-    """Yield the processes that a process has started, where the system lists them."""
+    """Yield a process's children, where the system lists them."""
     for thread in os.listdir(f"/proc/{pid}/task"):
         with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/task/{thread}/children") as listed:
             yield from map(int, listed.read().split())
@@ -344,7 +343,7 @@ def _children(pid: int) -> Iterator[int]:
 
 def _spawned(control: socket.socket, processes: int, target: str) -> int:
     """Start a server that has control as its standard input, and no other stream; return its number."""
-    import signal  # a program with a compile server starts nothing
+    import signal  # a program with a compile server starts no process
     import subprocess
 
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
@@ -358,13 +357,13 @@ def _spawned(control: socket.socket, processes: int, target: str) -> int:
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ],
-        # Ctrl-C is for this process, also while the other one is not yet able to say that it ignores it.
+        # Ctrl-C is for this process, also while the other process cannot say yet that it ignores it.
         setsigmask=[*signal.pthread_sigmask(signal.SIG_BLOCK, []), signal.SIGINT],
     )
 
 
 def _ended(pid: int) -> None:
-    """End a server, and have the system forget it."""
+    """End a server, and reap it."""
     import signal
 
     with contextlib.suppress(ChildProcessError):  # a program's own handler waits for all children

@@ -1,4 +1,4 @@
-"""ahead: what a first array and a first launch import, imported by another thread while the driver starts.
+"""ahead: imports for a first array and a first launch, done by another thread while the driver starts.
 
 The driver needs some 200 ms to start and to make a context, in which no thread has to wait for Python's lock.
 """
@@ -11,13 +11,13 @@ from gridjit.base.stacks import start_with_room
 
 
 def import_ahead() -> None:
-    """Have a thread import what comes after the driver's start; whoever needs it sooner imports it as ever."""
-    with contextlib.suppress(RuntimeError):  # there are no new threads while the interpreter ends, or no more
+    """Import later needs in a thread while the driver starts; a sooner need imports them as ever."""
+    with contextlib.suppress(RuntimeError):  # no new threads while the interpreter ends, or no more threads
         start_with_room(_import)
 
 
 def _import() -> None:
-    with contextlib.suppress(Exception):  # who needs it is told
+    with contextlib.suppress(Exception):  # the user of the module gets the error
         import gridjit.runtime.args.device_arrays
         import gridjit.runtime.devices.cuda.device
         import gridjit.runtime.memory.device_array

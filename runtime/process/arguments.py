@@ -1,6 +1,6 @@
 """arguments: a call's arguments as a kernel takes them: handlers, kinds, types, parameters.
 
-Whatever an argument raises while it is inspected becomes an ArgumentError that names it and its kernel.
+An argument's error while it is inspected becomes an ArgumentError that names it and its kernel.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.ready import Ready
 
-# What is the same each time that it is looked at.
+# Types whose values are the same at each inspection.
 _CONSTANT = (bool, int, float, complex)
 
 
 def place_of(kernel: Kernel) -> Place:
-    """Return where a kernel runs."""
+    """Return a kernel's place."""
     return place_on(session().device(kernel._target))
 
 
 def place_on(device: Device) -> Place:
-    """Return where a device's kernels run: which memory they can use."""
+    """Return the place of a device's kernels: the memory that they can use."""
     return Place() if device.staging is None else Place(kind="ptx", ordinal=device.ordinal)
 
 
 def signature_of(kernel: Kernel, args: tuple[Any, ...]) -> Signature:
-    """Return the types of args; raises ArgumentError naming the argument that does not fit."""
+    """Return the types of args; raises ArgumentError naming the first bad argument."""
     return types_of(kernel, handlers_of(kernel, args), args)
 
 
@@ -50,7 +50,7 @@ def types_of(kernel: Kernel, handlers: Sequence[ArgumentHandler], args: tuple[An
 
 
 def handlers_of(kernel: Kernel, args: tuple[Any, ...]) -> list[ArgumentHandler]:
-    """Return what handles each of args; raises ArgumentError if there are too many, or too few."""
+    """Return the handler of each of args; raises ArgumentError if there are too many, or too few."""
     names = kernel.parameter_names
     if len(args) != len(names):
         defaults = "; the defaults of its parameters are not used" if kernel.py_func.__defaults__ else ""
@@ -63,9 +63,9 @@ def handlers_of(kernel: Kernel, args: tuple[Any, ...]) -> list[ArgumentHandler]:
 
 
 def prepared_types(kernel: Kernel) -> Iterable[ForeignType | None]:
-    """Return, for each argument, the type of an extension of numba that is declared for it, if it is to be prepared.
+    """Return, for each argument, its declared type if that is an extension's and the argument is to be prepared.
 
-    Nothing of the value is asked then: the kernel's extensions make of it what the type needs.
+    The value is not inspected then: the kernel's extensions make the type's value of it.
     """
     if not kernel.extensions or len(kernel.declared) != 1:
         return itertools.repeat(None)
@@ -74,7 +74,7 @@ def prepared_types(kernel: Kernel) -> Iterable[ForeignType | None]:
 
 
 def handler_for(wanted: ForeignType | None, arg: Any) -> ArgumentHandler | None:
-    """Return what handles a value that is to be prepared for a type; None for any other."""
+    """Return the handler of a value that is to be prepared for a type; None for any other value."""
     if wanted is None:
         return None
     from gridjit.runtime.args.numba_values import Declared, Prepared
@@ -83,7 +83,7 @@ def handler_for(wanted: ForeignType | None, arg: Any) -> ArgumentHandler | None:
 
 
 def kinds_of(kernel: Kernel, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...]) -> tuple[Hashable, ...]:
-    """Return the kind of each of args: what is equal has one type, and is launched alike."""
+    """Return the kind of each of args: equal kinds have one type, and are launched alike."""
     try:
         return tuple([handler.kind(arg) for handler, arg in zip(handlers, args, strict=True)])
     except Exception as error:
@@ -96,7 +96,7 @@ def kinds_of(kernel: Kernel, handlers: Sequence[ArgumentHandler], args: tuple[An
 def parameters_of(
     kernel: Kernel, ready: Ready, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...], transfer: Transfer
 ) -> list[Any]:
-    """Return what is passed for args; arrays are copied by transfer where the device needs that."""
+    """Return the parameters for args; arrays are copied by transfer where the device needs that."""
     parameters: list[Any] = []
     for name, handler, arg, convert in zip(kernel.parameter_names, handlers, args, ready.converters, strict=True):
         own = _named(kernel, name, handler.parameters, arg, transfer)
@@ -105,7 +105,7 @@ def parameters_of(
 
 
 def in_bytes(kernel: Kernel, ready: Ready, args: tuple[Any, ...], parameters: list[Any]) -> bytes:
-    """Return a launch's parameters packed; an argument may have said one thing of itself, and then another."""
+    """Return a launch's parameters, packed; an argument may have changed while it was inspected."""
     try:
         return ready.pack(*parameters)
     except (struct.error, TypeError) as error:
@@ -116,15 +116,15 @@ def in_bytes(kernel: Kernel, ready: Ready, args: tuple[Any, ...], parameters: li
 
 
 def _named(kernel: Kernel, name: str, function: Callable[..., Any], *given: Any) -> Any:
-    """Return what function returns; an ArgumentError says which argument of which kernel it is about.
+    """Return function's result; an ArgumentError names the argument and its kernel.
 
-    So does whatever the argument itself raises when it is looked at: proxies, mocks and the like run code of their own.
+    So does an error of the argument itself when it is inspected: proxies, mocks and the like run code of their own.
     """
     try:
         return function(*given)
     except ArgumentError as error:
         raise ArgumentError(f"argument '{name}' of {kernel.name}: {error}") from None
-    except (GridjitError, MemoryError, Warning):  # a warning is an error only where its user said so
+    except (GridjitError, MemoryError, Warning):  # a warning is an error only if its user said so
         raise
     except Exception as error:
         let_through(error)
@@ -132,7 +132,7 @@ def _named(kernel: Kernel, name: str, function: Callable[..., Any], *given: Any)
 
 
 def nearest_declared(kernel: Kernel, given: Signature) -> Signature:
-    """Return the declared signature that arguments of the given one are converted to; given if none is declared."""
+    """Return the declared signature that the given arguments are converted to; given if none is declared."""
     if not kernel.declared:
         return given
     from gridjit.runtime.args.conversion import resolve
@@ -144,9 +144,9 @@ def nearest_declared(kernel: Kernel, given: Signature) -> Signature:
 
 
 def conversions(given: Signature, declared: Signature) -> tuple[tuple[Converter | None, ...], str]:
-    """Return what makes the declared types of the given ones, and the struct codes of what is then passed.
+    """Return the converters from given to declared types, and the struct codes of the converted values.
 
-    The codes are of this launch: an artifact says how an extension passed its values when it was made.
+    The codes are of this launch: an artifact has the codes of the launch that it was made for.
     """
     if given == declared:
         return (None,) * len(given.arguments), given.codes

@@ -33,8 +33,8 @@ def current_timeline() -> Timeline:
 def create_stream(*, priority: int = 0, nonblocking: bool = False, timeline: Timeline | None = None) -> Stream:
     """Return a new stream on the current device.
 
-    priority: lower numbers run first; one out of range becomes the nearest valid one. nonblocking: independent of the
-    default stream.
+    priority: lower numbers run first; a number out of range becomes the nearest valid one. nonblocking: independent of
+    the default stream.
 
         with gridjit.create_stream() as stream:
             kernel[grid, block](x)  # in stream
@@ -57,7 +57,7 @@ def create_event(*, timing: bool = True, timeline: Timeline | None = None) -> Ev
 
 
 def _own(function: str, timeline: Timeline | None) -> Timeline:
-    """Return the streams to ask, those of the current device if none are given; raises ArgumentError for others."""
+    """Return the given streams, or else the current device's; raises ArgumentError for anything else."""
     if timeline is None:
         return current_timeline()
     try:
@@ -71,7 +71,7 @@ def _own(function: str, timeline: Timeline | None) -> Timeline:
 
 
 def default_stream(timeline: Timeline | None = None) -> Stream:
-    """Return the default stream, which all blocking streams are ordered with."""
+    """Return the default stream, which is ordered with all blocking streams."""
     return Stream(_own("default_stream", timeline), 0, None)
 
 
@@ -81,7 +81,7 @@ def per_thread_default_stream(timeline: Timeline | None = None) -> Stream:
 
 
 def external_stream(ptr: StreamLike, timeline: Timeline | None = None) -> Stream:
-    """Return a stream that someone else owns, which gridjit never destroys.
+    """Return a stream that another library owns, which gridjit never destroys.
 
     ptr: its handle, or the stream object of any library, which is kept alive.
     """
@@ -89,7 +89,7 @@ def external_stream(ptr: StreamLike, timeline: Timeline | None = None) -> Stream
 
 
 def current_stream(timeline: Timeline | None = None) -> Stream:
-    """Return the stream of launches and copies that do not name one: that of the thread's innermost `with stream:`.
+    """Return the stream of launches and copies that name no stream: of the thread's innermost `with stream:`.
 
     Outside such a block, it is the default stream.
     """

@@ -16,14 +16,14 @@ _WAY_ON = "make a valid one with: head -c 32 /dev/urandom > FILE && chmod 400 FI
 
 
 def read_secret(path: Path) -> bytes:
-    """Return the bytes of the file, all of them; raises ConfigError with the reason why it is refused."""
+    """Return all bytes of the file; raises ConfigError with the reason why it is refused."""
     try:
-        # Not blocking: a pipe put there instead would make every process wait.
+        # Not blocking: a pipe in its place would make every process wait.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
         raise _refused(path, f"cannot be read ({error.strerror})") from None
     try:
-        # Of the open file, so that nobody can put another in its place between the check and the reading.
+        # Of the open file, so that no other file can take its place between the check and the reading.
         if (reason := _distrust(os.fstat(descriptor))) is not None:
             raise _refused(path, reason)
         secret = os.read(descriptor, MAX_BYTES + 1)

@@ -1,4 +1,4 @@
-"""Session: what all kernels of a process share - settings, the device, the cache - each made on first use."""
+"""Session: the shared objects of a process's kernels - settings, the device, the cache - each made on first use."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 class Session:
     """The process's settings, stores, locks and device.
 
-    compiles_declared: whether what a kernel declares is compiled before it is used; not where a pool's parent decides.
-    no_pool: why no other processes compile for this one any more, if so; no_server: why the compile server does not.
-    in_vain: for how many kernels in a row that was asked and did not make what this process needs.
-    private_jobs: keys of jobs whose code was found to stay in each process's memory.
+    compiles_declared: whether declared signatures are compiled before they are used; not if a pool's parent decides.
+    no_pool: why no other processes compile for this process any more, if so; no_server: why the compile server does
+    not. in_vain: for how many kernels in a row the server did not make the needed code. private_jobs: keys of jobs
+    whose code was found to stay in each process's memory.
     """
 
     def __init__(self, settings: Settings, *, compiles_declared: bool = True) -> None:
         self.settings = settings
         self.compiles_declared = compiles_declared
-        self.noting = lock()  # what came of what other processes compile
+        self.noting = lock()  # outcomes of other processes' compiles
         self.no_pool = self.no_server = ""
         self.in_vain = 0
         self.private_jobs: set[str] = set()
@@ -56,16 +56,16 @@ class Session:
 
     @cached_property
     def _memory(self) -> Store:
-        from gridjit.cache.memory import MemoryStore  # most processes keep what they compile on disk
+        from gridjit.cache.memory import MemoryStore  # most processes keep compiled code on disk
 
         return MemoryStore()
 
     def store(self, cache: bool = True) -> Store:
-        """Return where artifacts are kept: on disk, or in memory for kernels (or a process) without a cache."""
+        """Return the store of artifacts: on disk, or in memory for kernels (or a process) without a cache."""
         return self._memory if not cache or self._disk is None else self._disk
 
     def locks(self, cache: bool = True) -> Locks:
-        """Return the locks that go with that store."""
+        """Return the locks of that store."""
         return self._memory_locks if not cache or self._disk is None else self._disk_locks
 
     def open_disk(self, folder: Path | None = None) -> DiskStore:
@@ -83,7 +83,7 @@ class Session:
         )
 
     def open_bases(self) -> tuple[DiskStore, ...]:
-        """Return the stores of the folders below it, the first to be asked first."""
+        """Return the stores of the base folders, in the order of look-ups."""
         shared = self.settings.cache_allow_shared
         return tuple(
             DiskStore(base, read_only=True, allow_shared=shared, secret=self.secret)
@@ -105,16 +105,16 @@ class Session:
 
     @property
     def is_host(self) -> bool:
-        """Whether kernels that name no target run on the host; nothing is imported to tell."""
+        """Whether kernels that name no target run on the host; nothing is imported for it."""
         return (self.settings.target or self._default) == "host"
 
     @property
     def simulates(self) -> bool:
-        """Whether the host stands in for a GPU that is not there: one that is there keeps its own driver."""
+        """Whether the host simulates a missing GPU: a present GPU keeps its own driver."""
         return self.is_host and self._default == "host"
 
     def ordinal(self, target: str | None) -> int | None:
-        """Return the number of the device that such kernels run on from this thread; None if it is always the same."""
+        """Return the number of such kernels' device for this thread; None if it is always the same."""
         if (target or self.settings.target or self._default) == "host" or not self._has_several_devices:
             return None
         return self.device(target).ordinal
@@ -127,7 +127,7 @@ class Session:
         return device
 
     def target(self, name: str | None) -> Target:
-        """Return what "host", an architecture like "sm_90", or None for this process's device stand for."""
+        """Return the target of "host", an architecture like "sm_90", or None for this process's device."""
         if name is not None and (not isinstance(name, str) or not name):
             raise ConfigError(f"target {shown(name)}: give 'host', 'cuda', or an architecture such as 'sm_90'")
         if name is not None and name.startswith("sm_"):
@@ -135,11 +135,11 @@ class Session:
         return self.device(name).target
 
     def report(self, message: Callable[[], str], *, level: int = INFO) -> None:
-        """Log what happened; say it on standard error if GRIDJIT_LOG asks. Only then is the message made."""
+        """Log an event; print it on standard error if GRIDJIT_LOG asks. Only then is the message made."""
         report(message, level=level, shown="compiles" in self.settings.log)
 
     def pool(self, processes: int, target: Target) -> ProcessPool:
-        """Return the processes that compile for this one; how many, and for what, counts when it is first asked for."""
+        """Return the processes that compile for this process; the first call decides how many, and the target."""
         from gridjit.runtime.pool.pool import ProcessPool
 
         with section(), _making:
@@ -148,7 +148,7 @@ class Session:
             return self._pool
 
     def server(self, target: Target) -> ProcessPool:
-        """Return the compile server's processes for this one; target: what counts is the first that is asked for."""
+        """Return the compile server's processes for this process; the first call decides the target."""
         from gridjit.runtime.pool.pool import ProcessPool
 
         with section(), _making:
@@ -157,19 +157,19 @@ class Session:
             return self._served
 
     def call_server(self, target: Target) -> None:
-        """Have the compile server make ready for being asked, if it was not asked before."""
+        """Let the compile server get ready for requests, unless it had requests before."""
         if self._served is None:
             self.server(target).call()
 
     def renew_server(self) -> None:
-        """Have new processes of the compile server do what is asked of it now; the others end with what they do."""
+        """Use new processes of the compile server for later requests; the old processes end after their tasks."""
         with section(), _making:
             before, self._served = self._served, None
         if before is not None:
             before.end_when_done()
 
     def without_pool(self, why: str) -> None:
-        """Have no other process compile for this one from now on: it is of no use."""
+        """Stop compiling in other processes: they are of no use."""
         self.no_pool = self.no_pool or why
         self.end()
 
@@ -181,7 +181,7 @@ class Session:
 
     @cached_property
     def recorder(self) -> NeedLog | None:
-        """What writes down the specializations that this process needs, if that is asked for."""
+        """The log of specializations that this process needs, if a setting asks for it."""
         if self.settings.record is None:
             return None
         from gridjit.runtime.specializations.needs import NeedLog
@@ -190,7 +190,7 @@ class Session:
 
     @cached_property
     def tracer(self) -> Tracer | None:
-        """What tells a trace of compiles and launches, if that is asked for."""
+        """The tracer of compiles and launches, if a setting asks for it."""
         if self.settings.trace is None:
             return None
         from gridjit.runtime.traced.tracer import Tracer
@@ -198,18 +198,18 @@ class Session:
         return Tracer(self.settings.trace)
 
     def phases(self, kernel: str) -> Phases:
-        """Return phases for what is about to be found or compiled of a kernel."""
+        """Return phases for a find or a compile of a kernel."""
         return Phases() if self.tracer is None else self.tracer.phases(kernel)
 
     @cached_property
     def _disk(self) -> Store | None:
-        """What is on disk; None if nothing is to be read or written there."""
+        """The store on disk; None if nothing is to be read or written there."""
         if not self.settings.cache:
             return None
         try:
             overlay, bases = self.open_disk(), self.open_bases()
         except ConfigError as error:
-            # Not even unsigned entries are used: who asked for signatures does not trust the folder without them.
+            # Not even unsigned entries are used: a user of signatures does not trust the folder without them.
             warn(f"{error}. Nothing is cached on disk")
             return None
         if not bases:
@@ -220,7 +220,7 @@ class Session:
 
     @cached_property
     def secret(self) -> bytes | None:
-        """What entries are signed with, if anything; raises ConfigError if its file is refused."""
+        """The key that signs entries, if any; raises ConfigError if its file is refused."""
         if self.settings.cache_key_file is None:
             return None
         from gridjit.runtime.process.secret import read_secret
@@ -233,7 +233,7 @@ class Session:
 
     @cached_property
     def _default(self) -> str:
-        """The target of kernels that name none: CUDA where a driver and a device answer."""
+        """The target of kernels that name none: CUDA if a driver and a device answer."""
         from gridjit.runtime.devices import presence
 
         _import_ahead()
@@ -268,7 +268,7 @@ class Session:
 
 
 def _import_ahead() -> None:
-    """Have what comes after the driver's start imported meanwhile, if it has to start."""
+    """Import later needs while the driver starts, if it has to start."""
     from gridjit.runtime.devices import presence
 
     if presence.has_to_start():

@@ -1,1 +1,1 @@
-"""Streams and events, the host's queues of work and their threads, and the attention that machine code owes them."""
+"""The host's streams: queues of work, their threads, and their state for machine code."""

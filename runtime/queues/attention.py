@@ -1,8 +1,8 @@
-"""attention: what Python has to see to before a stream is given work: busy, chosen, recorded and watched streams.
+"""attention: conditions for Python to act before a stream is given work: busy, chosen, recorded and watched streams.
 
-Machine code looks at the numbers before a launch in the default stream. They are 0 in programs that neither give the
+Machine code reads the numbers before a launch in the default stream. They are 0 in programs that neither give the
 host's streams work nor choose a stream, so such launches lose nothing. A stream that is recorded for a graph does no
-work: whoever would give it some gives it to the recorder. This imports nothing of the runtime's, so all of it can look.
+work: its work goes to the recorder. This imports no module of the runtime, so every module can import it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Numbers(ctypes.Structure):
-    """busy: blocking streams of the host that have work, or went wrong untold; twice. chosen: by a `with`.
+    """busy: blocking streams of the host that have work, or an error not raised yet; twice. chosen: by a `with`.
 
     The first two are one word to machine code.
     """
@@ -33,13 +33,13 @@ class _Numbers(ctypes.Structure):
 _numbers = _Numbers()
 _choosing = lock()
 
-# Where machine code looks for launches that name no stream, and for those in the default stream by its name.
+# Machine code reads these for launches that name no stream, and for launches in the default stream by its name.
 EITHER = ctypes.addressof(_numbers)
 BUSY = EITHER + _Numbers.busy_alone.offset
 
 
 def busy() -> bool:
-    """Return whether a blocking stream of the host has work, or went wrong and nobody was told."""
+    """Return whether a blocking stream of the host has work, or an error that was not raised yet."""
     return bool(_numbers.busy)
 
 
@@ -49,7 +49,7 @@ def chosen() -> bool:
 
 
 def set_busy(count: int) -> None:
-    """Note how many blocking streams there are of these; whoever counts them holds the lock of that."""
+    """Note the number of these streams; its counter holds the lock."""
     _numbers.busy = _numbers.busy_alone = count
 
 
@@ -64,16 +64,16 @@ in_child(lambda: set_busy(0))
 
 
 class Recorder(Protocol):
-    """What records the work of one stream."""
+    """Records the work of one stream."""
 
     def transfer(self, launcher: Launcher, ready: Ready) -> Transfer:
-        """Return what looks at the arguments of a launch: it moves no memory, and refuses what would need that."""
+        """Return a Transfer for a launch's arguments: it moves no memory, and refuses arguments that need it."""
         ...
 
     def launch(
         self, launcher: Launcher, ready: Ready, args: tuple[Any, ...], packed: bytes, transfer: Transfer
     ) -> None:
-        """Record a launch. args: what it keeps alive. packed: its parameters."""
+        """Record a launch. args: kept alive. packed: its parameters."""
         ...
 
     def copy(self, what: str, destination: Any, source: Any, keep: object, make: Callable[[], object]) -> None:
@@ -81,24 +81,24 @@ class Recorder(Protocol):
         ...
 
 
-# By timeline, of which there is one a device, and handle. Empty unless a graph is recorded in some thread.
+# By timeline, one for each device, and handle. Empty unless a graph is recorded in some thread.
 recorders: dict[tuple[int, int], Recorder] = {}
 
 
 def recorder_of(timeline: object, handle: int) -> Recorder | None:
-    """Return what records a stream's work; None if it is done."""
+    """Return the recorder of a stream's work; None if there is none."""
     return recorders.get((id(timeline), handle))
 
 
 class Watcher(Protocol):
-    """What is said of all that is given to streams, before it is."""
+    """Is told of all work of streams, before they are given it."""
 
     def launch(self, launcher: Launcher, ready: Ready, packed: bytes, args: tuple[Any, ...]) -> None:
-        """Note a launch with these parameters; raises HazardError for one that nothing orders after what it needs."""
+        """Note a launch with these parameters; raises HazardError if it is not ordered after work that it needs."""
         ...
 
     def knows(self, launcher: Launcher, args: tuple[Any, ...]) -> bool:
-        """Note a launch that machine code is about to make; False if Python has to make it, and nothing was noted.
+        """Note a launch that machine code is about to make; False, without a note, if Python has to make it.
 
         Raises HazardError as launch does.
         """
@@ -113,7 +113,7 @@ class Watcher(Protocol):
         ...
 
     def gave(self, timeline: Timeline, stream: int) -> None:
-        """Note that a stream was given work of which it is not known what memory it uses: a graph."""
+        """Note that a stream was given a graph, whose use of memory is not known."""
         ...
 
     def used_in_place(self, ghost: Any) -> None:
@@ -125,15 +125,15 @@ class Watcher(Protocol):
         ...
 
     def watch_space(self, space: Space) -> None:
-        """Follow what a device's memory is used for from now on."""
+        """Follow the uses of a device's memory from now on."""
         ...
 
 
 class Repeated(Protocol):
-    """What a watcher knows of a launcher's last launches."""
+    """A watcher's record of a launcher's last launches."""
 
     def again(self, args: tuple[Any, ...]) -> bool:
-        """Return whether machine code may make a launch now, as one that was noted before; False: it is not known."""
+        """Return whether machine code may make a launch now, as it was noted before; False: it is unknown."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""awaiting: a stream's work as something that asyncio waits for, while the loop's other tasks run."""
+"""awaiting: a stream's work as an awaitable of asyncio, while the loop's other tasks run."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gridjit.runtime.queues.streams import Stream
 
-# How often to look at the stream itself: a driver does not call back where a kernel failed.
+# How often to look at the stream itself: a driver does not call back after a kernel's error.
 _LOOK_S = 0.1
 
 
 def done(stream: Stream) -> asyncio.Future[Stream]:
     """Return a future of the running loop that is done when the work given to stream so far is.
 
-    It has the exception of what went wrong there. Raises RuntimeError where no loop is running.
+    It has the exception of a failed kernel there. Raises RuntimeError without a running loop.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Stream] = loop.create_future()

@@ -1,4 +1,4 @@
-"""callbacks: exceptions that no caller could catch, such as those of a stream's callback, go to sys.unraisablehook."""
+"""callbacks: exceptions that no caller could catch, such as a stream callback's, go to sys.unraisablehook."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gridjit.compiler.values.errors import ArgumentError
 
 
 def reporting(callback: Callable[[], Any]) -> Callable[[], None]:
-    """Return a function that calls callback, and reports what it raises; raises ArgumentError for what is not one."""
+    """Return a function that calls callback, and reports its error; raises ArgumentError unless it can be called."""
     if not callable(callback):
         raise ArgumentError(f"on_complete: {callback!r} cannot be called; give a function without parameters")
 
@@ -24,24 +24,24 @@ def reporting(callback: Callable[[], Any]) -> Callable[[], None]:
 
 
 def report(error: BaseException, where: str) -> None:
-    """Have Python report an error as it does where nothing can be raised: to sys.unraisablehook, whatever that is.
+    """Report an error as Python does where it cannot be raised: to sys.unraisablehook, whatever that is.
 
-    where: what the report says that it comes from.
+    where: the source of the error, for the report.
     """
-    # The hook that Python has takes only what the interpreter itself makes. It does so for weak references' callbacks.
+    # Python's own hook takes only objects that the interpreter itself makes, as for weak references' callbacks.
     ghost = _Ghost()
     reference = weakref.ref(ghost, _Raising(error, where))
     del ghost, reference
 
 
 class _Ghost:
-    """What goes."""
+    """Is dropped."""
 
     __slots__ = ("__weakref__",)
 
 
 class _Raising:
-    """Raises an error when something goes; the report shows it as its text."""
+    """Raises an error when a referent goes; the report shows it as its text."""
 
     __slots__ = ("_error", "_where")
 

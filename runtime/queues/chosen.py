@@ -37,7 +37,7 @@ def choose(stream: Stream) -> None:
 
 
 def leave(stream: Stream) -> None:
-    """Go back to what was current when stream was last chosen; later choices that were not left yet stay."""
+    """Restore the stream before stream's last choice; later choices that were not left yet stay."""
     since: list[Stream] = []
     found = _choice.get()
     while found is not None and found.stream is not stream:
@@ -51,7 +51,7 @@ def leave(stream: Stream) -> None:
 
 
 def here(timeline: Timeline) -> Any:
-    """Return the current stream of a device; 0, the default stream, if none of the device's is chosen."""
+    """Return the current stream of a device; 0, the default stream, if no stream of the device is chosen."""
     if not attention.chosen():
         return 0
     found = _choice.get()
@@ -61,5 +61,5 @@ def here(timeline: Timeline) -> Any:
 
 
 def said_or_current(stream: Any, timeline: Timeline) -> Any:
-    """Return stream, or the current one of a device if none is named: None or 0."""
+    """Return stream, or the current stream of a device if none is named: None or 0."""
     return here(timeline) if stream is None or (type(stream) is int and stream == 0) else stream

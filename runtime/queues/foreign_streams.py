@@ -1,4 +1,4 @@
-"""foreign_streams: the handle of a library's stream, by __cuda_stream__ or as torch, CuPy and numba-cuda have it."""
+"""foreign_streams: the handle of a library's stream, by __cuda_stream__ or torch's, CuPy's and numba-cuda's names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def foreign_handle(stream: Any) -> int | None:
 
 
 def _of_protocol(stream: Any, given: Any) -> int:
-    """Return the handle in what __cuda_stream__ gave; raises ArgumentError where there is none."""
+    """Return the handle in the value of __cuda_stream__; raises ArgumentError if there is none."""
     try:
         version, handle = given
         number = None if isinstance(handle, float | str | bytes) else int(handle)

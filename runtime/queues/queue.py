@@ -29,7 +29,7 @@ _IDLE_S = 10.0
 
 
 class Mark:
-    """A place in one queue or in several, which an event stands for. time: when all had reached it; 0 before."""
+    """A place in one queue or several, of an event. time: when all had reached it; 0 before."""
 
     __slots__ = ("left", "parked", "queues", "time")
 
@@ -41,12 +41,12 @@ class Mark:
 
     @property
     def done(self) -> bool:
-        """Whether all its queues have got there."""
+        """Whether all its queues have reached it."""
         return self.left <= 0
 
 
 class Wait:
-    """What lays a queue aside until a mark is reached."""
+    """Sets a queue aside until a mark is reached."""
 
     __slots__ = ("mark",)
 
@@ -55,7 +55,7 @@ class Wait:
 
 
 class Queue:
-    """One stream's work. blocking: ordered with the default stream. failure: an error that nobody was told of.
+    """One stream's work. blocking: ordered with the default stream. failure: an error that was not raised yet.
 
     word: tells machine code whether a launch may be made at once: 0 if no work comes before it.
     """
@@ -67,7 +67,7 @@ class Queue:
         self.is_default = is_default
         self.word = ctypes.c_int64(0)
         self.items: deque[_Work | Mark | Wait] = deque()
-        # Whether it has work, maybe laid aside.
+        # Whether it has work, maybe set aside.
         self.served = False
         self.failure: BaseException | None = None
         _known.add(self)
@@ -87,31 +87,31 @@ class _Here(threading.local):
 
 
 class Queues:
-    """All queues' work, and the threads that do it.
+    """All queues' work, and its threads.
 
-    A thread that holds the lock does not wait and lets go of nothing of a program's: the garbage collector may run
-    anywhere, and what it frees comes here too.
+    A thread that holds the lock does not wait and drops no object of a program's: the garbage collector may run
+    anywhere, and its frees come here too.
     """
 
     def __init__(self) -> None:
         self._lock = lock()
         self._changed = threading.Condition(self._lock)
         self._ready: SimpleQueue[Queue] = SimpleQueue()
-        # Threads that wait for a queue that none is on its way to.
+        # Threads that wait for a queue and have none on its way.
         self._free = 0
         # Queues for which no thread could be started.
         self._left_over: list[Queue] = []
         self._here = _Here()
         self.busy: dict[Queue, None] = {}
-        # What callbacks wait for, by their queues.
+        # Marks that callbacks wait for, by their queues.
         self._waiting: dict[Queue, Mark] = {}
-        # Whether it went wrong in this process, not in the one that this was forked from.
+        # Whether the error was of this process, not of the parent that it was forked from.
         self.failed: dict[Queue, bool] = {}
 
     # -- giving work -------------------------------------------------------------------------------------------------
 
     def put(self, queue: Queue, *items: _Work | Wait) -> None:
-        """Have items done in a queue's order."""
+        """Do items in a queue's order."""
         with self._lock:
             queue.items.extend(items)
             if not queue.served:
@@ -123,9 +123,9 @@ class Queues:
         self._serve_left_over()
 
     def do(self, queue: Queue, work: _Work) -> None:
-        """Do work now, in the calling thread, if it is its turn; else have it done in the queue's order.
+        """Do work now, in the calling thread, if it is its turn; else in the queue's order.
 
-        What it raises is told when the queue is waited for, as for all work.
+        Its error is raised when the queue is waited for, as for all work.
         """
         with self._lock:
             if mine := not queue.served:
@@ -148,7 +148,7 @@ class Queues:
             self.raise_failure([queue])  # an interrupt of this thread
 
     def mark(self, queues: Iterable[Queue]) -> Mark:
-        """Return a mark after all that queues have been given; it is done already if none has work."""
+        """Return a mark after all work of queues so far; it is done already if none has work."""
         with self._lock:
             made = Mark(tuple(queue for queue in queues if queue.served))
             for queue in made.queues:
@@ -158,7 +158,7 @@ class Queues:
         return made
 
     def keep(self, thing: object) -> None:
-        """Keep thing until all work that there is now is done."""
+        """Keep thing until all current work is done."""
 
         def kept(thing: object = thing) -> None:
             """Do nothing; the function keeps thing."""
@@ -212,18 +212,18 @@ class Queues:
                     self._waiting[mine] = before
 
     def _comes_after(self, mark: Mark, queue: Queue) -> bool:
-        """Return whether a mark can only be reached when what a queue does now has ended."""
+        """Return whether a mark can only be reached when a queue's current work has ended."""
         left, seen = [mark], {id(mark)}
         while left:
             wanted = left.pop()
             if wanted.done:
                 continue
             for other in wanted.queues:
-                if wanted not in other.items:  # it has got there
+                if wanted not in other.items:  # it has reached the mark
                     continue
                 if other is queue:
                     return True
-                # What the queue does now waits too, or so does something that it must do first.
+                # The queue's current work waits too, or work before the mark does.
                 first = itertools.takewhile(lambda item: item is not wanted, other.items)  # noqa: B023  # used at once
                 waits = [item.mark for item in first if isinstance(item, Wait)]
                 if (waiting := self._waiting.get(other)) is not None:
@@ -233,16 +233,16 @@ class Queues:
         return False
 
     def other(self, queue: Queue) -> bool:
-        """Return whether a queue is not the one that the calling thread is serving."""
+        """Return whether a queue is not the calling thread's."""
         return queue is not self._here.queue
 
     def raise_failure(self, queues: Iterable[Queue]) -> None:
-        """Raise the first error in these queues that nobody was told of."""
+        """Raise the first error in these queues that was not raised yet."""
         if (failure := self._take_failure(queues)) is not None:
             raise failure
 
     def _take_failure(self, queues: Iterable[Queue]) -> BaseException | None:
-        """Return the first error in these queues that nobody was told of, and count it as told."""
+        """Return the first error in these queues that was not raised yet, and count it as raised."""
         with self._lock:
             wrong = next((queue for queue in queues if queue in self.failed), None)
             if wrong is None:
@@ -255,7 +255,7 @@ class Queues:
     # -- doing it ----------------------------------------------------------------------------------------------------
 
     def _start(self, queue: Queue) -> None:
-        """Have a thread serve a queue that has work."""
+        """Serve a queue that has work by a thread."""
         if self._free:
             self._free -= 1
             self._ready.put(queue)
@@ -272,7 +272,7 @@ class Queues:
             queue = self._another()
 
     def _another(self) -> Queue | None:
-        """Return a queue that has work, once there is one; None if there was none for a while."""
+        """Return a queue that has work, once there is one; None after a while without any."""
         with self._lock:
             self._free += 1
         while (found := self._given()) is None:
@@ -283,7 +283,7 @@ class Queues:
         return found
 
     def _given(self) -> Queue | None:
-        """Return a queue that was given to a free thread; None if none was for a while."""
+        """Return a queue that was given to a free thread; None after a while without any."""
         try:
             return self._ready.get(timeout=_IDLE_S)
         except Empty:
@@ -303,7 +303,7 @@ class Queues:
             self._here.queue = before
 
     def _step(self, queue: Queue) -> bool:
-        """Do the next of a queue's work, and let go of it; return whether there may be more."""
+        """Do a queue's next work, and drop it; return whether there may be more."""
         work = self._next(queue)
         if work is None:
             return False
@@ -348,13 +348,13 @@ class Queues:
     # -- the ends ----------------------------------------------------------------------------------------------------
 
     def settle(self, seconds: float) -> None:
-        """Wait until all work is done, `seconds` at most; errors are not told."""
+        """Wait until all work is done, `seconds` at most; errors are not raised."""
         mark = self.mark([queue for queue in [*self.busy] if self.other(queue)])
         with self._changed:
             self._changed.wait_for(lambda: mark.done, timeout=seconds)
 
     def report_failures(self) -> None:
-        """Report errors of this process that nobody was told of: nobody will ask any more."""
+        """Report errors of this process that were not raised: they never will be."""
         from gridjit.runtime.queues.callbacks import report
 
         for queue in [queue for queue, here in self.failed.items() if here]:
@@ -362,7 +362,7 @@ class Queues:
                 report(failure, "work in a stream that nobody waited for")
 
     def abandon(self) -> None:
-        """In a forked child, or as the interpreter ends: do none of other threads' work, and tell who waits for it."""
+        """In a forked child, or as the interpreter ends: drop other threads' work, and fail its waiters."""
         ended, forked = "the interpreter ended", "the process forked; the parent does it, and this process does not"
         why = ended if sys.is_finalizing() else forked
         for queue in [*self.busy]:

@@ -1,7 +1,7 @@
 """Stream and Event: order and time of work on a device.
 
 Handles are destroyed once, on request or with their object, but never at interpreter exit. A handle whose context was
-reset raises instead of reaching another context's. Handles that belong to someone else are never destroyed.
+reset raises instead of reaching another context's. Handles of other owners are never destroyed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Timeline(Protocol):
 
     @property
     def priorities(self) -> tuple[int, int]:
-        """The lowest and the highest priority that streams may have; lower numbers are higher ones."""
+        """The lowest and the highest priority that streams may have; lower numbers are higher priorities."""
         ...
 
     def queued(self, stream: int) -> bool:
@@ -42,11 +42,11 @@ class Timeline(Protocol):
         ...
 
     def word(self, stream: int) -> ctypes.c_int64 | None:
-        """Return a number that is 0 while work in the stream would be done at once; None: there is none."""
+        """Return a number that is 0 while work in the stream would be done at once; None without a number."""
         ...
 
     def outside(self, free: Callable[[], None]) -> None:
-        """Call free, which destroys a handle, as soon as that may be done."""
+        """Call free, which destroys a handle, as soon as that is allowed."""
         ...
 
     def blocking(self, stream: int) -> bool:
@@ -71,9 +71,9 @@ class Timeline(Protocol):
 
 
 class _Handle:
-    """A handle with an owner: destroyed once, and good only as long as its context."""
+    """A handle with an owner: destroyed once, and valid only as long as its context."""
 
-    # _live: another object once the handle is destroyed; machine code that keeps a handle looks there before using it.
+    # _live: another object once the handle is destroyed; machine code that keeps a handle reads it before using it.
     __slots__ = ("__weakref__", "_destroy", "_epoch", "_live", "_number", "owner", "timeline")
     kind = "handle"
 
@@ -88,7 +88,7 @@ class _Handle:
             made = f"gridjit.create_{self.kind}()"
             raise not_called(type(self).__name__, f"{made} makes {self.kind}s")
         self.timeline = timeline
-        # What a handle of someone else's belongs to, kept alive.
+        # The owner of a foreign handle, kept alive.
         self.owner = owner
         self._number = number
         self._epoch = timeline.epoch
@@ -117,10 +117,10 @@ class _Handle:
         return self._live is not False
 
     def close(self) -> None:
-        """Destroy it once the work that it holds is done; closing twice does no harm.
+        """Destroy it once its work is done; closing twice does no harm.
 
-        If it belongs to someone else, it is not destroyed, but can no longer be used through this object. The default
-        streams cannot be closed.
+        A handle of another owner is not destroyed, but can no longer be used through this object. The default streams
+        cannot be closed.
         """
         if not self._live or self._number <= PER_THREAD:
             return
@@ -148,7 +148,7 @@ def _destroy(timeline: Timeline, epoch: int, destroy: Callable[[int], None], num
     """Destroy a handle, unless it ended with its context: its number may be another's by now."""
 
     def free() -> None:
-        with suppress(DeviceError):  # a forked child cannot even ask
+        with suppress(DeviceError):  # a forked child cannot even call the driver
             if timeline.epoch == epoch:
                 destroy(number)
 
@@ -156,9 +156,9 @@ def _destroy(timeline: Timeline, epoch: int, destroy: Callable[[int], None], num
 
 
 class Event(_Handle):
-    """A point in a stream's work: record it there, then wait for it, ask for it, or measure time from it."""
+    """A point in a stream's work: record it there, then wait for it, query it, or measure time from it."""
 
-    # _graphs: the stream that it was last recorded in, if a graph recorded that one then.
+    # _graphs: the stream that it was last recorded in, if a graph recorded that stream then.
     __slots__ = ("_graphs",)
     kind = "event"
 
@@ -167,7 +167,7 @@ class Event(_Handle):
         self._graphs: int | None = None
 
     def record(self, stream: StreamLike = None) -> Event:
-        """Mark the work that a stream has so far (None: the thread's current one); returns the event.
+        """Record the stream's work so far (None: the thread's current stream); returns the event.
 
         In a stream that a graph records, it is a point of the graph, and nothing outside the graph can wait for it.
         """
@@ -179,7 +179,7 @@ class Event(_Handle):
         self._graphs = handle if recorders and recorder_of(self.timeline, handle) is not None else None
 
     def wait(self, stream: StreamLike = None) -> None:
-        """Make the later work of a stream (None: the thread's current one) wait for the event.
+        """Make the later work of a stream (None: the thread's current stream) wait for the event.
 
         On the host, raises LaunchError if only one of the two is in a graph that is being recorded.
         """
@@ -189,7 +189,7 @@ class Event(_Handle):
         self.timeline.wait(handle, self.handle)
 
     def _check_wait(self, handle: int) -> None:
-        """Raise LaunchError for a wait that would be lost; a GPU's driver captures waits, and says what cannot be."""
+        """Raise LaunchError for a wait that would be lost; a GPU's driver captures waits, and reports errors itself."""
         if self._graphs not in (None, handle) and not self.timeline.capturing(self._graphs or 0):
             self._awaitable()
         if self._graphs is None and recorder_of(self.timeline, handle) and not self.timeline.capturing(handle):
@@ -199,7 +199,7 @@ class Event(_Handle):
             )
 
     def synchronize(self) -> None:
-        """Wait until the event has happened; raises LaunchError for one in a stream that a graph recorded."""
+        """Wait until the event has happened; raises LaunchError for an event in a stream that a graph recorded."""
         self.timeline.synchronize_event(self._awaitable())
 
     def query(self) -> bool:
@@ -230,8 +230,8 @@ class Stream(_Handle):
     """A queue of work: work in one stream runs in order, work in different streams may run at once.
 
     In a `with` block, it is the thread's current stream: launches, copies and events that do not name a stream use it.
-    The end of the block, even by an exception, restores the previous stream; it neither waits for this one nor destroys
-    it.
+    The end of the block, even by an exception, restores the previous stream; it neither waits for this stream nor
+    destroys it.
     """
 
     __slots__ = ()
@@ -256,19 +256,19 @@ class Stream(_Handle):
         return handle
 
     def record(self, event: Event | None = None) -> Event:
-        """Mark the work that the stream has so far, in event or a new one; returns the event."""
+        """Record the stream's work so far, in event or a new event; returns the event."""
         noted = new_event(self.timeline, timing=True) if event is None else _event(event, "record")
         return noted.record(self)
 
     @property
     def priority(self) -> int:
-        """The priority that it has: lower numbers come first."""
+        """Its priority: lower numbers come first."""
         return self.timeline.priority(self.handle)
 
     def wait(self, other: Event | StreamLike) -> None:
-        """Make the stream's later work wait for an event, or for the work that another stream has so far.
+        """Make the stream's later work wait for an event, or for another stream's work so far.
 
-        other: an Event, or a stream of any library; None or 0: the thread's current one.
+        other: an Event, or a stream of any library; None or 0: the thread's current stream.
         """
         if isinstance(other, Event):
             other.wait(self)
@@ -282,7 +282,7 @@ class Stream(_Handle):
         return _Synchronized(self)
 
     def add_callback(self, callback: Callable[[Stream, int, Any], None], arg: Any = None) -> None:
-        """Have callback(stream, 0, arg) called when the work so far is done; it must not use the device."""
+        """Call callback(stream, 0, arg) when the work so far is done; it must not use the device."""
         if not callable(callback):
             raise ArgumentError(
                 f"add_callback: {shown(callback)} cannot be called; give a function of (stream, status, arg)"
@@ -290,10 +290,10 @@ class Stream(_Handle):
         self.on_complete(lambda: callback(self, 0, arg))
 
     def on_complete(self, callback: Callable[[], Any]) -> None:
-        """Have callback() called, in another thread, when the work so far is done; later work waits for it.
+        """Call callback(), in another thread, when the work so far is done; later work waits for it.
 
-        It must not use the device. Exceptions that it raises go to sys.unraisablehook. Raises LaunchError while the
-        stream is recorded into a graph, which would not call it.
+        It must not use the device. Its exceptions go to sys.unraisablehook. Raises LaunchError while the stream is
+        recorded into a graph, which would not call it.
         """
         from gridjit.runtime.queues.callbacks import reporting
 
@@ -309,14 +309,14 @@ class Stream(_Handle):
 
         return done(self)
 
-    async_done = done  # the name that numba-cuda has
+    async_done = done  # numba-cuda's name
 
     def is_capturing(self) -> bool:
         """Return whether work in the stream is being captured into a graph."""
         return recorder_of(self.timeline, self.handle) is not None or self.timeline.capturing(self.handle)
 
     def __cuda_stream__(self) -> tuple[int, int]:
-        """Return (0, handle), as libraries that share streams ask for it."""
+        """Return (0, handle), for libraries that share streams."""
         return (0, self.handle)
 
     def __enter__(self) -> Stream:
@@ -351,7 +351,7 @@ def new_stream(timeline: Timeline, *, priority: int = 0, nonblocking: bool = Fal
 
 
 def new_event(timeline: Timeline, *, timing: bool = True) -> Event:
-    """Return a new event of a device's; timing: whether elapsed_time() is needed of it."""
+    """Return a new event of a device's; timing: whether elapsed_time() will be called on it."""
     return Event(timeline, timeline.create_event(timing=timing), timeline.destroy_event)
 
 
@@ -363,7 +363,7 @@ def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
 def stream_handle(stream: Any) -> int:
     """Return a stream's handle: 0 or None (the default stream), an int, or any library's stream object.
 
-    Accepts gridjit's, anything with __cuda_stream__, torch's (.cuda_stream), CuPy's (.ptr) and numba-cuda's
+    Accepts gridjit's, any object with __cuda_stream__, torch's (.cuda_stream), CuPy's (.ptr) and numba-cuda's
     (.handle). Raises ArgumentError naming anything else, and DeviceError for a stream that was destroyed.
     """
     kind = type(stream)
@@ -385,7 +385,7 @@ def stream_handle(stream: Any) -> int:
 
 
 def _event(given: Any, asked: str) -> Event:
-    """Return what was given as an event; raises ArgumentError for anything else."""
+    """Return a given event; raises ArgumentError for anything else."""
     if not isinstance(given, Event):
         raise ArgumentError(
             f"{asked}: {shown(given)} is {a_class(type(given))}, not an event; make one with create_event()"
@@ -400,7 +400,7 @@ def _checked(handle: int) -> int:
 
 
 def _handle_here(stream: Any, timeline: Timeline) -> int:
-    """Return a stream's handle; that of the thread's current stream if none is named."""
+    """Return a stream's handle; the thread's current stream's if none is named."""
     from gridjit.runtime.queues.chosen import said_or_current
 
     return stream_handle(said_or_current(stream, timeline))

@@ -1,7 +1,7 @@
 """HostTimeline: the host's streams and events, as runtime/queues/streams.py uses them.
 
-Work in the default stream is done by the calling thread, before the call returns; it begins when the blocking streams'
-earlier work is done. Work in any other stream is done in order, by other threads.
+The calling thread does the default stream's work, before the call returns; it begins when the blocking streams' earlier
+work is done. Other threads do other streams' work, in order.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 _LEGACY, _PER_THREAD, _FIRST = 1, 2, 16
 # Priorities that streams may have, as on GPUs: from the lowest to the highest.
 _PRIORITIES = (0, -5)
-# How long the interpreter's end waits for work that streams were given.
+# How long the interpreter's end waits for streams' work.
 _PATIENCE_S = 2.0
 
 
 class _Own(threading.local):
-    """What the calling thread has of its own. queue: that of its default stream, once it is used."""
+    """The calling thread's own state. queue: its default stream's, once it is used."""
 
     queue: Queue | None = None
 
@@ -45,7 +45,7 @@ class HostTimeline:
     def __init__(self) -> None:
         self._numbers = itertools.count(_FIRST)
         self._last = _FIRST
-        # How streams were made; their queues, once they have had work; when events came, or a mark for those to come.
+        # Streams' priorities and kinds; their queues, once they have had work; events' times, or marks for later ones.
         self._streams: dict[int, tuple[int, bool]] = {}
         self._queues: dict[int, Queue] = {}
         self._events: dict[int, int | Mark | None] = {}
@@ -76,7 +76,7 @@ class HostTimeline:
         return number
 
     def destroy_stream(self, stream: int) -> None:
-        """Forget a stream; the work that it was given is still done."""
+        """Forget a stream; its work is still done."""
         self._streams.pop(stream, None)
         if (queue := self._queues.pop(stream, None)) is not None:
             from gridjit.runtime.queues.queue import CLOSED
@@ -84,7 +84,7 @@ class HostTimeline:
             queue.note(CLOSED, True)
 
     def destroy_event(self, event: int) -> None:
-        """Forget when event came."""
+        """Forget an event's time."""
         self._events.pop(event, None)
         self._untimed.discard(event)
 
@@ -103,13 +103,13 @@ class HostTimeline:
     # -- giving work -------------------------------------------------------------------------------------------------
 
     def queued(self, stream: int) -> bool:
-        """Return whether work in a stream waits its turn: all but the default stream's does."""
+        """Return whether work in a stream waits its turn: it does in all but the default stream."""
         return stream > _LEGACY
 
     def word(self, stream: int) -> ctypes.c_int64 | None:
         """Return a number that is 0 while work in a queued stream would be done at once; None if there is none.
 
-        Only the thread that has the GIL may rely on it, for as long as it has.
+        Only the thread that has the GIL may rely on it, while it has the GIL.
         """
         if stream == _PER_THREAD:
             return None
@@ -117,7 +117,7 @@ class HostTimeline:
         return self._queue(stream).word
 
     def note_recorded(self, stream: int, holds: bool) -> None:
-        """Have machine code leave launches in a queued stream to Python from now on; or no longer."""
+        """Make machine code leave launches in a queued stream to Python from now on; or no longer."""
         if stream > _LEGACY and stream != _PER_THREAD:
             from gridjit.runtime.queues.queue import RECORDED
 
@@ -126,8 +126,8 @@ class HostTimeline:
     def give(self, stream: int, work: Callable[[], object], *, brief: bool = False) -> None:
         """Do work in a stream's order: now in the default stream, else when its turn comes.
 
-        brief: another thread is not worth it, if it is this work's turn. Raises what work raises, or an earlier error
-        of a stream that the default stream waits for.
+        brief: the calling thread does it if it is its turn. Raises work's error, or an earlier error of a stream that
+        the default stream waits for.
         """
         if stream > _LEGACY:
             self._put(stream, work, brief=brief)
@@ -136,22 +136,22 @@ class HostTimeline:
         work()
 
     def do(self, stream: int, work: Callable[[], object]) -> None:
-        """Do work in a stream's order, and return when it is done; raises what went wrong in the stream so far."""
+        """Do work in a stream's order, and return when it is done; raises the stream's first error."""
         self.give(stream, work, brief=True)
         if stream > _LEGACY:
             self.synchronize(stream)
 
     def keep(self, thing: object) -> None:
-        """Keep thing, which is let go now, until all work that any stream has been given is done."""
+        """Keep thing, which is let go now, until all work so far in all streams is done."""
         if self._made and (queues := self._made[0]).busy:
             queues.keep(thing)
 
     def call_back(self, stream: int, function: Callable[[], None]) -> None:
-        """Have function called when stream has got to here."""
+        """Call function after stream's work so far."""
         self._put(stream, function)
 
     def wait(self, stream: int, event: int) -> None:
-        """Have what comes next in stream wait for event; if that was not recorded, there is nothing to wait for."""
+        """Make later work in stream wait for event; an event that was not recorded needs no wait."""
         mark = self._event(event)
         if mark is None:
             return
@@ -163,7 +163,7 @@ class HostTimeline:
         self._put(stream, Wait(mark))
 
     def _come_between(self, stream: int) -> None:
-        """Order blocking streams' work before and after something in the default stream that takes no time."""
+        """Order blocking streams' work before and after an operation in the default stream that takes no time."""
         if stream <= _LEGACY and self._made and attention.busy():
             queues, default = self._made[0], self._queue(0)
             before = self._before(queues, default)
@@ -185,7 +185,7 @@ class HostTimeline:
             queues.put(queue, item)
 
     def join(self) -> None:
-        """Return when the default stream may go on; raises what went wrong in the streams that it waits for."""
+        """Return when the default stream may go on; raises errors of the streams that it waits for."""
         if self._made and attention.busy():
             queues = self._made[0]
             blocking = [*self._blocking(queues), self._queue(0)]
@@ -195,7 +195,7 @@ class HostTimeline:
     # -- waiting for it ----------------------------------------------------------------------------------------------
 
     def synchronize(self, stream: int) -> None:
-        """Wait for a stream; raises the first thing that went wrong in it."""
+        """Wait for a stream; raises its first error."""
         if not self._made:
             self._check(stream)
             return
@@ -204,14 +204,14 @@ class HostTimeline:
         queues.raise_failure(waited_for)
 
     def synchronize_all(self) -> None:
-        """Wait for all streams; raises the first thing that went wrong in one."""
+        """Wait for all streams; raises the first error."""
         if self._made:
             queues = self._made[0]
             queues.wait(queues.mark([*queues.busy]))
             queues.raise_failure(self._failed(queues, blocking=False))
 
     def done(self, stream: int) -> bool:
-        """Return whether a stream has no work left; raises what went wrong in it."""
+        """Return whether a stream has no work left; raises its error."""
         if not self._made:
             self._check(stream)
             return True
@@ -220,13 +220,13 @@ class HostTimeline:
         return not any(queue.served for queue in waited_for)
 
     def capturing(self, stream: int) -> bool:
-        """Return False: nobody but gridjit captures the host's streams."""
+        """Return False: only gridjit captures the host's streams."""
         return False
 
     # -- events ------------------------------------------------------------------------------------------------------
 
     def record(self, event: int, stream: int) -> None:
-        """Have event come when stream has got to here."""
+        """Record stream's work so far in event."""
         self._event(event)
         if not self._made:
             self._check(stream)
@@ -238,7 +238,7 @@ class HostTimeline:
         self._come_between(stream)
 
     def synchronize_event(self, event: int) -> None:
-        """Wait until event came; raises what went wrong in its stream."""
+        """Wait until event came; raises its stream's error."""
         mark = self._event(event)
         if mark is not None and not isinstance(mark, int):
             self._made[0].wait(mark)
@@ -284,7 +284,7 @@ class HostTimeline:
         return self._made[0]
 
     def _queue(self, stream: int) -> Queue:
-        """Return a stream's queue; raises DeviceError for one that was destroyed."""
+        """Return a stream's queue; raises DeviceError for a destroyed stream."""
         stream = stream or _LEGACY
         known = self._queues.get(stream)
         if known is not None:
@@ -317,14 +317,14 @@ class HostTimeline:
         return [queue for queue in [*queues.busy] if queue.blocking]
 
     def _before(self, queues: Queues, queue: Queue) -> list[Queue]:
-        """Return the queues whose work comes before what a queue is given now, by the rules of the default stream."""
+        """Return the queues whose work comes before a queue's next work, by the rules of the default stream."""
         default = self._queue(0)
         if queue is default:
             return [other for other in self._blocking(queues) if other is not queue]
         return [default] if queue.blocking else []
 
     def _waited_for(self, stream: int) -> list[Queue]:
-        """Return the queues that one waits for who waits for a stream."""
+        """Return the queues that a wait for a stream waits for."""
         queue, queues = self._queue(stream), self._made[0]
         if queue is not self._queue(0):
             return [queue]
@@ -337,18 +337,18 @@ class HostTimeline:
     # -- the ends ----------------------------------------------------------------------------------------------------
 
     def settle(self, seconds: float = _PATIENCE_S) -> None:
-        """Wait until all work is done, for so long at most; what went wrong is not told."""
+        """Wait until all work is done, for so long at most; errors are not raised."""
         if self._made:
             self._made[0].settle(seconds)
 
     def end(self) -> None:
-        """At the end of the interpreter: settle, and report what went wrong without anybody being told."""
+        """At the end of the interpreter: settle, and report errors that were not raised."""
         self.settle()
         if self._made:
             self._made[0].report_failures()
 
     def abandon(self) -> None:
-        """In a forked child: be without threads, and without the parent's work."""
+        """In a forked child: drop the threads, and the parent's work."""
         if not self._made:
             return
         from gridjit.runtime.queues.queue import Queues
@@ -361,7 +361,7 @@ class HostTimeline:
 
 
 def _settle_at_exit(timeline: HostTimeline) -> None:
-    # What is under way when the interpreter ends would use memory that goes.
+    # Running work would use memory that goes when the interpreter ends.
     import atexit
 
     if threading.main_thread().is_alive():

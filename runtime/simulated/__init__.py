@@ -1,1 +1,1 @@
-"""The GPU that the host stands in for: a real one's answers, contexts, counted memory, limits."""
+"""The simulated GPU: a real GPU's answers, contexts, counted memory, limits."""

@@ -1,4 +1,4 @@
-"""allocation_statistics: what numba-cuda's rtsys answers on the host: the counters that kernels there write to."""
+"""allocation_statistics: the answers of numba-cuda's rtsys on the host: the counters that kernels there write to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gridjit.runtime.simulated import allocations
 
 
 def place_statistics(runtime: Any, answer: Callable[..., Any], *, wanted: Callable[[], bool]) -> Callable[[], None]:
-    """Have numba-cuda's runtime (rtsys) ask the host's counters; returns what undoes it.
+    """Make numba-cuda's runtime (rtsys) read the host's counters; returns the undo function.
 
     answer: makes its tuple of counts. wanted: whether the program asked for statistics when the runtime begins.
     """

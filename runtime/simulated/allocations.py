@@ -1,4 +1,4 @@
-"""allocations: the counters of what kernels on the host allocate, which their code writes to."""
+"""allocations: the counters of kernels' allocations on the host, which their code writes to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Counts(NamedTuple):
-    """What kernels took and freed since this process began to count: memory, and the heads of arrays."""
+    """Kernels' allocations and frees since this process began to count: memory, and the heads of arrays."""
 
     alloc: int
     free: int
@@ -25,7 +25,7 @@ def counters() -> int:
 
 
 def count(*, wanted: bool) -> None:
-    """Have kernels count from now on, or not."""
+    """Turn kernels' counting on or off."""
     _counters[0] = wanted
 
 
@@ -35,5 +35,5 @@ def counting() -> bool:
 
 
 def counts() -> Counts:
-    """Return what was counted."""
+    """Return the counts."""
     return Counts(*_counters[1:])

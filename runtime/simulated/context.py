@@ -1,6 +1,6 @@
 """Context: the one context of a simulated device, under numba-cuda's names.
 
-The most common questions are answered here, without importing numba. For the rest (raw allocations, memory managers),
+It answers the most common questions without importing numba. For the rest (raw allocations, memory managers),
 numba-cuda's own context of the same device is used, over the simulated driver.
 """
 
@@ -31,7 +31,7 @@ class Context:
         self.handle = context_handle(device.ordinal)
 
     def get_memory_info(self) -> memory.MemoryInfo:
-        """Return (free, total) bytes: free is less by what arrays of the device hold, and never more than is here."""
+        """Return (free, total) bytes: free is less by the device's arrays, and never more than this computer has."""
         return memory.info(self.device.ordinal)
 
     def push(self) -> None:
@@ -39,7 +39,7 @@ class Context:
         current.push(self.device.ordinal)
 
     def pop(self) -> None:
-        """Return the thread to the device that it had before; raises DeviceError if this one is not the current."""
+        """Restore the thread's device before this device; raises DeviceError if this is not the current device."""
         if not current.is_chosen() or current.ordinal() != self.device.ordinal:
             raise driver_error(
                 "the simulated device", "CUDA_ERROR_INVALID_CONTEXT", f"{self!r} is not current", code=201
@@ -50,12 +50,12 @@ class Context:
         """Return: it is ready."""
 
     def reset(self) -> None:
-        """Clear what the context keeps; arrays stay, as they are this process's memory."""
+        """Clear the context's state; arrays stay, as they are this process's memory."""
         HOST.settle()
         current.forget(self.device.ordinal)
 
     def synchronize(self) -> None:
-        """Wait for all streams; raises what went wrong in one."""
+        """Wait for all streams; raises the first error."""
         HOST.synchronize_all()
 
     @contextlib.contextmanager
@@ -74,7 +74,7 @@ class Context:
         return new_event(HOST, timing=timing)
 
     def create_external_stream(self, ptr: int) -> Stream:
-        """Return a stream that someone else owns, by its handle."""
+        """Return a stream that another library owns, by its handle."""
         if not isinstance(ptr, int):
             raise TypeError("ptr for external stream must be an int")
         return Stream(HOST, ptr, None)
@@ -94,11 +94,11 @@ class Context:
     # -- other devices, and kernels ----------------------------------------------------------------------------------
 
     def can_access_peer(self, peer_device: int) -> bool:
-        """Return whether another device's memory may be used from here: any other simulated one's may."""
+        """Return whether another device's memory may be used from here: any other simulated device's may."""
         return current.can_access(self.device.ordinal, int(peer_device), settings().host_devices)
 
     def enable_peer_access(self, peer_context: Any, flags: int = 0) -> None:
-        """Use the memory of another context's device; raises DriverError if it is used already, or is this one."""
+        """Use the memory of another context's device; raises DriverError if it is used already, or is this device's."""
         assert flags == 0, "*flags* is reserved and MUST be zero"
         handle = peer_context.handle if isinstance(peer_context, Context) else int(peer_context)
         other = handle - context_handle(0)
@@ -108,7 +108,7 @@ class Context:
             raise driver_error("cuCtxEnablePeerAccess", "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "", code=704)
 
     def get_active_blocks_per_multiprocessor(self, func: Any, blocksize: int, memsize: int, flags: Any = None) -> int:
-        """Return how many blocks of so many threads and bytes a multiprocessor holds; of func, nothing is asked."""
+        """Return how many blocks of so many threads and bytes a multiprocessor holds; func is not read."""
         for name, value in (("blocksize", blocksize), ("memsize", memsize)):
             if not isinstance(value, SupportsIndex):
                 raise ArgumentError(
@@ -127,7 +127,7 @@ class Context:
     # -- the rest ----------------------------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
-        """Return what numba-cuda's own context of the device has (memalloc, mempin, deallocations, modules, ...)."""
+        """Return an attribute of numba-cuda's context of the device (memalloc, mempin, deallocations, modules, ...)."""
         if name.startswith("__"):
             raise AttributeError(name)
         from gridjit.runtime.simulated import under_numba

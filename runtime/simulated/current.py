@@ -1,4 +1,4 @@
-"""current: which simulated device a thread uses - the top of its own stack of devices, as the driver keeps contexts.
+"""current: a thread's simulated device - the top of its own stack of devices, as the driver keeps contexts.
 
 Only numbers are kept here, so that memory can be counted without the devices being made.
 """
@@ -17,7 +17,7 @@ _stack = _Stack()
 
 
 def ordinal() -> int:
-    """Return the number of the calling thread's device; 0 for a thread that has chosen none."""
+    """Return the number of the calling thread's device; 0 if it has not chosen any."""
     return _stack.numbers[-1] if _stack.numbers else 0
 
 
@@ -32,12 +32,12 @@ def push(number: int) -> None:
 
 
 def pop() -> int | None:
-    """Return the thread to the device that it had before; returns the one that it leaves, None if it had none."""
+    """Restore the thread's device before; returns the number of the device that it leaves, None if it had none."""
     return _stack.numbers.pop() if _stack.numbers else None
 
 
 def choose(number: int) -> None:
-    """Make a device the calling thread's, in place of the one it has."""
+    """Make a device the calling thread's, in place of its own."""
     _stack.numbers[-1:] = [number]
 
 
@@ -46,12 +46,12 @@ def leave() -> None:
     _stack.numbers.clear()
 
 
-# (the device that asked, the other one)
+# (the requesting device, the other device)
 _enabled: set[tuple[int, int]] = set()
 
 
 def can_access(ordinal: int, other: int, count: int) -> bool:
-    """Return whether a device may ask for access to another's memory: to that of any but itself."""
+    """Return whether a device may request access to another's memory: to any device's but its own."""
     return ordinal != other and 0 <= other < count
 
 
@@ -64,6 +64,6 @@ def enable(ordinal: int, other: int) -> bool:
 
 
 def forget(ordinal: int) -> None:
-    """Forget what a device asked for, as when its context is reset."""
+    """Forget a device's requests, as when its context is reset."""
     for pair in [pair for pair in _enabled if pair[0] == ordinal]:
         _enabled.discard(pair)

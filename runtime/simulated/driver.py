@@ -1,7 +1,7 @@
-"""SimulatedDriver: the CUDA driver's functions, by its names, where the host stands in for the devices.
+"""SimulatedDriver: the CUDA driver's functions, by its names, for devices that the host simulates.
 
-numba-cuda's contexts, devices, memory, streams and events call these, over this process's memory. What only a real
-driver can do (load code, share memory with other processes) is refused with an error that says so.
+numba-cuda's contexts, devices, memory, streams and events call these, over this process's memory. Calls that only a
+real driver can make (load code, share memory with other processes) are refused with an error that says so.
 """
 
 # The names are the driver's.
@@ -22,14 +22,14 @@ from gridjit.runtime.queues.timeline import HOST
 from gridjit.runtime.simulated import current, memory
 from gridjit.runtime.simulated.memory import ledger
 
-# As the driver that the models were asked of.
+# As of the driver of the models' values.
 VERSION = 13000
 # A context's handle, by the number of its device: any number but 0.
 _CONTEXT = 0x6A690000
 _ATTRIBUTE = "CU_DEVICE_ATTRIBUTE_"
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 
-# Makes the exception for a driver error: its name, and what to say.
+# Makes the exception for a driver error, from its name and a message.
 Failing = Callable[[str, str], Exception]
 
 
@@ -67,12 +67,12 @@ class SimulatedDriver:
     # -- the process -------------------------------------------------------------------------------------------------
 
     def cuInit(self, *_: Any) -> None:
-        """Return: there is nothing to begin or to profile, and no memory to lock."""
+        """Return: the host need not begin, profile or lock memory."""
 
     cuProfilerStart = cuProfilerStop = cuMemHostRegister = cuMemHostUnregister = cuInit
 
     def cuDriverGetVersion(self) -> int:
-        """Return the version that the simulated devices were asked with."""
+        """Return the version of the driver that gave the devices' values."""
         return VERSION
 
     # -- devices -----------------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class SimulatedDriver:
         self._device(device)
 
     def cuDevicePrimaryCtxReset(self, device: Any) -> None:
-        """Wait for its work, and forget what a device's context was asked for."""
+        """Wait for its work, and forget a device's requests."""
         HOST.settle()
         current.forget(self._device(device))
 
@@ -153,7 +153,7 @@ class SimulatedDriver:
         return self._types.CUcontext(context_handle(left))
 
     def cuCtxSetCurrent(self, context: Any) -> None:
-        """Make a context the calling thread's, in place of the one it has; 0: leave it without."""
+        """Make a context the calling thread's, in place of its own; 0: leave it without a context."""
         if int(context):
             current.choose(self._ordinal(context))
         else:
@@ -165,7 +165,7 @@ class SimulatedDriver:
         HOST.synchronize_all()
 
     def cuCtxEnablePeerAccess(self, context: Any, flags: int) -> None:
-        """Note that the current device uses the memory of another context's."""
+        """Note that the current device uses the memory of another context's device."""
         here = current.ordinal()
         other = self._ordinal(context)
         if not current.can_access(here, other, self.cuDeviceGetCount()):
@@ -174,7 +174,7 @@ class SimulatedDriver:
             raise self._failing("CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access is enabled already")
 
     def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, kernel: Any, threads: int, dynamic: int) -> int:
-        """Return how many blocks of a kernel a multiprocessor holds; of the kernel, nothing is known."""
+        """Return how many blocks of a kernel a multiprocessor holds; the kernel is not read."""
         return active_blocks(self._model, threads, dynamic)
 
     def _ordinal(self, context: Any) -> int:
@@ -214,7 +214,7 @@ class SimulatedDriver:
         return self._types.CUdeviceptr(int(pointer))
 
     def cuMemFree(self, pointer: Any) -> None:
-        """Free what was allocated."""
+        """Free an allocation."""
         if int(pointer) not in self._allocations:
             raise self._failing("CUDA_ERROR_INVALID_VALUE", f"nothing was allocated at {int(pointer):#x}")
         self._allocations.free(int(pointer))
@@ -222,13 +222,13 @@ class SimulatedDriver:
     cuMemFreeHost = cuMemFree
 
     def cuMemGetAddressRange(self, pointer: Any) -> tuple[Any, int]:
-        """Return the allocation that an address is in: where it begins, and its size."""
+        """Return the allocation around an address: its address and size."""
         if (found := self._allocations.around(int(pointer))) is None:
             raise self._failing("CUDA_ERROR_NOT_FOUND", f"nothing was allocated around {int(pointer):#x}")
         return self._types.CUdeviceptr(found[0]), found[1]
 
     def cuPointerGetAttribute(self, attribute: Any, pointer: Any) -> Any:
-        """Return what is asked about an address: its own, or its context; anything else is refused."""
+        """Return an address's own address or its context; any other question is refused."""
         names = self._types.CUpointer_attribute
         if attribute == names.CU_POINTER_ATTRIBUTE_CONTEXT:
             return self._types.CUcontext(context_handle(current.ordinal()))
@@ -275,7 +275,7 @@ class SimulatedDriver:
             raise self._failing("CUDA_ERROR_NOT_READY", "the stream has work left")
 
     def cuStreamWaitEvent(self, stream: Any, event: Any, flags: int = 0) -> None:
-        """Have what comes next in a stream wait for an event."""
+        """Make later work in a stream wait for an event."""
         HOST.wait(int(stream or 0), int(event))
 
     def cuEventQuery(self, event: Any) -> None:
@@ -288,7 +288,7 @@ class SimulatedDriver:
         HOST.synchronize_event(int(event))
 
     def cuStreamAddCallback(self, stream: Any, callback: Any, data: Any, flags: int) -> None:
-        """Have a C function called when a stream has got to here."""
+        """Call a C function after a stream's work so far."""
         handle, function, given = int(stream or 0), _CALLBACK(int(callback)), int(data)
         HOST.call_back(handle, lambda: function(handle, 0, given))
 
@@ -297,7 +297,7 @@ class SimulatedDriver:
         return self._types.CUevent(self._noted(HOST.create_event()))
 
     def cuEventDestroy(self, event: Any) -> None:
-        """Forget when an event was recorded."""
+        """Forget an event's time."""
         self._handles.discard(int(event))
         HOST.destroy_event(int(event))
 
@@ -318,10 +318,10 @@ _ALIGNMENT = 256
 
 
 class SimulatedAllocations:
-    """Blocks of this process's memory, by the addresses where they begin."""
+    """Blocks of this process's memory, by their addresses."""
 
     def __init__(self) -> None:
-        # In order, and what is there: its size, what keeps it, and what is told when it is freed.
+        # In order, and the blocks: size, owner, and a function that is called when it is freed.
         self._addresses: list[int] = []
         self._blocks: dict[int, tuple[int, Any, Callable[[], None] | None]] = {}
 
@@ -329,7 +329,7 @@ class SimulatedAllocations:
         return address in self._blocks
 
     def make(self, size: int, freed: Callable[[], None] | None = None) -> int:
-        """Return the address of a new block of size bytes, aligned as a GPU's are; freed is called when it is freed."""
+        """Return the address of a new block of size bytes, aligned as on a GPU; freed is called when it is freed."""
         memory = np.zeros(size + _ALIGNMENT, np.uint8)
         address = -(-int(memory.ctypes.data) // _ALIGNMENT) * _ALIGNMENT
         bisect.insort(self._addresses, address)
@@ -337,7 +337,7 @@ class SimulatedAllocations:
         return address
 
     def free(self, address: int) -> None:
-        """Free the block that begins at an address, once streams are done with what they have now."""
+        """Free the block of an address, once streams have done their work so far."""
         del self._addresses[bisect.bisect_left(self._addresses, address)]
         _, memory, freed = self._blocks.pop(address)
         HOST.keep(memory)
@@ -345,7 +345,7 @@ class SimulatedAllocations:
             freed()
 
     def around(self, address: int) -> tuple[int, int] | None:
-        """Return where the block that an address is in begins, and its size; None if it is in none."""
+        """Return the address and size of the block around an address; None if there is none."""
         at = bisect.bisect_right(self._addresses, address) - 1
         base = self._addresses[at] if at >= 0 else 0
         size = self._blocks[base][0] if base else 0

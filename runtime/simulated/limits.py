@@ -1,6 +1,6 @@
-"""limits: what a GPU would refuse to launch, refused on the host too, with the errors that a GPU's launch raises.
+"""limits: launches that a GPU would refuse are refused on the host too, with a GPU's errors.
 
-The shape of a launch is checked when its LaunchConfig is made: those limits are the same for every device.
+The shape of a launch is checked when its LaunchConfig is made: its limits are the same for every device.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.environment.models import DeviceModel, model
 from gridjit.runtime.environment.settings import settings
 
-# Of those with clusters: eight anywhere, and more where a kernel asks for it, as launches here do.
+# With clusters: eight blocks anywhere, and more where a kernel asks for it, as launches here do.
 _MOST_OF_A_CLUSTER = 16
 # Bytes of a launch's arguments on every GPU that code is generated for.
 MOST_PARAMETERS = 32764
@@ -43,7 +43,7 @@ def check_static(artifact: Artifact) -> None:
 
 
 def check_shared(artifact: Artifact, config: LaunchConfig, dynamic: int) -> None:
-    """Raise LimitError if a block's shared memory, static and dynamic, is more than the device has for one."""
+    """Raise LimitError if a block's shared memory, static and dynamic, is more than the device allows."""
     kind = _model()
     static = artifact.resources.get("shared_bytes", 0)
     if kind is not None and static + dynamic > (most := _most(kind)):
@@ -92,7 +92,7 @@ def resident_blocks(threads: int, shared: int) -> int | None:
 
 
 def _model() -> DeviceModel | None:
-    """Return the device that limits are taken from; None if they are off."""
+    """Return the device of the limits; None if they are off."""
     wanted = settings()
     return model(wanted.host_device) if wanted.host_limits else None
 

@@ -1,4 +1,4 @@
-"""memory: how much a simulated device has and has left; what is allocated beyond it is refused as a driver does."""
+"""memory: a simulated device's total and free memory; allocations beyond it are refused as by a driver."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gridjit.runtime.simulated import current
 if TYPE_CHECKING:
     from gridjit.runtime.environment.models import DeviceModel
 
-# The default device has more, so that its facts need not be imported for programs that use less.
+# The default device has more, so that programs that use less do not import its facts.
 _LEAST = 1 << 30
 
 
@@ -27,7 +27,7 @@ class MemoryInfo(NamedTuple):
 
 
 def hold(size: int) -> Callable[[], None]:
-    """Count size bytes as the current device's; returns what gives them back.
+    """Count size bytes as the current device's; returns the function that frees them.
 
     Raises DriverError if the device has not that many left, unless limits are off.
     """
@@ -44,7 +44,7 @@ def most_of(wanted: Settings) -> int | None:
 
 
 def out_of_memory(size: int) -> DeviceError:
-    """Return what an allocation of too many bytes raises, as on a GPU."""
+    """Return the error of an allocation of too many bytes, as on a GPU."""
     from gridjit.runtime.devices.errors import driver_error  # only a failure needs it
 
     free, total = info(current.ordinal())
@@ -57,7 +57,7 @@ def out_of_memory(size: int) -> DeviceError:
 
 
 def info(ordinal: int) -> MemoryInfo:
-    """Return what a device has left and in all: as if what this computer cannot give were taken by others."""
+    """Return a device's free and total bytes: memory that this computer cannot give counts as taken."""
     wanted = settings()
     total = _model(wanted).memory_bytes
     available = _available()
@@ -73,9 +73,9 @@ def _model(wanted: Settings) -> DeviceModel:
 
 @functools.cache
 def _available() -> int | None:
-    """Return the bytes that the system could give without swapping when it was first asked; None if it cannot say.
+    """Return the bytes that the system could give without swapping at the first call; None if it cannot say.
 
-    Once, so that what a program sees go and come back is its own.
+    Once, so that a program's changes of free memory are its own.
     """
     try:
         with open("/proc/meminfo") as lines:
@@ -94,7 +94,7 @@ class Ledger:
         self._counting = lock()
 
     def take(self, ordinal: int, size: int, most: int | None) -> Callable[[], None] | None:
-        """Note size bytes on a device; returns what gives them back, or None if it would hold more than most."""
+        """Note size bytes on a device; returns their freeing function, or None if that would exceed most."""
         with section(), self._counting:
             held = self._settled(ordinal) + size
             if most is not None and held > most:
@@ -103,7 +103,7 @@ class Ledger:
         return functools.partial(self._given.append, (ordinal, size))
 
     def held(self, ordinal: int) -> int:
-        """Return the bytes that are held on a device."""
+        """Return the bytes held on a device."""
         with section(), self._counting:
             return self._settled(ordinal)
 

@@ -19,12 +19,12 @@ from gridjit.runtime.simulated import current
 from gridjit.runtime.simulated.driver import SimulatedDriver, context_handle
 
 _placing = lock()
-# While it is in place: what undoes it, and the devices that it was placed for, which numba-cuda asks for once.
+# While it is in place: the undo function, and its devices, which numba-cuda asks for once.
 _undo: list[tuple[Callable[[], None], tuple[str | None, int]]] = []
 
 
 def place() -> None:
-    """Have numba-cuda's driver answered by the simulated one, until displace(); once does."""
+    """Put the simulated driver under numba-cuda, until displace(); once is enough."""
     numba_cuda()
     wanted = (settings().host_device, settings().host_devices)
     with section(), _placing:
@@ -42,7 +42,7 @@ def displace() -> None:
 
 
 def context(ordinal: int) -> Any:
-    """Return numba-cuda's own context of a device, for what only that has."""
+    """Return numba-cuda's own context of a device, for its own attributes."""
     place()
     devices: Any = importlib.import_module("numba.cuda.cudadrv.devices")
     found = devices.gpus[ordinal].get_primary_context()
@@ -51,7 +51,7 @@ def context(ordinal: int) -> Any:
 
 
 def _place(module: Any) -> Callable[[], None]:
-    """Replace what a real driver answers; returns what undoes it."""
+    """Replace a real driver's answers; returns the undo function."""
     singleton, core, linker = module.driver, module.ExperimentalDevice, module.load_module_image
     before = dict(vars(singleton))
     simulated = SimulatedDriver(module.binding, _failing(module))
@@ -71,7 +71,7 @@ def _place(module: Any) -> Callable[[], None]:
     _forget_devices()
 
     def undo() -> None:
-        _forget_devices()  # their memory is freed by the driver that gave it
+        _forget_devices()  # the driver that gave their memory frees it
         vars(singleton).clear()
         vars(singleton).update(before, **_lasting(singleton, simulated))
         module.ExperimentalDevice = core
@@ -82,7 +82,7 @@ def _place(module: Any) -> Callable[[], None]:
 
 
 def _count_allocations() -> Callable[[], None]:
-    """Have numba-cuda's statistics of allocations be those of kernels on the host; returns what undoes it."""
+    """Make numba-cuda's statistics of allocations count kernels on the host; returns the undo function."""
     from gridjit.runtime.simulated.allocation_statistics import place_statistics
 
     runtime: Any = importlib.import_module("numba.cuda.memory_management.nrt")
@@ -91,7 +91,7 @@ def _count_allocations() -> Callable[[], None]:
 
 
 def _lasting(singleton: Any, simulated: SimulatedDriver) -> dict[str, Callable[..., Any]]:
-    """Return what frees things by the driver that they are of: some of the simulated one's may still be held."""
+    """Return functions that free a handle by its own driver: some of the simulated driver's may still be held."""
 
     def freeing(name: str) -> Callable[..., Any]:
         def free(handle: Any) -> Any:
@@ -107,13 +107,13 @@ def _lasting(singleton: Any, simulated: SimulatedDriver) -> dict[str, Callable[.
 
 
 def _failing(module: Any) -> Callable[[str, str], Exception]:
-    """Return what makes numba-cuda's own error of a driver's name and message."""
+    """Return a maker of numba-cuda's own error, from a driver's name and message."""
     codes = module.binding.CUresult
     return lambda name, message: module.CudaAPIError(getattr(codes, name), f"{name}: {message}")
 
 
 def _core_device(types: Any) -> Callable[[int], Any]:
-    """Return what stands for cuda.core's Device: what numba-cuda asks one for."""
+    """Return a stand-in for cuda.core's Device, as numba-cuda reads it."""
 
     def made(ordinal: int) -> Any:
         kind = model(settings().host_device)
@@ -131,7 +131,7 @@ def _core_device(types: Any) -> Callable[[int], Any]:
 
 
 def _forget_devices() -> None:
-    """Have numba-cuda ask the driver anew which devices there are."""
+    """Make numba-cuda ask the driver anew for its devices."""
     devices: Any = importlib.import_module("numba.cuda.cudadrv.devices")
     type(devices.gpus).lst.fget.cache_clear()
     devices._runtime._set_attached_context(None)

@@ -1,6 +1,6 @@
-"""display: kernels, specializations, statistics and explanations, as a terminal and a notebook show them.
+"""display: kernels, specializations, statistics and explanations for a terminal and a notebook.
 
-Whatever their texts hold is only shown. Nothing is compiled or waited for.
+All texts are escaped. Nothing is compiled or waited for.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def escaped(text: str) -> str:
 _COLUMNS = ("signature", "target", "depends on", "from", "ms", "registers", "shared", "local", "constant")
 _NUMBERS = frozenset(("ms", "registers", "shared", "local", "constant"))
 _WHY = "why"
-# What an artifact calls the numbers of a table's row: registers of a thread, then bytes of a block, a thread, the code.
+# An artifact's names of the numbers in a row: registers of a thread, then bytes of a block, a thread, the code.
 _RESOURCES = {
     "ptx": ("registers", "shared_bytes", "local_bytes", "constant_bytes"),
     "host": ("", "shared_bytes", "slab_bytes_per_thread", ""),
@@ -98,7 +98,7 @@ class SpecializationList(tuple["Specialization", ...]):
         return self._table().text() if self else self._title
 
     def _repr_html_(self) -> str:
-        """Return the table as notebooks show it, with the reason for each specialization."""
+        """Return the table for notebooks, with the reason for each specialization."""
         return self._table(_WHY).html()
 
     @property
@@ -123,7 +123,7 @@ def _row(found: Specialization) -> tuple[str, ...]:
 
 
 def _resources(found: Specialization) -> tuple[str, ...]:
-    """Return the numbers that the artifact holds, "-" for those that it does not."""
+    """Return the numbers in the artifact, "-" for missing numbers."""
     known = found.artifact.resources
     return tuple(str(known.get(name, "-")) for name in _RESOURCES.get(found.target.kind, ("",) * 4))
 
@@ -164,7 +164,7 @@ def _by_signature(stats: Statistics) -> str:
 
 
 class Story(str):
-    """A text of several lines, which an interactive shell shows as they are."""
+    """A text of several lines, which an interactive shell shows line by line."""
 
     __slots__ = ()
 
@@ -172,5 +172,5 @@ class Story(str):
         return str(self)
 
     def _repr_html_(self) -> str:
-        """Return the text as notebooks show it."""
+        """Return the text for notebooks."""
         return f"<pre>{chr(10).join(escaped(line) for line in self.split(chr(10)))}</pre>"

@@ -1,6 +1,6 @@
-"""explain: why a kernel was compiled, naming what differs from the most similar earlier result.
+"""explain: why a kernel was compiled, by the difference from the most similar earlier result.
 
-Reasons look at what is in memory and on disk: a process that starts today says what changed since yesterday's.
+Reasons come from memory and disk: a process that starts today tells the changes since yesterday's.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gridjit.runtime.specializations.table import KernelCode, Specialization, Sp
 
 FIRST_USE = "first use in this process, nothing in the cache"
 _GONE = "its code is no longer in the cache, or is damaged"
-# How many of the last compiles a reason is looked for in.
+# In how many of the last compiles a reason is searched.
 _ASKED = 8
 # Longer digests are told apart by their beginnings.
 _DIGEST_SHOWN = 8
@@ -42,7 +42,7 @@ _SHORTEST_DIGEST = 32
 
 
 def reason(known: Specializations, look: Look) -> str:
-    """Return why nothing in memory, or of what was looked at, serves the launch: what differs first, both values.
+    """Return why no known code serves the launch: the first difference, with both values.
 
     Places in it are as they are stored.
     """
@@ -56,7 +56,7 @@ def reason(known: Specializations, look: Look) -> str:
 
 
 def story(name: str, stats: Statistics, specializations: Iterable[Specialization], declared: Iterable[str] = ()) -> str:
-    """Return the story of a kernel: its counts, a paragraph for each specialization, lines about what it declares."""
+    """Return the story of a kernel: its counts, a paragraph for each specialization, lines about its declarations."""
     lines = [f"{name}: {stats.told}"]
     for number, found in enumerate(specializations, 1):
         lines += _paragraph(number, found)
@@ -97,30 +97,30 @@ def difference_text(label: str, before: str | None, now: str | None) -> str:
 
 
 def change_text(before: PastJob, now: PastJob) -> str | None:
-    """Return the first field of one job that is not the same in another, and how many more there are."""
+    """Return the first field of one job that differs in another, and the number of further differences."""
     changes = before.differences(now.fields)
     if not changes:
         return None
     if (targets := (_target(before), _target(now)))[0] != targets[1] and changes[0][0].startswith("target."):
-        # Another target brings another toolchain; none of that is a change of its own.
+        # Another target brings another toolchain; its fields are not changes of their own.
         return difference_text("target", *targets)
     more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
     return difference_text(*changes[0]) + more
 
 
 def broken_dependency(artifact: Artifact, job: CompileJob) -> str | None:
-    """Return what a compile used that is another now, or None if all is the same. job: of its kernel as it is now."""
+    """Return a dependency of a compile that has changed, or None. job: of its kernel today."""
     return next((used.label for used in artifact.dependencies if not holds(used, job)), None)
 
 
 def recent_artifacts(store: Store, manifest: Manifest) -> Iterator[tuple[str, Artifact | None]]:
-    """Yield (key, artifact) of what was compiled last under a manifest, the newest first; None for what is gone."""
+    """Yield (key, artifact) of the last compiles under a manifest, the newest first; None for lost artifacts."""
     for key in reversed(manifest.recent):
         yield key, Artifact.from_bytes(store.get(key) or b"")
 
 
 def _fact_reason(look: Look) -> str | None:
-    """Return which fact of the nearest of the last compiles of this very job the launch does not share."""
+    """Return the fact, of the nearest of this very job's last compiles, that the launch does not share."""
     wanted = {name for _, name in look.candidates()}
     nearest: tuple[int, str] | None = None
     for name, artifact in itertools.islice(recent_artifacts(look.store, look.manifest), _ASKED):
@@ -133,7 +133,7 @@ def _fact_reason(look: Look) -> str | None:
 
 
 def _difference(artifact: Artifact, job: CompileJob, launch: Launch) -> tuple[int, str]:
-    """Return how many facts of an artifact a launch does not share, and the first thing that speaks against it."""
+    """Return how many facts of an artifact a launch does not share, and the first objection to it."""
     broken = [fact for fact in artifact.footprint.facts if not fact.holds(launch.config, launch.args)]
     if broken and artifact.needs_launch:
         return len(broken), "first launch of what needs one to be compiled"
@@ -184,7 +184,7 @@ def _target(job: PastJob) -> str:
 
 
 def _short(value: str | None) -> str:
-    """Return a value, cut if it is nothing but a digest."""
+    """Return a value, cut if it is only a digest."""
     text = value or "''"
     digest = len(text) >= _SHORTEST_DIGEST and not set(text) - set("0123456789abcdef")
     return text[:_DIGEST_SHOWN] if digest else text

@@ -1,6 +1,6 @@
-"""Look: one look at what is stored for a job. Its manifest is read once, and so is whatever a compile may have read.
+"""Look: one look at a job's stored results. Its manifest is read once, and so is each value that a compile read.
 
-Only this file makes an artifact's name, from facts and dependencies: of a compile that is stored, or of today's launch.
+Only this file makes an artifact's name, from facts and dependencies: of a stored compile, or of today's launch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Launch:
 
 
 class Look:
-    """What is stored for a job under its key, as it is when it is first asked for, and what a launch has today.
+    """A job's stored results under its key, as first read, and today's values of a launch.
 
     started: when the launch began to look, in seconds as time.perf_counter counts them.
     """
@@ -55,15 +55,15 @@ class Look:
 
     @property
     def manifest(self) -> Manifest:
-        """What the job's compiles looked at."""
+        """The shapes of the job's compiles."""
         if self._manifest is None:
             self._manifest = read_manifest(self.store, self.key)
         return self._manifest
 
     def candidates(self) -> Iterator[tuple[Shape, str]]:
-        """Yield each shape of the manifest and the name of the artifact that is right today, if there is one.
+        """Yield each shape of the manifest and the name of today's right artifact, if there is one.
 
-        The newest come first; any that is there will do.
+        The newest come first; any that is stored will do.
         """
         for shape in reversed(self.manifest.shapes):
             facts, used = self._facts(shape), self._used(shape)
@@ -72,14 +72,14 @@ class Look:
 
     @property
     def stored(self) -> str | None:
-        """The name of an artifact that is there and right for the launch, or None."""
+        """The name of a stored artifact that is right for the launch, or None."""
         if self.job.private:
             return None
         return next((name for _, name in self.candidates() if self.store.find(name) is not None), None)
 
     @property
     def needs_launch(self) -> bool:
-        """Whether it is stored that the job compiles for a launch only, and the look is for none."""
+        """Whether the stored answer is that the job needs a launch, and the look is for none."""
         if self.job.private or self.launch.config is not None:
             return False
         shapes = (name for shape, name in self.candidates() if PRESENCE in shape.facts)
@@ -87,13 +87,13 @@ class Look:
         return any(one is not None and one.needs_launch and self.agrees(one) for one in found)
 
     def agrees(self, artifact: Artifact) -> bool:
-        """Return whether all that an artifact says it was made for is so."""
+        """Return whether all facts and dependencies of an artifact hold."""
         return artifact.footprint.matches(self.launch.config, self.launch.args) and all(
             self._current(used.identity) == used.parts for used in artifact.dependencies
         )
 
     def _facts(self, shape: Shape) -> tuple[Fact, ...] | None:
-        """Return a shape's facts as they are today, or None if there is one that no other launch is known to have."""
+        """Return a shape's facts of today, or None if another launch is not known to have them all."""
         if not all(map(is_field, shape.facts)):
             return None
         launch = self.launch
@@ -101,7 +101,7 @@ class Look:
         return None if any(fact.about_argument and fact.value is None for fact in facts) else facts
 
     def _used(self, shape: Shape) -> tuple[Dependency, ...] | None:
-        """Return the things that a shape names as they are today, or None if one is unknown."""
+        """Return a shape's dependencies of today, or None if one is unknown."""
         found = []
         for kind, name in shape.used:
             if (parts := self._current((kind, name))) is None:
@@ -110,7 +110,7 @@ class Look:
         return tuple(found)
 
     def _current(self, identity: Identity) -> Parts | None:
-        from gridjit.compiler.recorded.dependencies import current  # most kernels depend on nothing of this kind
+        from gridjit.compiler.recorded.dependencies import current  # most kernels have no dependency of this kind
 
         if identity not in self._today:
             self._today[identity] = current(*identity, self.job)
@@ -118,10 +118,10 @@ class Look:
 
 
 def name_of(job: str, facts: Iterable[Fact], used: Iterable[Dependency]) -> str:
-    """Return the name of the artifact of a job for what was read; CacheError if a value of that has no text."""
+    """Return the name of a job's artifact for the values read; CacheError if a value has no text."""
     return artifact_key(job, {fact.field: fact.value for fact in facts}, {one.identity: one.parts for one in used})
 
 
 def shape_of(artifact: Artifact) -> Shape:
-    """Return what an artifact's compile read, without values."""
+    """Return the shape of an artifact's compile, without values."""
     return Shape.of((fact.field for fact in artifact.footprint.facts), (one.identity for one in artifact.dependencies))

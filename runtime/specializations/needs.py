@@ -1,4 +1,4 @@
-"""Need: a specialization that a run needed, as one line of JSON; NeedLog: writes each once, for `gridjit warm`."""
+"""Need: a specialization that a run needed, as one line of JSON; NeedLog: writes each need once, for `gridjit warm`."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """What a launch needed compiled: kernel ("module:name"), types, its configuration, and what the compile read.
+    """A launch's need for code: kernel ("module:name"), types, its configuration, and the facts that were read.
 
-    target: what it was for ("sm_90", "host"). facts: the part of config that matters.
+    target: of the code ("sm_90", "host"). facts: the part of config that matters.
     """
 
     kernel: str
@@ -47,9 +47,9 @@ class Need:
 
     @classmethod
     def of(cls, kernel: str, found: Specialization) -> Need:
-        """Return the need that found was made for; objects that the launch was given are not told.
+        """Return the need that found was made for, without facts about the launch's objects.
 
-        Generic code is what is compiled without a configuration, if it does not depend on one.
+        Generic code is compiled without a configuration, if it does not depend on one.
         """
         return cls(
             kernel=kernel,
@@ -73,7 +73,7 @@ class Need:
 
     @classmethod
     def from_line(cls, line: str) -> Need:
-        """Return the need that a line holds; raises ConfigError saying what is wrong with it."""
+        """Return the need of a line; raises ConfigError saying what is wrong with the line."""
         try:
             plain = reading.parse(utf8(line))
             if isinstance(plain, dict) and plain.get("schema") != SCHEMA:
@@ -109,7 +109,7 @@ class NeedLog:
         self._lock = lock()
 
     def note(self, need: Need) -> None:
-        """Write need, if no other of the same facts was written; a file that cannot be written is said once."""
+        """Write need, unless a need of the same facts was written; an unwritable file is warned of once."""
         what = (need.kernel, need.signature, need.target, need.facts)
         with section(), self._lock:
             if what in self._seen:
@@ -126,8 +126,8 @@ class NeedLog:
 
 
 def _append(path: Path, line: bytes) -> None:
-    """Add a line in one write: the system puts it after what other processes wrote, and never within that."""
-    # Not blocking: a pipe that nobody reads would make the launch wait.
+    """Add a line in one write: the system puts it after other processes' lines, and never within them."""
+    # Not blocking: a pipe without a reader would make the launch wait.
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     descriptor = os.open(path, flags, _MODE)
     try:
@@ -137,12 +137,12 @@ def _append(path: Path, line: bytes) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a type of the signature as JSON values, its class by name."""
+    """Return a type of the signature as JSON values, class by name."""
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
-    # A value without a repr is a class itself, which is found again by its name.
+    # A value without a repr is a class itself, which is found by its name.
     told = (f.name for f in dataclasses.fields(value) if f.compare and f.repr)
     fields = {name: _plain(getattr(value, name)) for name in told}
     # No field can have this name.
@@ -150,7 +150,7 @@ def _plain(value: Any) -> Any:
 
 
 def _made(plain: Any) -> Any:
-    """Return the type that _plain described."""
+    """Return the type of _plain's values."""
     if isinstance(plain, list):
         return tuple(_made(item) for item in plain)
     if not isinstance(plain, dict):

@@ -86,7 +86,7 @@ class Statistics:
 
     @property
     def told(self) -> str:
-        """How much was compiled, and found on disk, as people are told."""
+        """The numbers of compiles and of disk hits, in words."""
         needed = f", {self.launches_needed} without code as a launch is needed" if self.launches_needed else ""
         return f"{self.compiles} compiled, {self.disk_hits} from the cache{needed}"
 
@@ -96,7 +96,7 @@ class Statistics:
             setattr(self, name, getattr(self, name) + 1)
 
     def note(self, origin: str, signature: Signature) -> None:
-        """Count where code for signature came from: "disk" is a hit, "compiled" and "served" are misses."""
+        """Count the origin of code for signature: "disk" is a hit, "compiled" and "served" are misses."""
         counts = {"disk": self.cache_hits}.get(origin, self.cache_misses)
         with section(), self._lock:
             counts[signature] = counts.get(signature, 0) + 1
@@ -116,7 +116,7 @@ class Statistics:
         return f"Statistics({counts})"
 
     def _repr_html_(self) -> str:
-        """Return the counts as notebooks show them."""
+        """Return the counts for notebooks."""
         from gridjit.runtime.specializations.display import statistics_page
 
         return statistics_page(self)

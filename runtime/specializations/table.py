@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LaunchHook = Callable[..., Any]
 
-# Specializations that a kernel keeps, unless jit(max_specializations=...) says another number.
+# Specializations that a kernel keeps, unless jit(max_specializations=...) sets another number.
 DEFAULT_LIMIT = 64
 
 
@@ -58,7 +58,7 @@ class Specialization:
 
     @property
     def target(self) -> Target:
-        """What the code is for."""
+        """The target of the code."""
         return self.artifact.target
 
     @property
@@ -78,7 +78,7 @@ class Specialization:
         return str(self.metadata.get("tier", ""))
 
     def serves(self, target: Target, config: LaunchConfig | None, args: Sequence[Any] | None) -> bool:
-        """Return whether this is the right code for a launch on target."""
+        """Return whether this code is right for a launch on target."""
         return self.target == target and self.footprint.matches(config, args)
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class Specialization:
         return f"<specialization {self}>"
 
     def _repr_html_(self) -> str:
-        """Return the specialization as notebooks show it."""
+        """Return the specialization for notebooks."""
         from gridjit.runtime.specializations.display import SpecializationList
 
         return SpecializationList((self,), of=self.artifact.kernel)._repr_html_()
@@ -96,7 +96,7 @@ class Specialization:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Displaced:
-    """What a new specialization took the place of. evicted: not kept any more; doubted: to be asked for again."""
+    """Specializations that a new one displaced. evicted: not kept any more; doubted: to be looked up again."""
 
     evicted: tuple[Specialization, ...]
     doubted: tuple[Specialization, ...]
@@ -114,15 +114,15 @@ class SpecializationWarning(UserWarning):
 class Specializations:
     """A kernel's specializations, by signature, at most `limit`. Searching takes no lock; the newest come first.
 
-    A launch asks here only the first time; later ones go by what is ready. So that what is in use is not taken for what
-    is not, a specialization is let go in two steps: first it is *doubted* - the next launch has to ask for it again,
+    A launch searches here only the first time; later launches go by the table of ready code. So that code in use is not
+    evicted, a specialization is dropped in two steps: first it is *doubted* - the next launch has to look it up again,
     which makes it the most recently used - and then, if no launch did, it is *evicted*.
     """
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self.limit = limit
         self._by_signature: dict[Signature, tuple[Specialization, ...]] = {}
-        # The least recently used first. What is doubted is in it too.
+        # The least recently used first, with the doubted.
         self._order: OrderedDict[Specialization, None] = OrderedDict()
         self._doubted: set[Specialization] = set()
         self._adding = lock()
@@ -138,7 +138,7 @@ class Specializations:
         return found
 
     def add(self, specialization: Specialization) -> Displaced:
-        """Keep specialization, ahead of the older ones; return which of those were evicted and which are doubted."""
+        """Keep specialization, ahead of the older; return which of these were evicted and which are doubted."""
         with section(), self._adding:
             others = self._by_signature.get(specialization.signature, ())
             self._by_signature[specialization.signature] = (specialization, *others)
@@ -149,13 +149,13 @@ class Specializations:
             return Displaced(evicted=evicted, doubted=self._doubt())
 
     def discard(self, found: Specialization) -> None:
-        """Forget one, if it is there."""
+        """Discard it, if it is there."""
         with self._adding:
             if found in self._order:
                 self._remove(found)
 
     def clear(self) -> tuple[Specialization, ...]:
-        """Forget and return all."""
+        """Remove and return all."""
         with section(), self._adding:
             forgotten = self.all()
             self._by_signature = {}
@@ -186,7 +186,7 @@ class Specializations:
             del self._by_signature[old.signature]
 
     def _doubt(self) -> tuple[Specialization, ...]:
-        """Doubt the least recently used, as many as leave half of the room to the others."""
+        """Doubt the least recently used, leaving half of the room to the others."""
         excess = len(self._order) - max(1, self.limit // 2)
         old = itertools.islice(self._order, max(0, excess))
         doubted = tuple(found for found in old if found not in self._doubted)
@@ -201,7 +201,7 @@ class Specializations:
         return next((fact for found in same if (fact := found.footprint.first_difference(config, args))), None)
 
     def variety(self) -> tuple[str, int]:
-        """Return what the specializations differ in most, and how many values of it there are.
+        """Return the part in which the specializations differ most, and its number of values.
 
         The fact of the launch with the most values, with the place that read it; or "argument types".
         """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
 
     class CompileCapture(TypedDict):
-        """What capture_compile_config saw. config: the configuration of the last compilation, or None."""
+        """The answer of capture_compile_config. config: the configuration of the last compilation, or None."""
 
         config: CapturedConfig | None
 
@@ -36,7 +36,7 @@ class CapturedConfig(LaunchConfig):
 
 
 class _Captures(threading.local):
-    """The captures that a thread has open: each kernel with what is said of its compiles."""
+    """A thread's open captures: each kernel with its capture."""
 
     def __init__(self) -> None:
         self.active: list[tuple[Kernel, CompileCapture]] = []
@@ -89,7 +89,7 @@ def capture_compile_config(kernel: Kernel) -> Iterator[CompileCapture]:
 
 
 def is_captured(kernel: Kernel) -> bool:
-    """Return whether this thread wants to see a kernel's compiles."""
+    """Return whether this thread captures a kernel's compiles."""
     return any(captured == kernel for captured, _ in _captures.active)
 
 
@@ -105,5 +105,5 @@ def _named(config: LaunchConfig) -> dict[str, Any]:
 
 
 def _shape(config: LaunchConfig) -> LaunchConfig:
-    """Return the configuration alone."""
+    """Return a plain LaunchConfig of it."""
     return LaunchConfig(**_named(config))

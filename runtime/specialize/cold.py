@@ -29,9 +29,9 @@ from gridjit.runtime.process.session import Session
 from gridjit.runtime.specializations.look import Launch, Look
 from gridjit.runtime.specializations.table import Displaced, KernelCode, Specialization
 
-# Of a thread that compiles; a little of 256 KB is the system's own.
+# Of a compiling thread; a little of 256 KB is the system's own.
 _LEAST_STACK = 240 << 10
-# How many blocks have code of their own in a process, of one kernel and signature, with jit(specialize="auto").
+# How many blocks have their own code in a process, per kernel and signature, with jit(specialize="auto").
 _MOST_FOLDED = 2
 
 if TYPE_CHECKING:
@@ -42,14 +42,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cold:
-    """What the cold path works with, handed in by a kernel.
+    """The inputs of the cold path, given by a kernel.
 
-    form: what of the kernel is compiled, if it has several forms. code: what that has in memory, of this generation.
-    compile: makes code of a job as a view shows its launch.
-    let_go: has launches ask anew for what a new specialization displaced.
-    lock_timeout: seconds to wait for another's compile before compiling too.
-    anew: compile whatever is stored, and in memory from there.
-    apart: neither look at what is stored nor store anything, as what is printed while it is compiled is wanted.
+    form: the kernel's form that is compiled, if it has several. code: the form's code in memory, of this generation.
+    compile: compiles a job under a view of its launch. let_go: makes launches look up anew the code that a
+    specialization displaced. lock_timeout: seconds to wait for another's compile before compiling too. anew: ignore
+    stored code, and code loaded from there. apart: neither read nor write stored code, as the compile's printed output
+    is wanted.
     """
 
     here: Session
@@ -85,9 +84,9 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
 
 
 def _lock_for(look: Look, cold: Cold) -> tuple[Locks, str]:
-    """Return the locks and the key under which to wait: for whoever may store what this launch then looks up.
+    """Return the locks and the key to wait under, for the holder whose result this launch then looks up.
 
-    Where nothing is looked up, or stored, that is nobody but this kernel in this process.
+    Without a look-up or a store, only this kernel in this process can hold them.
     """
     if _looks_up(look, cold) and look.key not in cold.here.private_jobs:
         return cold.locks, look.key
@@ -95,7 +94,7 @@ def _lock_for(look: Look, cold: Cold) -> tuple[Locks, str]:
 
 
 def _made(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specialization:
-    """Return what is compiled now, and stored. in_vain: is called if nothing is, as nobody has to wait for that."""
+    """Return newly compiled code, stored. in_vain: is called if nothing is stored, as no launch has to wait for it."""
     reason, is_stored = _why(look, cold), False
     _check_may_compile(look.job, reason, cold)
     try:
@@ -112,7 +111,7 @@ def _made(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specialization
 
 
 def in_memory(signature: Signature, target: Target, launch: Launch, cold: Cold) -> Specialization | None:
-    """Return the specialization that the kernel has in memory for launch, or None."""
+    """Return the kernel's specialization in memory for launch, or None."""
     found = cold.code.table.match(signature, target, launch.config, launch.args)
     return None if cold.anew and found is not None and found.origin != "compiled" else found
 
@@ -120,7 +119,7 @@ def in_memory(signature: Signature, target: Target, launch: Launch, cold: Cold) 
 def look_up(look: Look, cold: Cold) -> Specialization | None:
     """Return the stored specialization whose facts all hold for the launch, or None.
 
-    Raises LaunchNeededError if it is stored that there is none without a launch.
+    Raises LaunchNeededError if the stored answer is that a launch is needed.
     """
     if not _looks_up(look, cold):
         return None
@@ -136,12 +135,12 @@ def look_up(look: Look, cold: Cold) -> Specialization | None:
 
 
 def _looks_up(look: Look, cold: Cold) -> bool:
-    """Return whether a launch may use what is stored."""
+    """Return whether a launch may use stored code."""
     return not (look.job.private or cold.anew or cold.apart)
 
 
 def _served(look: Look, cold: Cold) -> Specialization | None:
-    """Return what the compile server made for the launch, found as any stored code is; None if this process has to."""
+    """Return the server's code for the launch, found as any stored code is; None if this process must compile."""
     if cold.anew or cold.apart:
         return None
     from gridjit.runtime.specialize.servable import not_served, why_here
@@ -150,16 +149,16 @@ def _served(look: Look, cold: Cold) -> Specialization | None:
         not_served(why, cold)
         return None
     with phase("compile server"):
-        cold.here.call_server(look.job.target)  # it makes ready while this process imports what it is asked with
+        cold.here.call_server(look.job.target)  # it gets ready while this process imports the modules of the request
         from gridjit.runtime.specialize.served import served
 
     return served(look, cold, lambda: look_up(look.again(), cold), lambda: _with_lines(_why(look, cold)))
 
 
 def compile_now(look: Look, reason: str, cold: Cold) -> tuple[Compiled, UnitShelf | None]:
-    """Return what the job compiles to for the launch, for a reason; it says that, and its job's key, to all processes.
+    """Return the job's code for the launch, compiled for a reason; the code names the reason and the job's key.
 
-    With it comes the shelf on which the compile left what it made of callees, if it had one.
+    With it comes the shelf where the compile left its callees, if it had a shelf.
     """
     from gridjit.runtime.specialize.capture import note_compile
     from gridjit.runtime.specialize.unit_shelf import shelf_for
@@ -168,7 +167,7 @@ def compile_now(look: Look, reason: str, cold: Cold) -> tuple[Compiled, UnitShel
     try:
         view, made = _compiled(look, cold, shelf)
     finally:
-        # Not before: a capture that is open could be read while compiling.
+        # Not before: an open capture could be read during the compile.
         note_compile(cold.kernel, look.launch.config)
     cold.kernel.stats.count("compiles")
     return _followed(view, _with_reason(made, reason, look.key)), shelf
@@ -196,21 +195,21 @@ def _check_may_compile(job: CompileJob, reason: str, cold: Cold) -> None:
 
 
 def _compiled(look: Look, cold: Cold, shelf: UnitShelf | None) -> tuple[ConfigView, Compiled]:
-    """Return what a job compiles to, and the view that its compile had.
+    """Return a job's code, and the view of its compile.
 
-    shelf: where it finds what others made of callees. What is there may be anything: where that does not compile, all
-    is compiled.
+    shelf: has callees of earlier compiles. They may be anything: if the job does not compile with them, all of it is
+    compiled.
     """
     from gridjit.compiler.view.config import ConfigView, while_current
     from gridjit.compiler.view.recording import recording_of
 
     launch, kernel = look.launch, cold.kernel
-    # A function that a program put in the compiler's place is not part of the compile: it sees the kernel itself.
+    # A function that a program put in the compiler's place is not part of the compile: it sees the kernel.
     view = ConfigView(launch.config, launch.args, kernel if "_compile_for_args" in vars(kernel) else shown(kernel))
     recording_of(view).shelf, recording_of(view).may_fold = shelf, _may_fold(look, cold)
     try:
         return view, while_current(view, cold.compile, look.job, view)
-    except Exception as error:  # of the user's code, in most cases, and raised again
+    except Exception as error:  # an error of the user's code, in most cases, and raised again
         let_through(error)
         if shelf is None or not shelf.was_used:
             raise
@@ -218,14 +217,14 @@ def _compiled(look: Look, cold: Cold, shelf: UnitShelf | None) -> tuple[ConfigVi
 
 
 def _may_fold(look: Look, cold: Cold) -> bool:
-    """Return whether jit(specialize="auto") may fold the launch into the code: not once it did for two others."""
+    """Return whether jit(specialize="auto") may fold the launch into the code: not after two other launches."""
     known = cold.code.table.all()
     alike = (found for found in known if (found.signature, found.target) == (look.job.signature, look.job.target))
     return sum("blockdim" in (fact.field for fact in found.footprint.facts) for found in alike) < _MOST_FOLDED
 
 
 def specialization(look: Look, made: Compiled, origin: str, reason: str) -> Specialization:
-    """Return what was made, or found, for the launch that looked."""
+    """Return code, made or found, as the launch's specialization."""
     return Specialization(
         signature=look.job.signature,
         config=look.launch.config,
@@ -240,7 +239,7 @@ def specialization(look: Look, made: Compiled, origin: str, reason: str) -> Spec
 
 
 def add(found: Specialization, cold: Cold) -> Specialization:
-    """Have the kernel keep found in memory, unless all was forgotten since the launch began; return it."""
+    """Keep found in the kernel's memory, unless the kernel forgot all since the launch began; return it."""
     kernel = cold.kernel
     kernel.stats.note(found.origin, found.signature)
     if cold.here.tracer is not None:
@@ -265,7 +264,7 @@ def add(found: Specialization, cold: Cold) -> Specialization:
 
 
 def _read(look: Look, name: str) -> Compiled | None:
-    """Return the artifact of a name with its functions, if it proves to be right for the launch; else None."""
+    """Return the artifact of a name with its functions, if it proves right for the launch; else None."""
     data = look.store.get(name)
     artifact = None if data is None else Artifact.from_bytes(data)
     if artifact is None or not (_is_for(artifact, look.job) and look.agrees(artifact)):
@@ -283,7 +282,7 @@ def _read(look: Look, name: str) -> Compiled | None:
 
 
 def _needed(answer: Artifact) -> LaunchNeededError:
-    """Return the error that a compile ended with which an answer in the cache tells of."""
+    """Return the compile's error that a stored answer stands for."""
     error = LaunchNeededError(str(answer.metadata.get("error")))
     error.answer, error.is_stored = answer, True
     return error
@@ -303,7 +302,7 @@ def note_needed(error: LaunchNeededError, signature: Signature, target: Target, 
 
 
 def _is_for(artifact: Artifact, job: CompileJob) -> bool:
-    """Return whether an artifact says that it is job's: its name says so already, and costs nothing to compare."""
+    """Return whether an artifact claims to be job's: its name says so already, and the check costs nothing."""
     mine = (job.kernel, str(job.signature), job.target, job.signature.codes)
     return (artifact.kernel, artifact.signature, artifact.target, artifact.parameters) == mine
 
@@ -312,28 +311,28 @@ def _patience(cold: Cold) -> float:
     """Return how many seconds to wait for another's compile."""
     from gridjit.compiler.view.config import current_view
 
-    # A thread that is compiling holds numba's lock, and the job's holder may be waiting for that: so it does not wait.
+    # A thread that compiles holds numba's lock, and the job's holder may be waiting for that: so it does not wait.
     return cold.lock_timeout if current_view() is None else 0.0
 
 
 def _why(look: Look, cold: Cold) -> str:
-    """Return why the launch's code is compiled, with places as they are stored."""
+    """Return the reason for the launch's compile, with places as they are stored."""
     from gridjit.runtime.specializations import explain
 
     return explain.reason(cold.code.table, look)
 
 
 def _with_lines(reason: str) -> str:
-    """Return the reason with each place as it is today."""
+    """Return the reason with today's lines in its places."""
     from gridjit.compiler.source.code_place import shown
 
     return shown(reason)
 
 
 def _kept(look: Look, made: Compiled, shelf: UnitShelf | None, cold: Cold) -> tuple[Compiled, bool]:
-    """Store what was compiled, and what was left on its shelf; return it, and whether others find it.
+    """Store compiled code, and the callees on its shelf; return it, and whether other launches find it.
 
-    It comes back with the reason if it could not be stored.
+    If it could not be stored, it comes back with the reason.
     """
     from gridjit.runtime.specialize.keep import keep
 
@@ -352,13 +351,13 @@ def _kept(look: Look, made: Compiled, shelf: UnitShelf | None, cold: Cold) -> tu
 
 
 def _with_reason(made: Compiled, reason: str, key: str) -> Compiled:
-    """Return what was compiled with its job's key and the reason for it, so that other processes can tell them."""
+    """Return compiled code with its job's key and the reason for it, so that other processes can tell them."""
     metadata = {**made.artifact.metadata, "job": key, "why": reason}
     return dataclasses.replace(made, artifact=dataclasses.replace(made.artifact, metadata=metadata))
 
 
 def _followed(view: ConfigView, made: Compiled) -> Compiled:
-    """Return what was compiled under view; who keeps that sees, in hooks of its launches, what those have."""
+    """Return code compiled under view; a kept view shows, in hooks of its launches, their configuration."""
     from gridjit.runtime.launch.under_way import Hooks, launches_with
 
     followed = Hooks(made.hooks)
@@ -367,8 +366,8 @@ def _followed(view: ConfigView, made: Compiled) -> Compiled:
 
 
 def shown(kernel: Any) -> Any:
-    """Return what a compile sees as its kernel."""
+    """Return a compile's view of its kernel."""
     from gridjit.runtime.specialize.kernel_view import KernelView
 
-    # The same each time, as long as the kernel lives: a library may keep what it knows of a kernel under it.
+    # The same each time, as long as the kernel lives: a library may use it as a key for a kernel's data.
     return vars(kernel).setdefault("_shown", KernelView(kernel._known_as, kernel))

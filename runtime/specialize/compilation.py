@@ -80,15 +80,15 @@ class Compilation:
         return CompiledCode.of(found.artifact, Overload(self.form_of(found), found))
 
     def form_for(self, config: object) -> Kernel:
-        """Return the specialization for a configuration, or that without one (None)."""
+        """Return the specialization for a configuration, or for none (None)."""
         return cast("Kernel", self)
 
     def form_of(self, found: Specialization) -> Kernel:
-        """Return what compiled a specialization, and loads it."""
+        """Return the form that compiled and loads a specialization."""
         return cast("Kernel", self)
 
     def declare(self, signature: SignatureLike, config: LaunchConfig | LaunchShape | None = None) -> None:
-        """Compile for a signature, and convert the arguments of launches to it or to another declared one.
+        """Compile for a signature, and convert launches' arguments to this or another declared signature.
 
         It is compiled now; with jit(background=True), another process compiles it until it is used.
         signature: as for compile. config: the launch to compile for, (griddim, blockdim[, sharedmem]); without it, code
@@ -103,17 +103,17 @@ class Compilation:
         self.declared = (*self.declared, wanted)
 
     def specialized_ahead(self, signature: Signature, target: Target, launch: Launch) -> Specialization:
-        """Return the specialization for a launch that is not made now; it goes through the same cache."""
+        """Return the specialization for a later launch; it goes through the same cache."""
         return self._specialized(session(), signature, target, launch)
 
     @for_users
     def recompile(self) -> None:
-        """Compile every specialization again, with globals and callees as they are now."""
+        """Compile every specialization again, with the current globals and callees."""
         self._settle()
         self._compile_again(self._forget())
 
     def _compile_again(self, forgotten: Iterable[Specialization]) -> None:
-        """Compile what was forgotten, except what only a launch can compile."""
+        """Compile forgotten specializations that do not need a launch."""
         for old in forgotten:
             if not any(fact.of_each_launch for fact in old.footprint.facts):
                 self._specialized(session(), old.signature, old.target, Launch(config=old.config))
@@ -121,7 +121,7 @@ class Compilation:
     def specialization_for(
         self, signature: Signature, config: LaunchConfig, args: tuple[Any, ...], stream: Any = 0
     ) -> tuple[Specialization, LoadedKernel]:
-        """Return what a launch in a stream needs: the specialization that is right for it, loaded on the device."""
+        """Return the right specialization for a launch in a stream, and its kernel loaded on the device."""
         here = session()
         wanted = (here, signature, here.target(self._target), Launch(config=config, args=args))
         found = self._specialized(*wanted)
@@ -129,7 +129,7 @@ class Compilation:
             return found, self.loaded(found, here.device(self._target))
         except Exception as error:
             let_through(error)
-            # A device refuses in many ways; only what was compiled here is known to be right for it.
+            # A device refuses in many ways; only code compiled here is known to be right for it.
             if found.origin == "compiled":
                 raise
             self._code.table.discard(found)
@@ -147,11 +147,11 @@ class Compilation:
 
     @property
     def generation(self) -> int:
-        """How often everything was forgotten: a launch that began before that must not bring it back."""
+        """The number of times that all was forgotten: a launch that began earlier must not bring it back."""
         return self._code.generation
 
     def target_for(self, name: str | None) -> Target:
-        """Return the target that a name stands for; None for the one that the kernel's launches have here."""
+        """Return the target of a name; None for the target of the kernel's launches here."""
         return session().target(self._target if name is None else name)
 
     @property
@@ -162,14 +162,14 @@ class Compilation:
         return None
 
     def job_for(self, signature: Signature, target: Target) -> CompileJob:
-        """Return the job of compiling the kernel as it is now, with its globals and callees of this moment."""
+        """Return the job of compiling the kernel with its current globals and callees."""
         if "numba.cuda" in sys.modules:
             _bring_registrations_into_view()
         answers = session().store(self._cache)
         return make_job(self.py_func, signature, self._options_for(target), target, self.marks, answers=answers)
 
     def _options_for(self, target: Target) -> Options:
-        """Return the options, as the setting of debug has them, with what a debug kernel is checked for on the host."""
+        """Return the options, with the debug setting, and with the checks of a debug kernel on the host."""
         options = self.options
         if settings().debug and not options.debug:
             options = dataclasses.replace(options, debug=True, lineinfo=False)
@@ -182,7 +182,7 @@ class Compilation:
     def found(
         self, here: Session, signature: Signature, target: Target, launch: Launch
     ) -> tuple[Specialization | None, Look | None]:
-        """Return what is here for a launch, in memory or in the cache, and where it was looked for in the cache."""
+        """Return the specialization for a launch, in memory or in the cache, and the look at the cache."""
         cold = self._cold(here)
         if (found := in_memory(signature, target, launch, cold)) is not None:
             return found, None
@@ -194,16 +194,16 @@ class Compilation:
         return None if found is None else add(found, cold), look
 
     def made_elsewhere(self, here: Session, ahead: Ahead, launch: Launch) -> Specialization | None:
-        """Return what another process made of what it was handed, if that serves a launch."""
+        """Return another process's code for a declared signature, if it serves a launch."""
         with here.phases(self.py_func.__qualname__):
             return self._found_by(ahead, launch, self._cold(here))
 
     def asks_again(self, found: Specialization, config: LaunchConfig) -> bool:
-        """Return whether each later launch of config has to ask again for what serves it."""
+        """Return whether each later launch of config has to look up its code again."""
         return False
 
     def wait_for_compiles(self) -> None:
-        """Wait for what other processes are compiling for this kernel; the next launch uses it."""
+        """Wait for other processes' compiles for this kernel; the next launch uses them."""
         for ahead in self._ahead:
             ahead.wait(session())
 
@@ -213,7 +213,7 @@ class Compilation:
         return cast("Kernel", self)
 
     def _cold(self, here: Session, *, anew: bool = False) -> Cold:
-        """Return what the cold path works with."""
+        """Return the inputs of the cold path."""
         return Cold(
             here=here,
             store=here.store(self._cache),
@@ -231,7 +231,7 @@ class Compilation:
     def _specialized(
         self, here: Session, signature: Signature, target: Target, launch: Launch, *, anew: bool = False
     ) -> Specialization:
-        """Return the specialization for a launch. anew: what is stored does not load, so it is compiled."""
+        """Return the specialization for a launch. anew: stored code does not load, so it is compiled."""
         cold = self._cold(here, anew=anew)
         try:
             return self._found_or_made(here, signature, target, launch, cold)
@@ -261,7 +261,7 @@ class Compilation:
         return specialize(job, launch, cold)
 
     def _hands_over(self, here: Session, signature: Signature, launch: Launch) -> bool:
-        """Have another process compile a declared signature; return whether one does, or did."""
+        """Let another process compile a declared signature; return whether it does, or did."""
         if not (self.background or here.settings.processes_for(self.background)):
             return False
         from gridjit.runtime.specialize.declared import hand_over
@@ -274,13 +274,13 @@ class Compilation:
     def _made_ahead(
         self, here: Session, signature: Signature, target: Target, launch: Launch, cold: Cold
     ) -> Specialization | None:
-        """Return what another process compiled of a declared signature, waiting for it; None if it does not serve."""
+        """Return another process's code for a declared signature, waiting for it; None if it does not serve."""
         from gridjit.compiler.view.config import current_view
 
         for ahead in self._ahead:
             if not ahead.serves(signature, target) or cold.anew:
                 continue
-            if current_view() is None:  # else that process may be waiting for the lock of what is being compiled
+            if current_view() is None:  # else that process may be waiting for the current compile's lock
                 ahead.wait(here)
             if (found := self._found_by(ahead, launch, cold)) is not None:
                 return found
@@ -292,7 +292,7 @@ class Compilation:
         return None if found is None else add(found, cold)
 
     def _settle(self) -> None:
-        """Compile declared signatures as if that had been done where they were declared; raises what that raises."""
+        """Compile declared signatures as at their declaration; raises its errors."""
         for ahead in self._ahead:
             here = session()
             ahead.wait(here)
@@ -302,7 +302,7 @@ class Compilation:
                 ahead.is_settled = True
 
     def _compile_for_args(self, job: CompileJob, view: ConfigView) -> Compiled:
-        """Compile. The name is numba-cuda's: programs put a function in its place to look into a compile."""
+        """Compile. The name is numba-cuda's: programs replace it to look into a compile."""
         with phase("import"):
             from gridjit.compiler.compile import compile_job
 
@@ -313,20 +313,20 @@ class Compilation:
             view.dispatcher = before
 
     def _check_launchable(self) -> None:
-        """Raise ConfigError if the function can only be called by kernels."""
+        """Raise ConfigError if only kernels can call the function."""
         raise NotImplementedError
 
     def _forget(self) -> tuple[Specialization, ...]:
-        """Have launches ask for everything anew; return the specializations that there were."""
+        """Make launches look up everything anew; return the specializations so far."""
         raise NotImplementedError
 
     def _let_go(self, displaced: Displaced) -> None:
-        """Have launches ask again for what is doubted, and let go of what was evicted."""
+        """Make launches look up doubted code again, and drop evicted code."""
         raise NotImplementedError
 
 
 def _bring_registrations_into_view() -> None:
-    """Have numba-cuda's contexts read libraries' own registries before a key is made, if libraries registered anything.
+    """Make numba-cuda's contexts read libraries' own registries before a key is made, if a library registered anything.
 
     Else a key would say less in a process that has not compiled yet.
     """
@@ -339,7 +339,7 @@ def _bring_registrations_into_view() -> None:
 
 
 def _signature(given: Any) -> Signature:
-    """Return the signature that is given in any form; what numba need not read does not import it."""
+    """Return the signature given in any form; plain forms do not import numba."""
     # Imported here: most kernels declare nothing.
     if isinstance(given, str):
         from gridjit.compiler.values.plain_signature import plain_signature

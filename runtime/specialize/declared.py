@@ -1,8 +1,8 @@
 """Ahead: a signature that a kernel declares, on its way through another process into the cache; waited for when used.
 
-The job is made when the signature is declared, as if it were compiled at once: a global counts as it is then. Nothing
-that another process says is trusted: its code is looked up in the cache, by that job's key or by today's, and checked
-as always. Code that is not there is compiled in this process, which also raises any error.
+The job is made when the signature is declared, as if it were compiled at once: a global counts as it is then. Another
+process's answer is not trusted: its code is looked up in the cache, by that job's key or by today's, and checked as
+always. Missing code is compiled in this process, which also raises any error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gridjit.runtime.specialize.request import CannotBeHandedOverError, CompileR
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
 
-# What another process is asked to do.
+# The function of a request.
 BUILD = "gridjit.runtime.workers.build:build"
 
 
@@ -50,17 +50,17 @@ class Ahead:
         return self._request is not None and self._under_way is None and self.outcome is None
 
     def serves(self, signature: Signature, target: Target) -> bool:
-        """Return whether what is compiled may be what a launch needs."""
+        """Return whether its code may be right for a launch."""
         return self.signature == signature and self.target == target
 
     def look_for(self, launch: Launch, generation: int) -> Look | None:
-        """Return a launch's look at the job as it was declared; None if all was forgotten since then."""
+        """Return a launch's look at the declared job; None if all was forgotten since then."""
         if self.look is None or generation != self.generation:
             return None
         return Look(self.look.store, self.look.job, self.look.key, launch, time.perf_counter())
 
     def wait(self, here: Session) -> None:
-        """Wait until it is compiled, or will not be."""
+        """Wait until it is compiled or lost."""
         if self._under_way is None:
             return
         pool, task = self._under_way
@@ -73,7 +73,7 @@ class Ahead:
                     here.without_pool(pool.no_use)
 
     def is_over(self, here: Session) -> bool:
-        """Return whether it is compiled, or will not be, without waiting."""
+        """Return whether it is compiled or lost, without waiting."""
         if self._under_way is not None and self._under_way[0].look(self._under_way[1]):
             self.wait(here)
         return self._under_way is None
@@ -83,7 +83,7 @@ class Ahead:
         self._settle(Outcome(why=WITHOUT_LAUNCH, needs_launch=True))
 
     def prepare(self, kernel: Kernel, look: Look) -> None:
-        """Make the request for a kernel's job that was looked for, or say why there cannot be one."""
+        """Make the request for a job that was looked for, or say why there is none."""
         if look.job.private:
             self.why = f"its code stays in each process's memory: {'; '.join(look.job.private)}"
             return
@@ -95,19 +95,19 @@ class Ahead:
             self.why = str(error)
 
     def send(self, pool: ProcessPool) -> None:
-        """Hand over what was prepared, or say why not."""
+        """Hand over the request, or say why not."""
         try:
             self._under_way = pool, pool.submit(BUILD, self._request, size=self._size)
         except OSError as error:
             self.look, self.why = None, str(error)
 
     def is_of_no_use(self, reason: str) -> None:
-        """Note why this process has compiled it too: what the other process made is not what it needs."""
+        """Note why this process has compiled it too: the other process's code does not fit."""
         if self.outcome is not None and self.outcome.origin:
             self.why = f"the code that another process compiled does not fit this one: {reason}"
 
     def told(self) -> str:
-        """Return what people are told of it; nothing if it was there already."""
+        """Its story in words; empty if the cache had it."""
         if self.why:
             needs = "needs a launch, for which it is " if self.outcome and self.outcome.needs_launch else ""
             return f"declared {self.signature}: {needs}compiled in this process: {self.why}"
@@ -116,7 +116,7 @@ class Ahead:
         return f"declared {self.signature}: compiled in another process, in {self.outcome.milliseconds:.0f} ms"
 
     def _note(self, task: Task, here: Session) -> None:
-        """Take in what came of it."""
+        """Take in a task's result."""
         if task.result is None:
             self.why = task.lost
         else:
@@ -131,7 +131,7 @@ class Ahead:
             self.outcome.warn_again()  # last, as a program may have warnings raised
 
     def _settle(self, outcome: Outcome) -> None:
-        """Take in an outcome; there is nothing more to compile where only a launch can be compiled for."""
+        """Take in an outcome; a signature that needs a launch is settled."""
         self.outcome, self.why = outcome, outcome.why
         if outcome.needs_launch:
             self.is_settled = True
@@ -139,9 +139,9 @@ class Ahead:
 
 
 def hand_over(kernel: Kernel, here: Session, signature: Signature, launch: Launch) -> Ahead:
-    """Return a declared signature, handed over to other processes unless the cache has it, or there is a reason not to.
+    """Return a declared signature, handed over to other processes unless the cache has it, or a reason forbids it.
 
-    Raises what making its job raises.
+    Raises its job's errors.
     """
     ahead = Ahead(kernel, signature, kernel.target_for(None), launch)
     processes = here.settings.processes_for(kernel.background)

@@ -1,4 +1,4 @@
-"""keep: stores a new artifact, then its shape in the manifest, so that what a manifest names was stored before."""
+"""keep: stores a new artifact, then its shape in the manifest, so that a manifest names only stored artifacts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from gridjit.runtime.specializations.look import Look, name_of, shape_of
 def keep(look: Look, artifact: Artifact, locks: Locks) -> tuple[Artifact, str]:
     """Store an artifact, then its shape, then a new job's fields; return it, and its name in the store.
 
-    The name is "" for what has to stay in this process. What nobody could read back has to, too: the artifact that
-    comes back says why.
+    The name is "" for an artifact that stays in this process. So does an artifact that cannot be read back: it comes
+    back with the reason.
     """
     if artifact.private:
         return artifact, ""
@@ -35,7 +35,7 @@ def keep(look: Look, artifact: Artifact, locks: Locks) -> tuple[Artifact, str]:
 
 
 def readable(artifact: Artifact) -> bytes:
-    """Return an artifact's bytes; raises ValueError or TypeError if they are not read as what they were made of."""
+    """Return an artifact's bytes; raises ValueError or TypeError unless they are read back as the same artifact."""
     data = artifact.to_bytes()
     again = Artifact.read(data)
     if again.to_bytes() != data:

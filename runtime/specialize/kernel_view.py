@@ -1,8 +1,8 @@
-"""KernelView: what a compilation sees as its kernel: all of it but what would reveal the launch without a record.
+"""KernelView: a compilation's view of its kernel: all of it but attributes that reveal the launch without a record.
 
 The kernel's private attributes reveal how it was launched, the current launch included, so they are refused. Its other
-specializations differ between processes, and attributes that a program set on it are not in any key: code that looked
-at these, in whatever way, is not stored.
+specializations differ between processes, and attributes that a program set on it are not in any key: code that read
+these, in whatever way, is not stored.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _HISTORY = frozenset(
     }
 )
 _HISTORIES = ("inspect_", "get_")
-# What a kernel has of its own that is in the key of its code. All else of its own is what a program put there, or its
-# function, which leads to that.
+# A kernel's own attributes that are in the key of its code. A program put its other attributes there, or they are its
+# function, which leads to those.
 _IN_THE_KEY = frozenset({"options", "marks", "__name__", "__qualname__", "__module__"})
-# What is in the key of each form by itself.
+# Attributes in the key of each form itself.
 _OF_THE_FORM = frozenset({"options", "targetoptions"})
-# What its class has too, but which is the program's, or leads to all that is.
+# Attributes of its class too that are the program's, or lead to all that is.
 _THE_PROGRAMS = frozenset(
     {"extensions", "__doc__", "__annotations__", "__wrapped__", "__reduce__", "__reduce_ex__", "__getstate__"}
 )
 
 
 class KernelView:
-    """A kernel while it is compiled; equal to it. form: what of it is compiled, with options of its own."""
+    """A kernel while it is compiled; equal to it. form: the form that is compiled, with options of its own."""
 
     __slots__ = ("__weakref__", "_equals", "_get", "_put")
 
     def __init__(self, kernel: Kernel, form: Kernel) -> None:
-        # The kernel is in closures: whatever is reachable by attribute goes through here.
+        # The kernel is in closures: every access by attribute goes through here.
         def equals(other: object) -> bool:
             return other is kernel or (type(other) is KernelView and other._equals(kernel))
 
@@ -51,7 +51,7 @@ class KernelView:
         object.__setattr__(self, "_put", _putter(kernel))
 
     def __getattribute__(self, name: str) -> Any:
-        # The view's class has such a name too, which would be found first.
+        # The view's class has this name too, which would be found first.
         if name in ("__doc__", "__annotations__", "__dict__"):
             return object.__getattribute__(self, "_get")(name)
         return object.__getattribute__(self, name)
@@ -108,7 +108,7 @@ def _putter(kernel: Kernel) -> Callable[[str, Any], None]:
 
 
 def _check(kernel: Kernel, name: str) -> None:
-    """Raise AttributeError for what a kernel keeps for itself; keep private what is not in the key of its code."""
+    """Raise AttributeError for a kernel's private attribute; keep private the code that reads one not in its key."""
     if name == "__dict__" or (name.startswith("_") and not name.startswith("__") and name not in _SHOWN):
         raise AttributeError(f"{name} of a kernel is not shown while it is compiled: it may reveal the launch")
     view = current_view()

@@ -1,6 +1,6 @@
-"""CompileRequest: what a program asks another process to compile: a signature of a kernel, and how to get the kernel.
+"""CompileRequest: a request to compile a signature of a kernel in another process, with the kernel.
 
-A kernel is sent as module and name if another process can import the same, else as its code and what that refers to.
+A kernel is sent as module and name if another process can import it, else as a pickle of its code and globals.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from gridjit.runtime.numba_names.pickling import look_of, named, pickled_for_oth
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
 
-# It takes less time to compile a kernel with large arrays in it than to send it.
+# A kernel with larger arrays in it is compiled in less time than it is sent.
 MOST_BYTES = 16 << 20
-# In another process, this name is another module's, or nobody's.
+# In another process, this name is another module's, or unknown.
 _MAIN = ("__main__", "__mp_main__")
 
 
@@ -36,7 +36,7 @@ class CannotBeHandedOverError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedFunction:
-    """A function by its module and name. look: tells it from others that have, or had, this name."""
+    """A function by its module and name. look: differs from other functions of this name."""
 
     module: str
     qualname: str
@@ -45,7 +45,7 @@ class NamedFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileRequest:
-    """One signature of a kernel to compile. kernel: where its function is, or the kernel as a pickle."""
+    """A request for a signature of a kernel. kernel: its function's name, or the kernel as a pickle."""
 
     kernel: NamedFunction | bytes
     options: Options
@@ -57,7 +57,7 @@ class CompileRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warned:
-    """A warning, and the place in the program that it is about. pickled: its class may be of any module."""
+    """A warning, and its place in the program. pickled: its class may be of any module."""
 
     pickled: bytes
     file: str
@@ -75,12 +75,11 @@ class Warned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a request. job: the key that it was compiled under; origin: "compiled" or "disk".
+    """A request's outcome. job: the key that it was compiled under; origin: "compiled" or "disk".
 
     why: why the cache does not have it; needs_launch: it depends on its launch; unkept: the cache keeps nothing;
     private: it stays in each process's memory; differs: the other process has another function, or cannot import it;
-    is_lost: nothing came of it at all.
-    warned: of what its compile warned.
+    is_lost: there was no result at all. warned: its compile's warnings.
     """
 
     job: str = ""
@@ -113,12 +112,12 @@ def request_of(kernel: Kernel, signature: Signature, config: LaunchConfig | None
 
 
 def _name(function: Callable[..., Any]) -> NamedFunction | None:
-    """Return a function by name; None if another process would not find it, or another one."""
+    """Return a function by name; None if another process would find none, or another function."""
     module, qualname = function.__module__, function.__qualname__
     assert isinstance(function, FunctionType)
     if "<" in qualname or not _is_importable(module) or function.__globals__ is not vars(sys.modules[module]):
         return None
-    # Nothing while it is decorated, then a kernel. If it is something else, the name does not lead to this function.
+    # Nothing while it is decorated, then a kernel. Anything else is not this function.
     found = named(module, qualname)
     if found is None or function is (cast("Kernel", found).py_func if isinstance(found, Indexable) else found):
         return NamedFunction(module=module, qualname=qualname, look=look_of(function))
@@ -134,7 +133,7 @@ def _is_importable(module: str) -> bool:
     path = getattr(sys.modules.get(above), "__path__", None) if above else None
     try:
         found = next(filter(None, (finder.find_spec(module, path) for finder in sys.meta_path)), None)
-    except Exception as error:  # finders are anybody's
+    except Exception as error:  # finders may be anyone's
         let_through(error)
         return False
     return found is not None and found.origin == here.origin
@@ -143,7 +142,7 @@ def _is_importable(module: str) -> bool:
 def _pickle(kernel: Kernel) -> bytes:
     try:
         data = pickled_for_others(kernel, _MAIN)
-    except Exception as error:  # whatever a value that the kernel refers to raises
+    except Exception as error:  # any error of a value that the kernel refers to
         let_through(error)
         raise CannotBeHandedOverError(f"it cannot be pickled: {type(error).__name__}: {error}") from error
     if len(data) > MOST_BYTES:
@@ -155,7 +154,7 @@ def to_send(request: CompileRequest) -> CompileRequest:
     """Return a request if it can be pickled; raises CannotBeHandedOverError."""
     try:
         pickle.dumps(request)
-    except Exception as error:  # an option or a type that holds something of this process
+    except Exception as error:  # an option or a type that holds an object of this process
         let_through(error)
         raise CannotBeHandedOverError(f"it cannot be pickled: {type(error).__name__}: {error}") from error
     return request

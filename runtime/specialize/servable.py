@@ -1,4 +1,4 @@
-"""servable: whether the compile server may be asked for what a launch needs."""
+"""servable: whether the compile server may compile for a launch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def why_here(look: Look, cold: Cold) -> str:
-    """Return why this process is to compile; empty if the compile server may be asked."""
+    """Return why this process must compile; empty if the compile server may."""
     if look.job.private:
         return f"its code stays in this process's memory: {'; '.join(look.job.private)}"
     if current_view() is not None:
@@ -27,5 +27,5 @@ def why_here(look: Look, cold: Cold) -> str:
 
 
 def not_served(why: str, cold: Cold) -> None:
-    """Say in the log that this process compiles, and why."""
+    """Log that this process compiles, and why."""
     cold.here.report(lambda: f"{cold.form.name}: not compiled by the compile server: {why}")

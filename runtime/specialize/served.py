@@ -1,7 +1,7 @@
-"""served: has the compile server make what a launch needs, so that this process does not import the compiler.
+"""served: the compile server compiles for a launch, so that this process does not import the compiler.
 
-Nothing that the server says is trusted. What it made is found in the cache by the key that this process made, and is
-checked like any entry; where it is not found, this process compiles.
+The server's answers are not trusted. Its code is found in the cache by the key that this process made, and is checked
+like any entry; if it is not found, this process compiles.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.specializations.table import Specialization
     from gridjit.runtime.specialize.cold import Cold
 
-# For how many kernels in a row the server may be asked in vain, until it is not asked any more.
+# After so many kernels in a row that the server did not serve, it is not asked any more.
 _MOST_IN_VAIN = 3
 _UNFIT = "what it compiled does not fit this program"
 
@@ -28,9 +28,9 @@ _UNFIT = "what it compiled does not fit this program"
 def served(
     look: Look, cold: Cold, find: Callable[[], Specialization | None], reason: Callable[[], str]
 ) -> Specialization | None:
-    """Return what the compile server made for a launch, as it is found then; None, and a line in the log, if nothing.
+    """Return the server's code for a launch, as found in the cache; without any, None, and a line in the log.
 
-    reason: what returns why it is needed, asked while the server compiles.
+    reason: returns why it is needed, called while the server compiles.
     """
     made = _made(look, cold, find, reason)
     if not isinstance(made, str):
@@ -42,10 +42,10 @@ def served(
 def _made(
     look: Look, cold: Cold, find: Callable[[], Specialization | None], reason: Callable[[], str]
 ) -> Specialization | str:
-    """Return what the server made, or why nothing.
+    """Return the server's code, or why there is none.
 
-    Its workers import modules once, so what does not fit may be of a module that was edited since; then it is made once
-    more, by new workers.
+    Its workers import modules once, so an unfit result may be of a module that was edited since; then new workers
+    compile it once more.
     """
     for _ in range(2):
         outcome, needed = _asked(look, cold, reason)
@@ -62,7 +62,7 @@ def _made(
 
 
 def _asked(look: Look, cold: Cold, reason: Callable[[], str]) -> tuple[Outcome, str]:
-    """Have the compile server compile; return what came of it, and the reason, which is looked for meanwhile.
+    """Let the compile server compile; return its outcome, and the reason, which is found meanwhile.
 
     If it cannot be asked, it is not asked later either.
     """
@@ -84,7 +84,7 @@ def _asked(look: Look, cold: Cold, reason: Callable[[], str]) -> tuple[Outcome, 
 
 
 def _noted(outcome: Outcome, cold: Cold) -> str:
-    """Note that the server was asked in vain, unless that is because of the kernel itself; return why it was."""
+    """Count a request that failed, unless because of the kernel itself; return why it failed."""
     here, why = cold.here, outcome.why or _UNFIT
     if not outcome.why or outcome.differs or outcome.unkept or outcome.is_lost:
         here.in_vain += 1

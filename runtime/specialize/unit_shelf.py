@@ -1,6 +1,6 @@
-"""UnitShelf: the store as compiles see it, where they find and leave what the front end made of device functions.
+"""UnitShelf: the store as compiles see it, where they find and leave the front end's compiled callees.
 
-What a compile leaves is put into the store once the compile has succeeded.
+A compile's callees are put into the store once the compile has succeeded.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ SUFFIX = ".unit"
 
 
 class UnitShelf:
-    """What is kept of callees under what surrounds one job's compile. was_used: whether something was taken."""
+    """The compiled callees under the circumstances of one job's compile. was_used: whether any was taken."""
 
     def __init__(self, store: Store, job: CompileJob) -> None:
-        # Code of an extension may have become part of what is kept, whoever it is for.
+        # Code of an extension may be part of a callee, whichever job it is for.
         surrounding = (*_installed(), *job.extensions, *job.toolchain, *job.environment, *job.target.fields)
         self.around = digest_fields(utf8(text) for field in surrounding for text in field)
         self.was_used = False
@@ -31,7 +31,7 @@ class UnitShelf:
         self._to_do: list[Callable[[], None]] = []
 
     def get(self, key: str) -> bytes | None:
-        """Return what was put under key, or None."""
+        """Return the data put under key, or None."""
         return self._store.get(key)
 
     def put(self, key: str, data: bytes) -> None:
@@ -43,11 +43,11 @@ class UnitShelf:
         self._leaves = False
 
     def when_it_went_well(self, do: Callable[[], None]) -> None:
-        """Have something done once the compilation's code is made."""
+        """Do something once the compilation's code is made."""
         self._to_do.append(do)
 
     def end(self) -> None:
-        """End a compile that went well: put what it left into the store, and do what had to wait."""
+        """End a successful compile: put its callees into the store, and do the postponed work."""
         while self._to_do:
             self._to_do.pop()()
         left, self._left = self._left, {}
@@ -64,9 +64,9 @@ def _installed() -> tuple[tuple[str, str], ...]:
 
 
 def shelf_for(store: Store, job: CompileJob) -> UnitShelf | None:
-    """Return the shelf of a job's compile; None if nothing outlives the process, or not all that surrounds it is told.
+    """Return the shelf of a job's compile; None if the store ends with the process, or the circumstances are not known.
 
-    Lines of source are not part of what is kept, so what has them in its code is compiled whole.
+    Compiled callees have no lines of source, so a job with lines in its code is compiled whole.
     """
     if isinstance(store, MemoryStore) or job.private or job.has_lines:
         return None

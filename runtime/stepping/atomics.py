@@ -10,9 +10,9 @@ from gridjit.runtime.stepping.block import lane
 
 
 def _change(new: Callable[[Any, Any], Any]) -> Any:
-    """Return an operation that puts new(old, value) in place of an item, and returns what was there.
+    """Return an operation that replaces an item by new(old, value), and returns the old item.
 
-    A thread that changes nothing may wait for another one's change, so it lets others run.
+    A thread that changes nothing may wait for another thread's change, so other threads run.
     """
 
     def operation(self: Any, array: Any, index: Any, value: Any) -> Any:
@@ -26,7 +26,7 @@ def _change(new: Callable[[Any, Any], Any]) -> Any:
 
 
 def _number(old: Any, value: Any, better: Callable[[Any, Any], Any]) -> Any:
-    """Return the better of two, the other where one is not a number."""
+    """Return the better of two, or the number if only one is a number."""
     if math.isnan(old) or math.isnan(value):
         return value if math.isnan(old) else old
     return better(old, value)
@@ -49,7 +49,7 @@ class Atomics:
     nanmin = _change(lambda old, value: _number(old, value, min))
 
     def cas(self, array: Any, index: Any, old: Any, value: Any) -> Any:
-        """Put value in place of an item that equals old; return what was there. Who fails lets others run."""
+        """Replace an item that equals old by value; return the old item. If it differs, other threads run."""
         found = array[index]
         if found == old:
             array[index] = value
@@ -58,5 +58,5 @@ class Atomics:
         return found
 
     def compare_and_swap(self, array: Any, old: Any, value: Any) -> Any:
-        """The same, of an array's first item."""
+        """Do so with an array's first item."""
         return self.cas(array, (0,) * array.ndim, old, value)

@@ -17,8 +17,8 @@ from gridjit.base.stacks import on_new_thread
 from gridjit.compiler.values.errors import LaunchError
 from gridjit.compiler.values.launch_config import Dim3, LaunchConfig
 
-# Where threads that wait are: the code and the instruction that called; for lanes of a warp, the code of what they do
-# together, and the mask of those that do it.
+# Where threads wait: the code and the instruction that called; for lanes of a warp, the code of the warp operation, and
+# its mask.
 Where = tuple[Any, int]
 WARP = 32
 
@@ -28,7 +28,7 @@ class Left(BaseException):
 
 
 class Lane:
-    """One thread of a block. waits: for whom ("block", "warp" or whoever comes: "any"), where, and with what value."""
+    """One thread of a block. waits: for which threads ("block", "warp", "any"), where, and with which value."""
 
     def __init__(self, block: ThreadBlock, number: int) -> None:
         self.block, self.number = block, number
@@ -42,13 +42,13 @@ class Lane:
         self.error: BaseException | None = None
 
     def wait(self, whom: str, value: Any = None, place: Where | None = None) -> Any:
-        """Let others run until all of whom are here; return what they answer. place: the call's, if None."""
+        """Let other threads run until all of whom are here; return their values. place: the call's, if None."""
         self.waits = (whom, place or where(3), value)
         self.pause()
         return self.answer
 
     def pause(self) -> None:
-        """Let others run."""
+        """Let other threads run."""
         self.block.turn.release()
         self.go.acquire()
         if self.block.over:
@@ -68,7 +68,7 @@ class ThreadBlock:
         self.lanes = [Lane(self, number) for number in range(size)]
 
     def run(self, work: Callable[[], None]) -> Lane | None:
-        """Have each thread do work; return the one that raised, or None. An interrupt ends all."""
+        """Do work in each thread; return the thread that raised, or None. An interrupt ends all."""
         trace = sys.gettrace()
         begun: list[Lane] = []
         try:
@@ -87,7 +87,7 @@ class ThreadBlock:
                 lane.left.acquire()
 
     def _stop(self) -> None:
-        """Make the thread whose turn it is leave, wherever it is; the others leave where they wait."""
+        """Make the running thread leave, wherever it is; the others leave where they wait."""
         for one in self.lanes:
             if one.runs and not one.ended:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(one.ident), ctypes.py_object(Left))
@@ -106,7 +106,7 @@ class ThreadBlock:
         return None
 
     def _meet(self) -> None:
-        """Let those threads go on that wait for others which are all here."""
+        """Release a barrier whose threads have all arrived."""
         waiting = [lane for lane in self.lanes if lane.waits is not None]
         alive = [lane for lane in self.lanes if not lane.ended]
         if waiting and len(waiting) == len(alive):
@@ -117,7 +117,7 @@ class ThreadBlock:
                 self._meet_in_warps(waiting)
 
     def _meet_in_warps(self, waiting: list[Lane]) -> None:
-        """Let the lanes go on whose masks' lanes are all here, else those that ask who is; raise if there are none."""
+        """Let lanes go on if all lanes of their mask are here, else lanes of activemask(); raise if there are none."""
         groups = _groups(waiting, "warp")
         ready = [together for lanes in groups for together in _together(lanes, self.lanes)]
         for lanes in ready or _groups(waiting, "any"):
@@ -148,7 +148,7 @@ def _groups(waiting: list[Lane], whom: str) -> list[list[Lane]]:
 
 
 def _together(lanes: list[Lane], block: list[Lane]) -> list[list[Lane]]:
-    """Return those of a warp's lanes with one mask that go on: one outside it alone, others if all alive are here."""
+    """Return the groups of a warp's lanes that go on: a lane outside its mask alone, others if all alive are here."""
     start, mask = lanes[0].number // WARP * WARP, lanes[0].waits[1][1] if lanes[0].waits else 0
     named = [lane for lane in block[start : start + WARP] if mask >> (lane.number - start) & 1 and not lane.ended]
     alone = [[lane] for lane in lanes if lane not in named]
@@ -199,7 +199,7 @@ _current = _Current()
 
 
 def lane() -> Lane:
-    """Return the kernel's thread that is running; raises LaunchError outside kernels."""
+    """Return the kernel's running thread; raises LaunchError outside kernels."""
     if _current.lane is None:
         raise LaunchError("this operation works only in a kernel; call it in a jit function, and launch that")
     return _current.lane
@@ -211,6 +211,6 @@ def is_stepping() -> bool:
 
 
 def where(depth: int) -> Where:
-    """Return the place, so many calls above this one, from which a kernel's own code called."""
+    """Return the place, so many calls above this call, from which a kernel's own code called."""
     frame = sys._getframe(depth)
     return frame.f_code, frame.f_lasti

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def step(kernel: Kernel, config: LaunchConfig, args: tuple[Any, ...]) -> None:
     """Run kernel's function in each thread of config's grid.
 
-    Raises what a thread raises, with the thread named; a LaunchError if threads wait for each other in vain.
+    Raises a thread's exception, with the thread named; a LaunchError if threads deadlock.
     """
     function = Names().function(kernel.py_func)
     given = tuple(map(_argument, args))
@@ -34,7 +34,7 @@ def step(kernel: Kernel, config: LaunchConfig, args: tuple[Any, ...]) -> None:
 
 
 def _argument(value: Any) -> Any:
-    """Return an argument as a kernel's Python code takes it: an array over the same memory, a record by its fields."""
+    """Return an argument for a kernel's Python code: an array over the same memory, a record by its fields."""
     if isinstance(value, Directed):
         inner = _argument(value.value)
         return inner if value.writes or not isinstance(inner, np.ndarray) else inner.copy()

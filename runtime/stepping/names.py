@@ -1,4 +1,4 @@
-"""names: what a kernel that is stepped through finds under the names it uses: numba.cuda's, and its own functions."""
+"""names: the values of the names in a kernel that is stepped through: numba.cuda's, and its own functions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _PLAIN = (
     "ffs", "selp", "fma", "cbrt",
 )  # fmt: skip
 _DEVICE_FUNCTIONS = ("gridjit.runtime.device_function", "numba.cuda.dispatcher")
-# gridjit's own words, which do nothing where a launch begins when the previous grid has ended.
+# gridjit's own words, which do nothing if a launch begins after the end of the previous grid.
 _ORDER = ("wait", "launch_dependents")
 _OWN_WORDS = "gridjit.compiler.frontend.bindings.vocabulary"
 _REFUSED = ("cg", "libdevice", "bf16", "fp16", "fp8", "random")
-# Accesses that say where caches are to keep the item.
+# Accesses with a hint for caches.
 _LOADS, _STORES = ("ldca", "ldcg", "ldcs", "ldlu", "ldcv"), ("stcg", "stcs", "stwb", "stwt")
 
 
@@ -42,7 +42,7 @@ class StandIn:
 
 
 class Names:
-    """What stands in for which name in a launch's kernel; functions are made anew from their code, with these names."""
+    """The stand-ins for names in a launch's kernel; functions are made anew from their code, with these names."""
 
     def __init__(self) -> None:
         vocabulary = {name: getattr(operations, name) for name in _PLAIN}
@@ -80,7 +80,7 @@ class Names:
         self._functions: dict[int, tuple[Any, Any]] = {}
 
     def function(self, given: Any) -> Any:
-        """Return a function as it is called in a kernel that is stepped through."""
+        """Return a function for a kernel that is stepped through."""
         if (found := self._functions.get(id(given))) is not None:
             return found[1]
         names = dict(given.__globals__)
@@ -96,7 +96,7 @@ class Names:
         return made
 
     def value(self, name: str, given: Any) -> Any:
-        """Return what stands in for a value that a kernel refers to by name."""
+        """Return the stand-in for a value that a kernel refers to by name."""
         if isinstance(given, ModuleType):
             return self._modules.get(given.__name__, given)
         if (plain := _plain(given)) is not None:
@@ -114,19 +114,19 @@ class Names:
 
 
 def _plain(given: Any) -> Any:
-    """Return the Python function of a device function, gridjit's or numba-cuda's; None for what is not one."""
-    # By where its type is from: that of gridjit's own imports this.
+    """Return the Python function of a device function, gridjit's or numba-cuda's; None for any other value."""
+    # By its type's module: gridjit's own imports this.
     return vars(given).get("py_func") if type(given).__module__ in _DEVICE_FUNCTIONS else None
 
 
 def array_of(value: Any) -> Any:
-    """Return a device array in host memory as a NumPy array over the same memory; anything else as it is."""
+    """Return a device array in host memory as a NumPy array over the same memory; any other value unchanged."""
     from gridjit.runtime.memory.device_array import DeviceArray
 
     return operations.items(value._ghost) if isinstance(value, DeviceArray) else value
 
 
 def _mentioned(code: Any) -> set[str]:
-    """Return the names that code, and what is defined in it, refers to."""
+    """Return the names that code, and code defined in it, refers to."""
     inner = (const for const in code.co_consts if hasattr(const, "co_names"))
     return set(code.co_names).union(*map(_mentioned, inner))

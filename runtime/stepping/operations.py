@@ -1,4 +1,4 @@
-"""operations: what numba.cuda's names do in a kernel that is stepped through."""
+"""operations: numba.cuda's operations in a kernel that is stepped through."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALL = 0xFFFFFFFF
 
 
 class Word(int):
-    """A number of 32 bits; what is computed with it has 64, as numba's numbers do."""
+    """A number of 32 bits; arithmetic with it has 64, as with numba's numbers."""
 
     def __abs__(self) -> Word:
         return Word(super().__abs__())
@@ -31,7 +31,7 @@ class Mask(Word):
 
 
 class Dimensions:
-    """threadIdx and its like: x, y and z of the thread that asks. kind: what each is."""
+    """threadIdx and its like: x, y and z of the calling thread. kind: their type."""
 
     def __init__(self, of: Callable[[], Dim3], kind: type[int] = Word) -> None:
         self._of, self._kind = of, kind
@@ -42,7 +42,7 @@ class Dimensions:
 
 
 def _calling() -> Where:
-    """Return where the kernel called an operation."""
+    """Return the kernel's call of an operation."""
     frame = sys._getframe(2)
     return frame.f_code, frame.f_lasti
 
@@ -88,7 +88,7 @@ class Shared:
     """cuda.shared: one array for each place in the source, of all threads of a block."""
 
     def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
-        """Return the block's array that is declared here; of no items, what the launch gives."""
+        """Return the block's array that is declared here; without items, the launch's dynamic memory."""
         block, kind = lane().block, _dtype(dtype)
         if shape in (0, (0,)):
             return items(block.dynamic[: block.dynamic.size // kind.itemsize * kind.itemsize].view(kind))
@@ -132,11 +132,11 @@ def syncthreads_or(predicate: Any) -> int:
 
 
 def threadfence() -> None:
-    """Do nothing: what a thread wrote is seen by all."""
+    """Do nothing: a thread's writes are seen at once."""
 
 
 def in_order() -> None:
-    """Do nothing: a grid begins when the one before it has ended."""
+    """Do nothing: a grid begins when the previous grid has ended."""
 
 
 def nanosleep(ns: int) -> None:
@@ -145,13 +145,13 @@ def nanosleep(ns: int) -> None:
 
 
 def _warp(mask: int, value: Any) -> dict[int, Any]:
-    """Return each lane's value, of those of the thread's warp that mask names; what calls is what they do together."""
+    """Return the values of the warp's lanes in mask; the caller's code identifies the operation."""
     place = sys._getframe(1).f_code, int(mask) & _ALL
     return {number % WARP: found for number, found in lane().wait("warp", value, place).items()}
 
 
 def _as_bits(lanes: Iterable[int]) -> int:
-    """Return lanes as bits; the last one is the sign, as numba has it."""
+    """Return lanes as bits; the last lane is the sign, as in numba."""
     bits = sum(1 << number for number in lanes)
     return Word(bits - (bits >> 31 << 32))
 
@@ -219,7 +219,7 @@ def match_all_sync(mask: int, value: Any) -> tuple[int, bool]:
 
 
 def activemask() -> int:
-    """Return the lanes that have come here when nothing else goes on, as bits."""
+    """Return the lanes that are here when no other lane goes on, as bits."""
     return Mask(sum(1 << number % WARP for number in lane().wait("any")))
 
 
@@ -229,7 +229,7 @@ def lanemask_lt() -> int:
 
 
 def _bits(value: Any, width: int = 0) -> tuple[int, int]:
-    """Return a number's bits, and how many it has; of a width that is given, the lowest of them."""
+    """Return a number's bits, and how many it has; the lowest of them, if width is given."""
     if not width and isinstance(value, np.generic):
         width = value.dtype.itemsize * 8
     elif not width:
@@ -248,7 +248,7 @@ def popc(value: Any) -> int:
 
 
 def brev(value: Any) -> Any:
-    """Return the bits in reverse order: 64 of an unsigned number of 64 bits, 32 of any other, as numba-cuda has it."""
+    """Return the bits in reverse order: 64 of an unsigned number of 64 bits, 32 of any other, as numba-cuda does."""
     bits, width = _bits(value, 64 if isinstance(value, np.uint64) else 32)
     found = int(f"{bits:0{width}b}"[::-1], 2)
     return Mask(found) if width == 32 else np.uint64(found)
@@ -261,7 +261,7 @@ def clz(value: Any) -> int:
 
 
 def ffs(value: Any) -> int:
-    """Return the number of the lowest bit that is set, from 1; 0 if none is."""
+    """Return the number of the lowest set bit, from 1; 0 if there is none."""
     bits, _ = _bits(value)
     return Word((bits & -bits).bit_length())
 
@@ -282,15 +282,15 @@ def cbrt(value: Any) -> Any:
 
 
 def load(array: Any, index: Any) -> Any:
-    """Return an item, wherever caches are to keep it."""
+    """Return an item, whatever the hint for caches."""
     return array[index]
 
 
 def store(array: Any, index: Any, value: Any) -> None:
-    """Write an item, wherever caches are to keep it."""
+    """Write an item, whatever the hint for caches."""
     array[index] = value
 
 
 def unsupported(name: str, *_arguments: Any) -> Any:
-    """Raise the error for what cannot be stepped through."""
+    """Raise the error for a name that cannot be stepped through."""
     raise UnsupportedError(f"cuda.{name} cannot be stepped through; unset GRIDJIT_HOST_STEP to run the kernel compiled")

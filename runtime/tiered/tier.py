@@ -1,6 +1,6 @@
-"""Tier: which code serves launches with the same values in the fields of jit(specialize=...), and since when.
+"""Tier: the code that serves launches with the same values in the fields of jit(specialize=...), and since when.
 
-It begins with generic code and ends with specialized code, or keeps what it has and says why.
+It begins with generic code and ends with specialized code, or stays as it is and says why.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from gridjit.runtime.specializations.statistics import Statistics
     from gridjit.runtime.specialize.declared import Ahead
 
-# How often a compile is handed over again that got lost, with the process that did it or in a fork.
+# How often a lost compile is handed over again, whether lost with its process or in a fork.
 _MOST_TRIES = 2
 
 
 class State(enum.Enum):
-    """Where a tier is: NEW, nothing was handed over; WAITING for what was; else where it stays, and what serves."""
+    """A tier's state: NEW, not handed over; WAITING for the compile; else its last, by the code that serves."""
 
     NEW = enum.auto()
     WAITING = enum.auto()
@@ -30,10 +30,10 @@ class State(enum.Enum):
 
 
 class Tier:
-    """What serves launches with some values of the specialized fields.
+    """The code for launches with some values of the specialized fields.
 
-    values: those fields, as people read them. why: why it stays with generic code, or never has any.
-    launches: how many of them generic code served; seconds: for how long, once it ended.
+    values: the fields, in words. why: why it stays with generic code, or never has any. launches: how many generic code
+    served; seconds: for how long, once that ended.
     """
 
     def __init__(self, values: str) -> None:
@@ -55,7 +55,7 @@ class Tier:
         return tier
 
     def hand_over(self, ahead: Ahead) -> None:
-        """Wait for what was handed over; stay with generic code if it was not."""
+        """Wait for a compile handed over; stay with generic code if it was not."""
         self.ahead, self.why = ahead, ahead.why
         self._tries += 1
         self.state = State.GENERIC if ahead.why else State.WAITING
@@ -68,32 +68,32 @@ class Tier:
         stats.count("generic_launches")
 
     def swap(self, stats: Statistics) -> None:
-        """Have specialized code serve from now on."""
+        """Switch to specialized code."""
         self.state = State.SPECIALIZED
         if self.launches:
             self.seconds = time.perf_counter() - self._since
             stats.count("swaps")
 
     def stay(self, why: str) -> None:
-        """Have generic code serve from now on, for a reason; what got lost is tried again."""
+        """Stay with generic code, for a reason; a lost compile is tried again."""
         lost = self.ahead is not None and self.ahead.outcome is None
         self.state, self.why = State.NEW if lost and self._tries < _MOST_TRIES else State.GENERIC, why
 
     def note_capture(self, stream: Any) -> None:
-        """Take in that a launch of generic code was captured in a stream."""
+        """Note that a launch of generic code was captured in a stream."""
         if isinstance(stream, Stream) and all(known() is not stream for known in self._captured):
             self._captured.append(weakref.ref(stream))
 
     def is_captured(self) -> bool:
-        """Return whether a stream is still captured that launches of generic code were captured in.
+        """Return whether a stream is still being captured that has captured generic code.
 
-        Only gridjit's own streams are asked, as they know whether they still exist.
+        Only gridjit's own streams are checked, as they know whether they still exist.
         """
         self._captured = [known for known in self._captured if _is_capturing(known())]
         return bool(self._captured)
 
     def told(self) -> str:
-        """Return what people are told of it; nothing where there was only specialized code."""
+        """Its story in words; empty if there was only specialized code."""
         served = f"generic code served {self.launches} launch{'es' * (self.launches != 1)}"
         if self.state is State.SPECIALIZED and self.why:
             return f"{self.values}: not tiered: {self.why}"

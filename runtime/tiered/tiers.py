@@ -1,4 +1,4 @@
-"""Tiers: decides for each new launch of a tiered kernel whether generic code serves it, and has the rest compiled.
+"""Tiers: decides for each new launch of a tiered kernel whether generic code serves it, and orders the compiles.
 
 Specialized code serves a launch if it is in memory or in the cache. Otherwise generic code serves, which is compiled
 now if the cache has none, and the specialized code is handed over to another process. If generic code would be wrong,
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from gridjit.runtime.process.session import Session
     from gridjit.runtime.specializations.table import Specialization
 
-# Shapes of launches that are remembered; and compiles that are under way at once, for one kernel.
+# Shapes of launches that are remembered; and one kernel's compiles that are under way at once.
 _MOST_SHAPES = 1024
 _MOST_WAITING = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Wanted:
-    """What a launch wants: the code of a signature, for a target and the launch itself, in a stream."""
+    """A launch's wish: the code of a signature, for a target and the launch itself, in a stream."""
 
     here: Session
     signature: Signature
@@ -51,12 +51,12 @@ class Wanted:
 
     @property
     def shape(self) -> tuple[Signature, Target, LaunchConfig | None]:
-        """What is remembered of it."""
+        """Its key in the table of tiers."""
         return self.signature, self.target, self.launch.config
 
 
 class Tiers:
-    """The tiers of one kernel. specialized: the kernel; generic: the same one without the fields."""
+    """The tiers of one kernel. specialized: the kernel; generic: the kernel without the fields."""
 
     def __init__(self, specialized: Kernel, generic: Kernel) -> None:
         self._specialized = specialized
@@ -71,12 +71,12 @@ class Tiers:
             self._by_shape, self._all = {}, {}
 
     def told(self) -> list[str]:
-        """Return a line for each tier that there is something to say of."""
+        """Return a line for each tier with a story."""
         tiers = dict.fromkeys([*self._all.values(), *self._by_shape.values()])
         return [said for tier in tiers if (said := tier.told())]
 
     def wait(self, here: Session) -> None:
-        """Wait for what other processes are compiling."""
+        """Wait for other processes' compiles."""
         for tier in list(self._all.values()):
             if tier.state is State.WAITING and tier.ahead is not None:
                 tier.ahead.wait(here)
@@ -87,9 +87,9 @@ class Tiers:
         return found.tier == "generic" and not (tier is not None and tier.state is State.GENERIC)
 
     def generic_serves(self, wanted: Wanted) -> bool:
-        """Return whether generic code serves a launch now; if not, specialized code does, compiled if it is not here.
+        """Return whether generic code serves a launch now; else specialized code does, compiled if it is not here.
 
-        Raises what compiling generic code raises.
+        Raises errors of generic code's compile.
         """
         tier = self._by_shape.get(wanted.shape)
         if tier is None or tier.state is State.NEW:
@@ -104,14 +104,14 @@ class Tiers:
     # -- the first launch of a shape ---------------------------------------------------------------------------------
 
     def _begun(self, wanted: Wanted, tier: Tier | None) -> Tier | None:
-        """Return the tier of a launch, with the specialized code handed over; None if that is here already."""
+        """Return the tier of a launch, with the specialized code handed over; None if that code is here already."""
         if (known := self._shared(wanted)) is not None:
             return known
         found, look = self._specialized.found(wanted.here, wanted.signature, wanted.target, wanted.launch)
         if found is not None or look is None:
             return None
         ahead = self._declared(wanted) or self._prepared(wanted, look)
-        # Where nothing may be compiled, generic code that is here is better than an error.
+        # If nothing may be compiled, generic code that is here is better than an error.
         why = ("" if wanted.here.settings.assert_no_compile else ahead.why) or self._not_generic(wanted)
         if not why:
             code, loaded = self._generic_for(wanted)
@@ -121,7 +121,7 @@ class Tiers:
         return self._remembered(Tier.apart(self._values(wanted), why), wanted)
 
     def _shared(self, wanted: Wanted) -> Tier | None:
-        """Return the tier of launches that differ from this one in nothing that the code depends on, or None."""
+        """Return the tier of launches with the same values in all fields that the code depends on, or None."""
         for code in self._generic.in_memory():
             if code.signature == wanted.signature and code.serves(wanted.target, wanted.launch.config, None):
                 tier = self._all.get(self._key(wanted, code))
@@ -130,14 +130,14 @@ class Tiers:
         return None
 
     def _declared(self, wanted: Wanted) -> Ahead | None:
-        """Return what was handed over when this launch's signature was declared for its configuration, or None."""
+        """Return the compile handed over at this signature's declaration for this configuration, or None."""
         for ahead in self._specialized._ahead:
             if ahead.serves(wanted.signature, wanted.target) and ahead.launch.config == wanted.launch.config:
                 return None if ahead.why else ahead
         return None
 
     def _prepared(self, wanted: Wanted, look: Look) -> Ahead:
-        """Return what is to be handed over, or why it cannot be."""
+        """Return the compile to hand over, or why it cannot be."""
         kernel = self._specialized
         ahead = Ahead(kernel, wanted.signature, wanted.target, wanted.launch)
         ahead.why = why_not(kernel, wanted.here, self._processes(wanted.here))
@@ -146,7 +146,7 @@ class Tiers:
         return ahead
 
     def _not_generic(self, wanted: Wanted) -> str:
-        """Return which of the fields generic code was compiled for, that this launch does not share; empty if none."""
+        """Return why there is no generic code: the field that its compile read; empty if there may be."""
         found, look = self._generic.found(wanted.here, wanted.signature, wanted.target, wanted.launch)
         if found is not None or look is None:
             return ""
@@ -185,7 +185,7 @@ class Tiers:
     # -- the launches that follow ------------------------------------------------------------------------------------
 
     def _has_come(self, tier: Tier, wanted: Wanted) -> bool:
-        """Return whether specialized code serves from this launch on; not while a stream is captured with the other."""
+        """Return whether specialized code serves from this launch on; not while a stream captures generic code."""
         handle = stream_handle(wanted.stream)
         if self._specialized.timeline.capturing(handle):
             tier.note_capture(wanted.stream)
@@ -214,19 +214,19 @@ class Tiers:
         return asked if asked or here.settings.compile_processes == 0 else 1
 
     def _key(self, wanted: Wanted, code: Specialization) -> tuple[Any, ...]:
-        """Return what tells launches apart that differ in a field, or in anything that generic code depends on."""
+        """Return the key of launches with the same fields, and the same facts that generic code depends on."""
         fields = tuple(FIELDS[name](wanted.config) for name in self._specialized.options.folds)
         return wanted.signature, wanted.target, fields, code.footprint.facts
 
     def _values(self, wanted: Wanted) -> str:
-        """Return the fields of a launch as people read them."""
+        """Return the fields of a launch in words."""
         names = self._specialized.options.folds
         values = ", ".join(f"{name} {fact_text(current_value(name, wanted.config))}" for name in names)
         return f"{values}, {wanted.signature}"
 
 
 def _too_large(loaded: LoadedKernel, wanted: Wanted) -> str:
-    """Return why generic code cannot be launched so, though specialized code may; empty if it can.
+    """Return why generic code cannot make the launch, though specialized code may; empty if it can.
 
     Specialized code knows how many threads a block has, and makes do with fewer registers.
     """

@@ -2,8 +2,8 @@
 
 The format is Chrome's "Trace Event Format" (an array of objects), which ui.perfetto.dev and chrome://tracing open. Each
 addition replaces the end of the array with one write under the file's lock, which dies with its holder: a process that
-is killed leaves what it wrote before, and nothing else. A file that holds anything else is left as it is. If a file
-cannot be written, one warning says so, and no launch fails.
+is killed leaves its earlier writes, and nothing else. A file with any other content is left unchanged. If a file cannot
+be written, one warning says so, and no launch fails.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TraceFile:
 
     def add(self, events: Iterable[TraceEvent]) -> None:
         """Add events to the array, all at once."""
-        # Escaped, so that whatever a name holds is ASCII: no half of a character can be torn from it.
+        # Escaped, so that names are ASCII: no half of a character can be torn from them.
         rows = [json.dumps(event, separators=(",", ":"), default=str).encode("ascii") for event in events]
         if not rows:
             return
@@ -46,7 +46,7 @@ class TraceFile:
             self._tell(error)
 
     def here(self) -> str:
-        """Return the path of this process's trace: a child's is its own where the name has %p."""
+        """Return the path of this process's trace: a child's is its own if the name has %p."""
         return str(self._path).replace("%p", str(os.getpid()))
 
     def _tell(self, error: Exception) -> None:
@@ -57,7 +57,7 @@ class TraceFile:
 
 
 def _append(path: str, rows: bytes) -> None:
-    # Not blocking: a pipe that nobody reads would make the launch wait.
+    # Not blocking: a pipe without a reader would make the launch wait.
     flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     descriptor = os.open(path, flags, _MODE)
     try:
@@ -70,7 +70,7 @@ def _append(path: str, rows: bytes) -> None:
 
 
 def _write(descriptor: int, rows: bytes) -> None:
-    """Put rows at the end of the array, or begin one in an empty file."""
+    """Add rows at the end of the array, or begin an array in an empty file."""
     size = os.fstat(descriptor).st_size
     if not size:
         os.pwrite(descriptor, _START + rows + _END, 0)

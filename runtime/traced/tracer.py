@@ -1,4 +1,4 @@
-"""Tracer: writes to a trace what this process compiles and finds, by phase, and why Python makes a launch.
+"""Tracer: writes to a trace a process's compiles and finds, by phase, and why Python makes a launch.
 
 Times are microseconds of the system's monotonic clock, which all processes of a machine share.
 """
@@ -22,12 +22,12 @@ from gridjit.runtime.traced.file import TraceEvent, TraceFile
 
 # Name, beginning and end of a time in one phase, in seconds.
 Segment = tuple[str, float, float]
-# Seconds: between two passes of numba's, some time goes to none of them.
+# Seconds: between two passes of numba's, some time belongs to neither.
 _SHORTEST = 1e-4
-# What a kernel does of which there is no code without a launch.
+# The event of a kernel that has no code without a launch.
 NEEDS_LAUNCH = "needs a launch"
 _NEEDED = LaunchNeededError.__name__
-# The phases as people group them; those of the host's code generation begin with "host: ".
+# The groups of phases; phases of the host's code generation begin with "host: ".
 GROUPS = {
     "key": "cache",
     "look-up": "cache",
@@ -53,7 +53,7 @@ def group_of(phase: str) -> str:
 
 
 class Tracer:
-    """What tells the trace at a path. Events of one process have its number, those of one thread its own."""
+    """Writes the trace at a path. Events of one process have its number, events of one thread its own."""
 
     def __init__(self, path: Path) -> None:
         self._file = TraceFile(path)
@@ -61,22 +61,22 @@ class Tracer:
         self._launches = _Launches()
 
     def phases(self, kernel: str) -> Phases:
-        """Return phases to go through for a kernel, which are told at their end."""
+        """Return phases of a kernel, which are traced at their end."""
         return _TracedPhases(self, kernel)
 
     def note(self, found: Specialization) -> None:
-        """Have the phases that this thread goes through told as those of what was found or compiled."""
+        """Name this thread's phases by the specialization that was found or compiled."""
         if isinstance(phases := current_phases(), _TracedPhases):
             phases.found = found
 
     def note_why(self, why: str) -> None:
-        """Have the launch that this thread makes told with why Python makes it."""
+        """Note why Python makes this thread's launch."""
         if self._launches.under_way:
             self._launches.under_way[-1].why = why
 
     @contextlib.contextmanager
     def launch(self, kernel: str, config: str) -> Iterator[Told]:
-        """Have what is done inside told as a launch from Python; what is yielded is to be told why it is one."""
+        """Trace the block as a launch from Python; the yielded object takes the reason."""
         told, began, error = Told(), time.perf_counter(), {}
         self._launches.under_way.append(told)
         try:
@@ -95,7 +95,7 @@ class Tracer:
         self._file.add([event | here for event in (*self._introduction(here["pid"], here["tid"]), *events)])
 
     def _introduction(self, process: int, thread: int) -> list[TraceEvent]:
-        """Return what names a process and a thread, the first time that they tell anything."""
+        """Return the names of a process and a thread, at their first event."""
         new = [one for one in ((process, 0), (process, thread)) if one not in self._announced]
         self._announced.update(new)
         program = os.path.basename(sys.argv[0] or "python") if getattr(sys, "argv", None) else "python"
@@ -104,7 +104,7 @@ class Tracer:
 
 
 class _TracedPhases(Phases):
-    """Phases that keep when each was gone through, and are told at the end."""
+    """Phases that record their times, and are traced at the end."""
 
     __slots__ = ("_began", "_kernel", "_segments", "_tracer", "found")
 
@@ -155,7 +155,7 @@ class _TracedPhases(Phases):
 
 
 class Told:
-    """What is said of a launch from Python: why Python makes it, and when it ended, if not with what is timed."""
+    """The trace of a launch from Python: why Python makes it, and when it ended, if before the block."""
 
     __slots__ = ("ended", "why")
 
@@ -171,7 +171,7 @@ class _Launches(threading.local):
 
 
 def _smooth(segments: list[Segment]) -> list[Segment]:
-    """Return segments that can be seen: those too short belong to what comes before, and equal neighbours are one."""
+    """Return segments that can be seen: short segments join the segment before, and equal neighbours are one."""
     made: list[Segment] = []
     for name, since, until in segments:
         if made and (name == made[-1][0] or until - since < _SHORTEST):
@@ -182,7 +182,7 @@ def _smooth(segments: list[Segment]) -> list[Segment]:
 
 
 def _slice(name: str, category: str, began: float, ended: float, known: dict[str, Any]) -> TraceEvent:
-    """Return a complete event; a slice lies in those that began before it and end after it."""
+    """Return a complete event; a slice lies in slices that began before it and end after it."""
     times = {"ts": round(began * 1e6, 3), "dur": round(max(0.0, ended - began) * 1e6, 3)}
     return {"ph": "X", "name": printable(name), "cat": category, **times, "args": known}
 

@@ -26,7 +26,7 @@ _MOST_WARNED = 16 << 10
 
 
 def build(request: CompileRequest) -> Outcome:
-    """Return what came of a request; on success the cache has the code."""
+    """Return a request's outcome; on success the cache has the code."""
     try:
         kernel = _kernel(request)
         if request.target.kind == "ptx" and presence.has_to_start():
@@ -35,13 +35,13 @@ def build(request: CompileRequest) -> Outcome:
     except LaunchNeededError:
         return Outcome(why=WITHOUT_LAUNCH, needs_launch=True)
     except (GridjitError, CannotBeHandedOverError) as error:
-        # One line: if it is an error in the program's process too, that raises it in full.
+        # One line: if it is an error in the program's process too, it is raised in full there.
         why = f"{type(error).__name__}: {error}".splitlines()[0][:_MOST_TEXT]
         return Outcome(why=why, differs=isinstance(error, CannotBeHandedOverError))
 
 
 def _start_driver() -> None:
-    """Have the driver start beside the front end: nvJitLink starts it, and would wait for it."""
+    """Start the driver beside the front end: nvJitLink starts it, and would wait for it."""
     with contextlib.suppress(RuntimeError):  # there are no more threads
         start_with_room(presence.device_count)
 
@@ -60,11 +60,11 @@ def _built(kernel: Kernel, request: CompileRequest) -> Outcome:
 
 @contextlib.contextmanager
 def _noting() -> Iterator[list[Warned]]:
-    """Note the warnings that would be shown, in place of showing them; only those that mean something elsewhere."""
+    """Note warnings in place of showing them; only warnings that mean something in another process."""
     noted: list[Warned] = []
 
     def note(message: Warning, category: object, file: str, line: int, *_: object) -> None:
-        with contextlib.suppress(Exception):  # whatever a warning holds
+        with contextlib.suppress(Exception):  # a warning may hold anything
             one = Warned(pickled=pickle.dumps(message), file=file, line=line)
             if sum(len(other.pickled) for other in (*noted, one)) <= _MOST_WARNED:
                 noted.append(one)
@@ -78,7 +78,7 @@ def _noting() -> Iterator[list[Warned]]:
 
 
 def _is_kept(job: str) -> bool:
-    """Return whether the cache has what was just compiled for a job."""
+    """Return whether the cache has the code just compiled for a job."""
     store = session().store()
     return any(store.find(name) is not None for name in read_manifest(store, job).recent)
 
@@ -88,7 +88,7 @@ def _kernel(request: CompileRequest) -> Kernel:
         return _imported(request.kernel, request)
     try:
         kernel: Kernel = pickle.loads(request.kernel)
-    except Exception as error:  # modules that it refers to may be others here, and raise anything
+    except Exception as error:  # its modules may differ here, and raise anything
         let_through(error)
         raise CannotBeHandedOverError(
             f"what it refers to cannot be imported: {type(error).__name__}: {error}"
@@ -97,7 +97,7 @@ def _kernel(request: CompileRequest) -> Kernel:
 
 
 def _imported(name: NamedFunction, request: CompileRequest) -> Kernel:
-    """Return the kernel of a name, as its module has it; made anew if the module has the bare function there."""
+    """Return the kernel of a name from its module; made anew if the module has the bare function there."""
     found = _found(name)
     function = found.py_func if isinstance(found, Kernel) else found
     if getattr(function, "__code__", None) is None or look_of(function) != name.look:

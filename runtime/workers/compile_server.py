@@ -1,9 +1,9 @@
-"""The compile server: a process that imports the compiler once, for all programs of a user until somebody ends it.
+"""The compile server: a process that imports the compiler once, for all programs of a user, until it is ended.
 
-It is not started by a program, but by `gridjit serve`. For each program that connects, it forks what serves a program:
-the same process that a program may start for itself, with the compiler there already. It forks that, and a first
-worker with its own copy of what a compile writes to, before the program comes. When anything that it has imported is
-another on disk, it starts itself anew before it takes in the next program.
+It is not started by a program, but by `gridjit serve`. For each program that connects, it forks a server: the same
+process that a program may start for itself, with the compiler imported already. It forks the server, and a first worker
+with its own copy of the memory that a compile writes to, before the program comes. When a file that it has imported
+changes on disk, it starts itself anew before it accepts the next program.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from gridjit.runtime.workers.touched import Stretch, copy_ahead, touched_by
 
 # The targets that programs are expected to compile for.
 _TARGETS = ("host", "ptx")
-# The next program is prepared for after so many seconds: just then, the last one is being served.
+# The next program is prepared for after so many seconds: just then, the last is being served.
 _MOMENT_S = 0.25
 
 Stamps = dict[str, tuple[int, ...]]
 
 
 def listening(cache: Path) -> socket.socket:
-    """Return a socket at which programs of a cache folder find this process; OSError if another one listens there."""
+    """Return a socket at which programs of a cache folder find this process; OSError if another process has it."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         made.bind(address.address(cache))
@@ -50,7 +50,7 @@ def listening(cache: Path) -> socket.socket:
 
 
 def become_server(door: socket.socket, command: Sequence[str]) -> NoReturn:
-    """Have a new interpreter take this process's place, which calls `stand` with what it inherits: the door."""
+    """Replace this process by a new interpreter, which calls `stand` with the inherited door."""
     os.set_inheritable(door.fileno(), True)
     os.execve(sys.executable, [sys.executable, *command], {**os.environ, **ALONE})
 
@@ -58,12 +58,12 @@ def become_server(door: socket.socket, command: Sequence[str]) -> NoReturn:
 def stand(listener: int, processes: int, rehearse: Callable[[str], None], began: int) -> None:
     """Serve all programs that come, with at most so many workers each, until this process is ended.
 
-    rehearse: compiles something for a kind of target, so that what only a first compile does is done before a fork.
+    rehearse: compiles something for a kind of target, so that the first compile's extra work is done before a fork.
     began: when this process began to import, in nanoseconds.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how what serves one program ended
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # how a program's server ended does not matter
     started = time.perf_counter()
-    gc.disable()  # what is imported stays
+    gc.disable()  # imported modules stay
     conditions = Conditions.now()
     for target in _TARGETS:
         server.prepare(target)
@@ -94,17 +94,17 @@ def _start_anew(door: socket.socket) -> NoReturn:
 
 
 def _is_mixed(there: Stamps, began: int) -> bool:
-    """Return whether a file changed while this process imported: it may have the old one, and the key of the new one.
+    """Return whether a file changed during this process's imports: it may have the old file, and the new file's key.
 
-    A time that is still to come is of a file system with another clock, and says nothing.
+    A time in the future is of a file system with another clock, and says nothing.
     """
     now = time.time_ns()
     return any(stamp and began <= stamp[-1] <= now and os.path.isfile(path) for path, stamp in there.items())
 
 
 def _let_in(door: socket.socket, ahead: socket.socket | None) -> None:
-    """Hand the program that is at the door to what was forked to serve it; without that, the program is sent away."""
-    with contextlib.suppress(OSError):  # one of both is gone
+    """Hand the program at the door to its forked server; without a server, the program is sent away."""
+    with contextlib.suppress(OSError):  # the program or its server is gone
         program, _ = door.accept()
         with program:
             if ahead is not None and address.is_this_user(program):
@@ -116,7 +116,7 @@ def _let_in(door: socket.socket, ahead: socket.socket | None) -> None:
 def _forked(
     door: socket.socket, processes: int, conditions: Conditions, touched: tuple[Stretch, ...]
 ) -> socket.socket | None:
-    """Return the way to a process that will serve the next program; None if there is no room for one."""
+    """Return a socket to a process that will serve the next program; None if there is no room for it."""
     parent, (ours, theirs) = os.getpid(), socket.socketpair()
     with theirs:
         try:
@@ -152,19 +152,19 @@ def _serve(told: socket.socket, processes: int, conditions: Conditions, touched:
 
 
 def _make_ready(touched: tuple[Stretch, ...]) -> None:
-    """Do what a worker's first task would do."""
+    """Do a first task's common work."""
     copy_ahead(touched)
     server.look_at_what_is_there()
 
 
 def _paths() -> set[str]:
-    """Return each file that this process has imported or mapped, and each folder where it looked for more."""
+    """Return each file that this process has imported or mapped, and each folder that it searched."""
     files = {file_of(module) for module in list(sys.modules.values())}
     return {path for path in {*files, *_mapped(), *sys.path} if isinstance(path, str) and path}
 
 
 def _stamp(path: str) -> tuple[int, ...]:
-    """Return what tells a file, or a folder, from what it was before; () if it is not there."""
+    """Return a file's or folder's version; () if it is not there."""
     try:
         found = os.stat(path)
     except OSError:
@@ -181,5 +181,5 @@ def _mapped() -> Iterator[str]:
 
 
 def _say(text: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # nobody reads it
+    with contextlib.suppress(OSError, ValueError):  # no reader
         print(f"gridjit serve: {text}", flush=True)

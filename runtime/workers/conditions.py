@@ -1,7 +1,7 @@
-"""Conditions: what a process had when it imported the compiler, and what it compiles depends on ever since.
+"""Conditions: the circumstances of a process's import of the compiler, on which all its compiles depend.
 
-A server compiles for programs that did not start it. What it has imported stays as it is, but keys are made of what a
-program would import; so it compiles for a program only while both are the same.
+A server compiles for programs that did not start it. Its imports stay as they are, but a program's keys depend on the
+program's imports; so it compiles for a program only while both are the same.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import sys
 from gridjit.base.values import dataclass
 from gridjit.compiler.key.numba_settings import CONFIG_FILE
 
-# Variables that are read when the compiler is imported, or when it loads NVIDIA's libraries: names, and beginnings.
+# Variables that are read when the compiler, or NVIDIA's libraries, are loaded: names, and beginnings.
 _READ = frozenset(("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH", "LD_PRELOAD"))
 _READ_BEGINNINGS = ("NUMBA_", "LLVMLITE_")
-# The packages that the compiler consists of.
+# The compiler's packages.
 _PACKAGES = ("gridjit", "numba", "numba_cuda", "llvmlite", "numpy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What was there when a compiler was imported: variables, numba's configuration file, and where packages lie."""
+    """The circumstances of an import: variables, numba's configuration file, and the packages' places."""
 
     variables: tuple[tuple[str, str], ...]
     config_file: bytes | None
@@ -29,7 +29,7 @@ class Conditions:
 
     @classmethod
     def now(cls) -> Conditions:
-        """Return what a compiler that this process imported now would be imported under."""
+        """Return the conditions of an import in this process now."""
         names = sorted(name for name in os.environ if name in _READ or name.startswith(_READ_BEGINNINGS))
         return cls(
             variables=tuple((name, os.environ[name]) for name in names),
@@ -38,7 +38,7 @@ class Conditions:
         )
 
     def difference(self, other: Conditions) -> str:
-        """Return in what others differ from these, for people; empty if in nothing."""
+        """Return the first difference from other conditions, in words; empty if none."""
         ours, theirs = dict(self.variables), dict(other.variables)
         for name in sorted({*ours, *theirs}):
             if ours.get(name) != theirs.get(name):
@@ -61,7 +61,7 @@ def _content(path: str) -> bytes | None:
 
 
 def _places(package: str) -> tuple[str, ...]:
-    """Return where a package would be imported from now, whatever was imported."""
+    """Return the place to import a package from now, whatever was imported."""
     for finder in sys.meta_path:
         find = getattr(finder, "find_spec", None)
         spec = None if find is None else find(package, None)

@@ -1,4 +1,4 @@
-"""forks: how processes that compile are forked from one another, and end with the one that forked them."""
+"""forks: forked processes that compile, each of which ends with its parent."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _PR_SET_PDEATHSIG = 1
 
 
 def fork() -> int:
-    """Fork this process, as os.fork does, without a warning of threads: they are of a library that is made for it."""
+    """Fork this process, as os.fork does, without a warning of threads: their library allows forks."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return os.fork()
 
 
 def end_with(parent: int) -> None:
-    """Have this process end when its parent does, or now if that has ended already."""
+    """End this process when its parent ends, or now if it has ended already."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before

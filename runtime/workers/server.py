@@ -1,7 +1,7 @@
-"""The server: a process that imports the compiler once, and forks from itself the workers that do a program's tasks.
+"""The server: a process that imports the compiler once, and forks the workers that do a program's tasks.
 
 It is started for one program and is alone in its process: only this thread forks or waits. It and its workers end when
-the program's end of the socket is closed, which the system does for a program that is killed.
+the program's end of the socket is closed, as the system does for a program that is killed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gridjit.runtime.workers.conditions import Conditions
 from gridjit.runtime.workers.forks import fork
 from gridjit.runtime.workers.worker import work
 
-# What every compile imports.
+# Imports of every compile.
 _PREPARED = (
     "gridjit.cache.bounds",
     "gridjit.cache.history",
@@ -42,27 +42,27 @@ _PREPARED = (
     "gridjit.runtime.specialize.kernel_view",
     "gridjit.runtime.specialize.unit_shelf",
 )
-# What every compile for a kind of target imports besides.
+# Further imports of every compile for a kind of target.
 _PREPARED_FOR = {
     "host": ("gridjit.runtime.devices.host.device", "gridjit.runtime.simulated.under_numba"),
     "ptx": ("gridjit.runtime.devices.presence",),
 }
-# How many seconds it waits for more tasks; for a later one, the program starts another server.
+# How many seconds it waits for more tasks; for a later task, the program starts another server.
 _IDLE_S = 30.0
 _MOST_DESCRIPTORS = 1 << 16
-# How many of the last tasks, for each worker, are begun by their size.
+# How many of the last tasks, for each worker, begin by their size.
 _LAST = 8
 
 
 def serve(processes: int, target: str) -> None:
-    """Serve the program that is at the other end of standard input, with at most so many workers.
+    """Serve the program at the other end of standard input, with at most so many workers.
 
-    target: the kind of target that they are to compile for, "" for any.
+    target: the kind of target to compile for, "" for any.
     """
     set_signals()
-    os.closerange(3, _MOST_DESCRIPTORS)  # they are the program's, which may wait for their being closed
+    os.closerange(3, _MOST_DESCRIPTORS)  # they are the program's, which may wait for their end
     control = socket.socket(fileno=os.dup(0))
-    gc.disable()  # what is imported stays
+    gc.disable()  # imported modules stay
     conditions = Conditions.now()
     try:
         prepare(target)
@@ -75,13 +75,13 @@ def serve(processes: int, target: str) -> None:
 
 
 def set_signals() -> None:
-    """Leave interrupts to the program, and hear how children end."""
+    """Leave interrupts to the program, and be told how children end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the interrupt was meant for the program, which ends this process
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a program may ignore how its children end, this one asks
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a program may ignore how its children end, a server does not
 
 
 def prepare(target: str) -> None:
-    """Do once what workers would do each: import what all compiles need, and have numba-cuda read its registries.
+    """Do workers' common work once: import every compile's modules, and make numba-cuda read its registries.
 
     No user's module is imported, and no extension.
     """
@@ -96,28 +96,28 @@ def prepare(target: str) -> None:
 
     if target:
         generator(target)
-        toolchain(target)  # as it is now: later, another one may be installed
+        toolchain(target)  # today's: another may be installed later
     import_all()
     look_at_what_is_there()
 
 
 def look_at_what_is_there() -> None:
-    """Look at numba's code and at what is registered, so that the next look is short.
+    """Survey numba's code and the registrations, so that the next survey is short.
 
-    The first look after a fork takes longer: it copies the memory that it reads.
+    The first survey after a fork takes longer: it copies the memory that it reads.
     """
-    from gridjit.compiler.key.put_in_numba import put_in_numba
     from gridjit.compiler.key.registrations import registrations
+    from gridjit.compiler.numba_state.changes import changes
 
     registrations()
-    put_in_numba()
+    changes()
 
 
 class _Worker:
-    """A worker as its server knows it. task: the number of what it does. surroundings: those it was told last.
+    """A server's record of a worker. task: its task's number. surroundings: the last that it was sent.
 
-    end: a descriptor that is ready once the process has ended, even if one that it forked goes on and keeps its socket
-    open; None where the system has no such descriptors.
+    end: a descriptor that is ready once the process has ended, even if a process that it forked keeps its socket open;
+    None where the system has no such descriptors.
     """
 
     def __init__(self, pid: int, tasks: socket.socket) -> None:
@@ -130,13 +130,13 @@ class _Worker:
         self.surroundings: bytes | None = None
 
     def begin(self, number: int, surroundings: bytes, task: bytes) -> None:
-        """Have a task done."""
+        """Begin a task."""
         self.task = number
         self.enter(number, surroundings)
         self._send(packets.TASK, number, task)
 
     def enter(self, number: int, surroundings: bytes) -> None:
-        """Have surroundings taken over, if they are not those that it was told last."""
+        """Send surroundings, unless they are the last that were sent."""
         if surroundings is not self.surroundings:
             self._send(packets.SURROUNDINGS, number, surroundings)
             self.surroundings = surroundings
@@ -147,7 +147,7 @@ class _Worker:
                 self.tasks.send(packet)
 
     def heard(self) -> bytes | None:
-        """Return the packet that it sent; None if there is none yet, nothing if it has ended."""
+        """Return its packet; None if there is none yet, nothing if it has ended."""
         try:
             return self.tasks.recv(packets.MOST, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -159,18 +159,18 @@ class _Worker:
         return self.end is not None and bool(select.select([self.end], [], [], 0)[0])
 
     def ended(self) -> str:
-        """End it if only its socket is closed, and return what it died of."""
+        """End it if only its socket is closed, and return its cause of death."""
         self.tasks.close()
         if self.end is not None:
             os.close(self.end)
-        os.kill(self.pid, signal.SIGKILL)  # nothing to one that has ended, which is not forgotten yet
+        os.kill(self.pid, signal.SIGKILL)  # harmless to a process that has ended, which is not reaped yet
         status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         what = f"by signal {-status}" if status < 0 else f"with status {status}"
         return f"the process that compiled it ended, {what}"
 
 
 class _Waiting:
-    """A task that no worker has yet. is_wanted: whether the program waits for it."""
+    """A task without a worker yet. is_wanted: whether the program waits for it."""
 
     __slots__ = ("is_wanted", "size", "surroundings", "task")
 
@@ -182,9 +182,9 @@ class _Waiting:
 
 
 class ProgramServer:
-    """What serves one program: its tasks, in the order in which they are wanted, and the workers that do them.
+    """Serves one program: its tasks, in the order in which they are wanted, and the workers that do them.
 
-    conditions: those that the compiler was imported under.
+    conditions: of the compiler's import.
     """
 
     def __init__(self, control: socket.socket, processes: int, conditions: Conditions) -> None:
@@ -199,26 +199,26 @@ class ProgramServer:
         self._outbox = Outbox()
 
     def fork_ahead(self, begin: Callable[[], object]) -> None:
-        """Have a first worker before there is a task, if there is room for one. begin: what it does until then."""
+        """Fork a first worker before there is a task, if there is room. begin: its work until then."""
         with contextlib.suppress(OSError):
             self._fork(begin)
 
     def run(self) -> None:
-        """Serve until the program is gone, or has nothing to do for a while; then end the workers."""
+        """Serve until the program is gone, or idle for a while; then end the workers."""
         try:
             while self._turn():
                 pass
-        except OSError:  # nobody hears
+        except OSError:  # the program is gone
             pass
         finally:
             with contextlib.suppress(OSError):
                 self._control.shutdown(socket.SHUT_RDWR)  # before this process's memory is freed, which takes a while
             for worker in self._workers:
                 os.kill(worker.pid, signal.SIGKILL)
-            os._exit(0)  # taking numba apart would take a second
+            os._exit(0)  # an orderly exit would take a second, for numba
 
     def _turn(self) -> bool:
-        """Wait for something, and act on it; return whether to go on."""
+        """Wait for an event, and act on it; return whether to go on."""
         ready = dict(self._poll().poll(None if self._is_busy() else _IDLE_S * 1e3))
         if self._outbox:
             self._outbox.flush(self._control)
@@ -243,7 +243,7 @@ class ProgramServer:
         return bool(self._waiting) or any(worker.task is not None for worker in self._workers)
 
     def _read(self) -> bool:
-        """Take a packet of the program's; return whether it is still there."""
+        """Read a packet of the program's; return whether the program is still there."""
         received = self._control.recv(packets.MOST)
         if not received:
             return False
@@ -263,9 +263,9 @@ class ProgramServer:
         elif packet.kind == packets.SURROUNDINGS:
             self._surroundings = message
             for worker in self._workers:
-                if worker.task is None:  # it has entered them when the task is there
+                if worker.task is None:  # a busy worker has entered surroundings with its task
                     worker.enter(packet.number, message)
-        elif packet.number > self._newest:  # not one that was sent twice
+        elif packet.number > self._newest:  # not a repeated packet
             self._newest = packet.number
             size, task = packets.size_and_data(message)
             self._waiting[packet.number] = _Waiting(size, self._surroundings, task)
@@ -278,9 +278,9 @@ class ProgramServer:
             worker.begin(number, waiting.surroundings, waiting.task)
 
     def _next(self) -> int:
-        """Return the number of the task to begin: the next in order, but of the last ones the largest that is left.
+        """Return the number of the task to begin: the next in order, but of the last tasks the largest.
 
-        So no worker is busy for long when the others have nothing left. One that somebody waits for comes first.
+        So no worker is busy for long when the other workers have no task left. A task that is waited for comes first.
         """
         number, first = next(iter(self._waiting.items()))
         if first.is_wanted or len(self._waiting) > _LAST * self._processes:
@@ -288,12 +288,12 @@ class ProgramServer:
         return max(self._waiting, key=lambda one: self._waiting[one].size)
 
     def _free(self) -> _Worker | None:
-        """Return a worker that has nothing to do, forked now if there may be more; None if all are busy."""
+        """Return an idle worker, forked now if there may be more; None if all are busy."""
         idle = next((worker for worker in self._workers if worker.task is None), None)
         return idle or (self._one_more() if len(self._workers) < self._processes else None)
 
     def _hear(self, worker: _Worker) -> None:
-        """Pass on what a worker says: it is done, or dead."""
+        """Pass on a worker's message: it is done, or dead."""
         if (received := worker.heard()) is None:
             return
         number, worker.task = worker.task, None
@@ -309,9 +309,9 @@ class ProgramServer:
         self._outbox.flush(self._control)
 
     def _one_more(self) -> _Worker | None:
-        """Return a new worker; None if the system has no room for one, and others do the tasks.
+        """Return a new worker; None if the system has no room for it, and other workers do the tasks.
 
-        Raises OSError if there are no others.
+        Raises OSError if there are none.
         """
         try:
             return self._fork()
@@ -346,8 +346,8 @@ class ProgramServer:
             for end in filter(None, (worker.end for worker in self._workers)):
                 os.close(end)
             nothing = os.open(os.devnull, os.O_RDWR)
-            os.dup2(nothing, 0)  # which is the program's socket
+            os.dup2(nothing, 0)  # the program's socket
             begin()
             work(theirs, server, self._conditions)
         finally:
-            os._exit(1)  # the server is gone, or else it is told that this one is
+            os._exit(1)  # the server is gone, or else it is told of this end

@@ -1,8 +1,8 @@
-"""touched: the memory that a compile writes to, so that a process which waits for its first task can copy it before.
+"""touched: the memory that a compile writes to, so that a process can copy it while it waits for its first task.
 
 A forked process shares its parent's memory until it writes to it; then the system copies it, page by page. A first
-compile writes to ten thousand pages, and their copies take a fifth of its time. To copy them earlier changes nothing of
-what is in memory. Where the system does not tell which pages were copied, or copies none when it is asked to, they are
+compile writes to ten thousand pages, and their copies take a fifth of its time. An earlier copy does not change the
+memory's content. Where the system does not tell which pages were copied, or cannot copy pages on request, they are
 copied when they are written to, as usual.
 """
 
@@ -18,23 +18,23 @@ import numpy
 
 from gridjit.runtime.workers.forks import end_with, fork
 
-# The address of pages that lie together, and how many bytes they are.
+# The address of contiguous pages, and their bytes.
 Stretch: TypeAlias = "tuple[int, int]"
 
-# What madvise is asked for: to have pages as if each had been written to (Linux 5.14 and later).
+# A request to madvise: copy pages as if each had been written to (Linux 5.14 and later).
 _POPULATE_WRITE = 23
-# What Linux tells of each page, in 8 bytes; those of one that is in memory, and that no other process has.
+# Linux's answer about each page, in 8 bytes; and the bits of a page that is in memory, and in no other process.
 _PAGEMAP = "/proc/self/pagemap"
 _OWN = (1 << 63) | (1 << 56)
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-# Bytes of an address and a size, as they are told.
+# Bytes of an address and a size in a row.
 _ROW = 16
 
 
 def touched_by(work: Callable[[], object]) -> tuple[Stretch, ...]:
-    """Return what of this process's memory a forked one had copied when it had done work; nothing if that is unknown.
+    """Return this process's memory that a forked process copies during work; nothing if that is unknown.
 
-    For a process without other threads. What work prints there is not seen.
+    For a process without other threads. Output of work is not seen.
     """
     parent, (ours, theirs) = os.getpid(), os.pipe()
     with open(ours, "rb") as told, open(theirs, "wb") as telling:
@@ -52,7 +52,7 @@ def touched_by(work: Callable[[], object]) -> tuple[Stretch, ...]:
                 os._exit(0)
         telling.close()
         data = told.read()
-    with contextlib.suppress(ChildProcessError):  # the system may forget children by itself
+    with contextlib.suppress(ChildProcessError):  # the system may reap children by itself
         os.waitpid(pid, 0)
     if len(data) % _ROW:  # it was ended in the middle
         return ()
@@ -71,11 +71,11 @@ def copy_ahead(stretches: tuple[Stretch, ...]) -> None:
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     for start, size in stretches:
-        madvise(start, size, _POPULATE_WRITE)  # what is not there any more, or cannot be copied, is left as it is
+        madvise(start, size, _POPULATE_WRITE)  # memory that is gone, or cannot be copied, is left as it is
 
 
 def _touched_by(work: Callable[[], object]) -> numpy.ndarray[tuple[int, int], numpy.dtype[numpy.uint64]]:
-    """Do work, and return a row for each stretch of memory that was there before and that this process has copied."""
+    """Do work, and return a row for each stretch of earlier memory that this process has copied."""
     found: list[Stretch] = []
     with contextlib.suppress(OSError), open(_PAGEMAP, "rb", buffering=0) as pages:
         before = [*_writable()]
@@ -89,7 +89,7 @@ def _touched_by(work: Callable[[], object]) -> numpy.ndarray[tuple[int, int], nu
 
 
 def _writable() -> Iterator[tuple[int, int]]:
-    """Yield where this process has memory of its own that it may write to, from the first address to the last."""
+    """Yield the addresses, from first to last, of this process's own, writable memory."""
     with open("/proc/self/maps") as maps:
         for line in maps:
             place, rights, _ = line.split(maxsplit=2)

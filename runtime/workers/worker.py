@@ -18,9 +18,9 @@ from gridjit.runtime.workers.forks import end_with
 
 
 def work(tasks: socket.socket, parent: int, conditions: Conditions) -> None:
-    """Do the tasks that come through a socket. The process ends with its parent, however that ends.
+    """Do the tasks that come through a socket. The process ends with its parent, however its parent ends.
 
-    conditions: those that the compiler was imported under. Where a program has others, its tasks are lost.
+    conditions: of the compiler's import. Tasks of a program with other conditions are lost.
     """
     end_with(parent)
     gathering = Inbox()
@@ -41,19 +41,19 @@ def work(tasks: socket.socket, parent: int, conditions: Conditions) -> None:
 
 
 def _done(number: int, task: bytes) -> bytes:
-    """Do a task, a function's name and its arguments; return the packet of its result, or of what it raised."""
+    """Do a task, a function's name and its arguments; return the packet of its result, or of its error."""
     try:
         name, arguments = pickle.loads(task)
         module, _, attribute = name.partition(":")
         function = getattr(importlib.import_module(module), attribute)
         (packet,) = packets.packets(packets.DONE, number, pickle.dumps(function(*arguments)))
         return packet
-    except BaseException as error:  # a module of the user's may raise anything when it is imported, SystemExit too
+    except BaseException as error:  # a user's module may raise anything when it is imported, SystemExit too
         return packets.short(packets.LOST, number, f"{type(error).__name__}: {error}")
 
 
 def _enter(wanted: ProcessEnvironment) -> None:
-    """Give this process the program's surroundings, whatever an earlier task did to its own."""
+    """Give this process the program's surroundings, whatever an earlier task did to them."""
     _set_environ(dict(wanted.environ))
     sys.path[:] = wanted.path
     writes, sys.pycache_prefix = wanted.bytecode
@@ -68,5 +68,5 @@ def _enter(wanted: ProcessEnvironment) -> None:
 def _set_environ(wanted: dict[str, str]) -> None:
     for name in [name for name in os.environ if name not in wanted]:
         del os.environ[name]
-    # To set a variable also sets it for C, so only changed ones are.
+    # Setting a variable sets it for C too, so only changed variables are set.
     os.environ.update({name: text for name, text in wanted.items() if os.environ.get(name) != text})

@@ -149,7 +149,7 @@ def test_what_is_not_a_named_checkout_is_refused(text):
 def test_a_linked_checkout_has_all_of_the_package(tmp_path):
     package = link(Repository(name="a/b", path=ROOT), tmp_path) / "gridjit"
     assert {"__init__.py", *ROOTS} <= {path.name for path in package.iterdir()}
-    assert (package / "compiler" / "job.py").is_file()
+    assert (package / "compiler" / "values" / "errors.py").is_file()
 
 
 @pytest.mark.skipif(not device.why_no_gpu(), reason="there is a GPU")

@@ -20,6 +20,7 @@ import gridjit
 from gridjit.commands import demo, main
 from gridjit.commands.completion import candidates
 from gridjit.commands.progress import left_text
+from gridjit.compiler.numba_state import pristine
 from gridjit.runtime.environment.settings import VARIABLES
 from tests.programs import run_new_python, run_python
 
@@ -141,6 +142,19 @@ def test_info_says_why_there_is_no_gpu_also_where_one_is_asked_for(
     assert told["target"]["kind"] is None and told["target"]["why_not"]
     assert main(["info"]) == 0
     assert "none: there is no such thing" in capsys.readouterr().out
+
+
+def test_info_says_that_compiles_are_slower_with_a_numba_cuda_that_is_not_known(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+    for versions in (pristine._VERSIONS, frozenset()):
+        monkeypatch.setattr(pristine, "_VERSIONS", versions)
+        assert main(["info", "--json"]) == 0
+        knows = json.loads(capsys.readouterr().out)["knows_numba_cuda"]
+        assert main(["info"]) == 0
+        told.append((knows, "slower" in capsys.readouterr().out))
+    assert told == [(True, False), (False, True)]
 
 
 @pytest.mark.usefixtures("kernels")

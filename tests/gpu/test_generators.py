@@ -86,12 +86,13 @@ OF_COMPLEX += [f"cmath.{name}(x)" for name in ("exp", "log", "sqrt", "sin", "cos
 _REMAINDERS = "with an infinite divisor, LLVM computes a remainder, NVVM a NaN"
 _OVERFLOW = "a product of signed integers does not overflow, for LLVM"
 _FLUSHED = "of a negative number too small for float64's exponent, with fastmath, NVVM takes the logarithm of zero"
+_UNROLLED = "the last bit, yn's in order 0: LLVM unrolls the polynomials of y0, and fuses other products"
 DIFFERS = {
     **dict.fromkeys(("x // y", "x % y", "divmod(x, y)[0]"), _REMAINDERS),
     "np.uint8(x)": "of a number that does not fit, LLVM keeps 8 bits, NVVM 16",
     "x ** 3": _OVERFLOW,
     **dict.fromkeys(("math.log10(x)", "libdevice.log10(x)", "libdevice.log2(x)", "libdevice.log(x)"), _FLUSHED),
-    "libdevice.y0(x)": "the last bit: LLVM unrolls its polynomials, and fuses other products",
+    **dict.fromkeys(("libdevice.y0(x)", "libdevice.yn(x, y)"), _UNROLLED),
 }
 
 

@@ -100,7 +100,7 @@ def test_the_launch_function_takes_the_kernel_and_a_packed_buffer_by_address(dev
     size = ctypes.c_size_t(len(parameters) - 1)
     extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(parameters), 2, ctypes.addressof(size), 0)
     u32, pointer = ctypes.c_uint32, ctypes.c_void_p
-    launch = ctypes.CFUNCTYPE(ctypes.c_int, pointer, *[u32] * 7, pointer, pointer, pointer)(kernel.address)
+    launch = ctypes.CFUNCTYPE(ctypes.c_int, pointer, *[u32] * 7, pointer, pointer, pointer)(kernel.driver_function)
     assert launch(kernel.handle, 8, 1, 1, 128, 1, 1, 0, None, None, ctypes.addressof(extra)) == 0
     assert np.allclose(on_y.copy_to_host(), 1 + 3 * x)
 

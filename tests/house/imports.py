@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.house.trees import tree_of
+
 _BY_NAME = ("import_module", "__import__", "find_spec")
 _READ = (ast.Import, ast.ImportFrom, ast.Call, ast.Constant)
 
@@ -33,7 +35,7 @@ def modules(folders: Mapping[str, Path]) -> dict[str, Module]:
             whole = file.name == "__init__.py"
             name = ".".join(parts[:-1] if whole else parts)
             package = name if whole else name.rpartition(".")[0]
-            found[name] = Module(name, tuple(_nodes(ast.parse(file.read_text(), str(file)))), package)
+            found[name] = Module(name, tuple(_nodes(tree_of(file))), package)
     return found
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.house.imports import Module, circles, inside, modules, outside
+from tests.house.trees import ROOT, trees_with
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-ROOT = Path(__file__).parents[2]
 FOLDERS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-dir"]
 # All layers may use the base, which uses nothing but itself. Everything else that is in no folder is the package's own.
 LAYERS = {"gridjit.base": 0, "gridjit.cache": 1, "gridjit.compiler": 1, "gridjit.runtime": 2}
@@ -137,15 +137,15 @@ def test_the_environment_is_read_where_the_architecture_says() -> None:
     readers = {
         f"{package}.{'.'.join(file.relative_to(ROOT / folder).with_suffix('').parts)}"
         for package, folder in FOLDERS.items()
-        for file in (ROOT / folder).rglob("*.py")
-        if uses_environment(file.read_text())
+        for file, tree in trees_with("env", sorted((ROOT / folder).rglob("*.py")))
+        if uses_environment(tree)
     }
     assert {name for name in readers if not is_in(name, "gridjit.testing")} == ENVIRONMENT
 
 
-def uses_environment(text: str) -> bool:
-    """Return whether a module's text names the variables of the environment."""
-    nodes = list(ast.walk(ast.parse(text)))
+def uses_environment(tree: ast.Module) -> bool:
+    """Return whether a module names the variables of the environment."""
+    nodes = list(ast.walk(tree))
     taken = {
         alias.name for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "os" for alias in node.names
     }
@@ -155,8 +155,8 @@ def uses_environment(text: str) -> bool:
 
 @pytest.mark.parametrize("text", ["os.environ.get('A')", "os.getenv('A')", "from os import environ", "f(os.environ)"])
 def test_a_look_at_the_environment_is_seen(text: str) -> None:
-    assert uses_environment(text)
-    assert not uses_environment(text.replace("os", "my"))
+    assert uses_environment(ast.parse(text))
+    assert not uses_environment(ast.parse(text.replace("os", "my")))
 
 
 def test_every_wall_is_one(libraries: dict[str, set[str]]) -> None:

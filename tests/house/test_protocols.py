@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 from gridjit.runtime.args.handler import ArgumentHandler
 from gridjit.runtime.devices.base import Capture, Device, LoadedKernel, Runnable
@@ -16,8 +15,8 @@ from gridjit.runtime.launch.ready import ConfigKey, Ready, ReadyTable
 from gridjit.runtime.memory.space import Space
 from gridjit.runtime.process.session import Session
 from gridjit.runtime.queues.streams import Timeline
+from tests.house.trees import PRODUCT, ROOT, trees_with
 
-ROOT = Path(__file__).parents[2]
 OURS = (
     Device,
     LoadedKernel,
@@ -72,42 +71,42 @@ def test_nobody_looks_for_what_our_own_objects_declare() -> None:
     names = declared()
     found = [
         f"{file.relative_to(ROOT)}:{line} looks for {name}"
-        for file in sorted((ROOT / "runtime").rglob("*.py"))
-        for line, name in probes(ast.parse(file.read_text()))
+        for file, tree in trees_with("attr", sorted((ROOT / "runtime").rglob("*.py")))
+        for line, name in probes(tree)
         if name in names
     ]
     assert found == []
 
 
 def test_nobody_looks_whether_an_object_has_what_its_own_class_gives_it() -> None:
-    files = [file for top in ("src/gridjit", "runtime", "compiler", "cache") for file in (ROOT / top).rglob("*.py")]
-    found = [f"{file}:{line} looks for {name}" for file in files for line, name in own_probes(file.read_text())]
+    looked = trees_with("attr(self", PRODUCT)
+    found = [f"{file}:{line} looks for {name}" for file, tree in looked for line, name in own_probes(tree)]
     assert found == []
 
 
 def test_what_a_thread_has_of_its_own_is_declared_by_a_class() -> None:
-    files = [file for top in ("src/gridjit", "runtime", "compiler", "cache") for file in (ROOT / top).rglob("*.py")]
-    assert [str(file) for file in files if has_undeclared_locals(file.read_text())] == []
+    assert [str(file) for file, tree in trees_with("local", PRODUCT) if has_undeclared_locals(tree)] == []
 
 
-def has_undeclared_locals(text: str) -> bool:
+def has_undeclared_locals(tree: ast.Module) -> bool:
     """Return whether a thread-local object is made of threading's class itself, so that who uses it has to probe it."""
-    calls = (node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
     return any(ast.unparse(func) in ("threading.local", "_thread._local") for func in calls)
 
 
 def test_thread_locals_are_seen_where_they_are_made() -> None:
-    assert has_undeclared_locals("own = threading.local()")
-    assert not has_undeclared_locals("class Own(threading.local):\n    quiet = False\nown = Own()")
+    assert has_undeclared_locals(ast.parse("own = threading.local()"))
+    assert not has_undeclared_locals(ast.parse("class Own(threading.local):\n    quiet = False\nown = Own()"))
 
 
-def own_probes(text: str) -> list[tuple[int, str]]:
+def own_probes(tree: ast.Module) -> list[tuple[int, str]]:
     """Return the probes of self."""
-    return list(probes(ast.parse(text), of="self"))
+    return list(probes(tree, of="self"))
 
 
 def test_a_probe_of_its_own_object_is_found() -> None:
-    assert own_probes("hasattr(self, 'a'); getattr(self, 'b', 0); getattr(self.other, 'c', 0)") == [(1, "a"), (1, "b")]
+    tree = ast.parse("hasattr(self, 'a'); getattr(self, 'b', 0); getattr(self.other, 'c', 0)")
+    assert own_probes(tree) == [(1, "a"), (1, "b")]
 
 
 def test_a_probe_is_found_however_it_is_asked() -> None:

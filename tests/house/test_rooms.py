@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.house.trees import ROOT, tree_of
+
 ROOMS = sorted(
     file.parent
     for top in ("src/gridjit", "runtime", "compiler", "cache")
@@ -22,7 +23,7 @@ PARTS = {"compiler/targets/"}
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(ROOT)))
 def test_a_room_says_what_it_is_for(room: Path) -> None:
-    says = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
+    says = ast.get_docstring(tree_of(room / "__init__.py")) or ""
     first, *rest = says.splitlines()
     assert first.endswith(".") and (not rest or str(room.relative_to(ROOT)) in ENTRANCES), says
 
@@ -39,13 +40,13 @@ def test_the_architecture_is_a_page_that_knows_every_room() -> None:
 
 def test_every_file_begins_with_what_it_is() -> None:
     files = [file for room in ROOMS for file in room.glob("*.py")]
-    assert [str(file) for file in files if not ast.get_docstring(ast.parse(file.read_text()))] == []
+    assert [str(file) for file in files if not ast.get_docstring(tree_of(file))] == []
 
 
 def test_a_file_that_begins_with_its_name_has_that_name() -> None:
     wrong = []
     for file in (file for room in ROOMS for file in room.glob("*.py") if file.name != "__init__.py"):
-        tree = ast.parse(file.read_text())
+        tree = tree_of(file)
         says = re.match(r"([a-z_]+):", ast.get_docstring(tree) or "")
         if says and says[1] not in {file.stem, *defined(tree)}:
             wrong.append(f"{file.relative_to(ROOT)} says that it is {says[1]}")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.house.trees import PRODUCT, ROOT, tree_of
+
 FOLDERS = ("src", "runtime", "compiler", "cache", "tests", "scripts", "examples", "docs")
 FILES = [file for top in FOLDERS for kind in ("py", "md") for file in sorted((ROOT / top).rglob(f"*.{kind}"))]
-PRODUCT = [file for top in ("src", "runtime", "compiler", "cache") for file in sorted((ROOT / top).rglob("*.py"))]
 # "There is no file" is as people say it, and so are "no longer" and "no more".
 _IS_NO = re.compile(
     r"(?<![a-z])(there[_\s#]+)?(?:is|are|was|were)(?:_|[\s#]+)no(?:_|[\s#]+)(?!longer|more)[a-z]\w*", re.IGNORECASE
@@ -45,20 +45,20 @@ def test_is_no_is_found_in_texts_and_names(text: str, count: int) -> None:
     assert len(said(text)) == count
 
 
-def twice(texts: dict[str, str]) -> dict[str, list[str]]:
+def twice(trees: dict[str, ast.Module]) -> dict[str, list[str]]:
     """Return the names that classes of several files have, but for those of one file's own, with these files."""
     homes: defaultdict[str, list[str]] = defaultdict(list)
-    for name, text in texts.items():
-        for node in ast.parse(text).body:
+    for name, tree in trees.items():
+        for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(name)
     return {name: files for name, files in homes.items() if len(files) > 1}
 
 
 def test_no_two_classes_share_a_name() -> None:
-    assert twice({str(file.relative_to(ROOT)): file.read_text() for file in PRODUCT}) == {}
+    assert twice({str(file.relative_to(ROOT)): tree_of(file) for file in PRODUCT}) == {}
 
 
 def test_a_class_with_an_underscore_may_share_its_name() -> None:
     texts = {"a.py": "class Place: ...\nclass _Names: ...", "b.py": "class Place: ...\nclass _Names: ..."}
-    assert twice(texts) == {"Place": ["a.py", "b.py"]}
+    assert twice({name: ast.parse(text) for name, text in texts.items()}) == {"Place": ["a.py", "b.py"]}

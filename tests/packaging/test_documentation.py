@@ -122,7 +122,7 @@ def test_every_file_that_a_document_names_is_there() -> None:
 
 
 def test_every_setting_is_documented() -> None:
-    read = set(re.findall(r"GRIDJIT_[A-Z_]+", (ROOT / "runtime" / "settings.py").read_text()))
+    read = set(re.findall(r"GRIDJIT_[A-Z_]+", (ROOT / "runtime" / "environment" / "settings.py").read_text()))
     table = set(re.findall(r"^\| `(GRIDJIT_[A-Z_]+)`", (ROOT / "docs" / "settings.md").read_text(), re.M))
     assert read - table == set()
 

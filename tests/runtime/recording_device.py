@@ -256,7 +256,11 @@ class RecordingKernel:
     _on_launch: Callable[[], None] = field(default=lambda: None)
 
     @property
-    def address(self) -> int | None:
+    def grid_function(self) -> None:
+        return None
+
+    @property
+    def driver_function(self) -> int | None:
         return None if self.artifact.cooperative else self._recorder.address
 
     @property

@@ -245,7 +245,13 @@ def test_what_the_host_has_not_it_says() -> None:
     nothing[1, 1](1)
     (overload,) = nothing.overloads.values()
     loaded = overload._loaded()
-    assert (loaded.handle, loaded.address, loaded.context, loaded.resident_blocks(32)) == (None, None, 0, 32 * 132)
+    assert (loaded.handle, loaded.grid_function, loaded.context, loaded.resident_blocks(32)) == (
+        None,
+        None,
+        0,
+        32 * 132,
+    )
+    assert loaded.driver_function is None
     assert (loaded.here(), loaded.device.ordinal, loaded.device.staging) == (loaded.device, None, None)
     with pytest.raises(DeviceError, match="launches kernels by a handle"):
         loaded.entry(0)

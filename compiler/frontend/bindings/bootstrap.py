@@ -50,10 +50,10 @@ def numba_cuda() -> ModuleType:
 
 def _look_at_it() -> None:
     """Look at numba before anybody has changed it, so that every later change is seen."""
-    from gridjit.compiler.key.put_in_numba import put_in_numba
+    from gridjit.compiler.numba_state.changes import changes
 
     with phase("key"):
-        put_in_numba()
+        changes()
 
 
 def _import() -> None:

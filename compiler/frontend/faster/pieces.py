@@ -20,7 +20,7 @@ from gridjit.compiler.frontend.faster import (
     warned,
 )
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
-from gridjit.compiler.frontend.faster.written_for import are_known
+from gridjit.compiler.numba_state.pristine import is_pristine
 
 PIECES: tuple[Piece, ...] = (
     refreshing.PIECE,
@@ -43,23 +43,11 @@ PIECES: tuple[Piece, ...] = (
 )
 
 
-# Pieces, and all that they rely on.
-_together: list[tuple[tuple[Piece, ...], dict[str, tuple[str, ...]]]] = []
-
-
 def make_faster(replace: Replace) -> None:
     """Put the pieces in place whose numba functions are those that they were written for.
 
     In a compile inside another one they are in place already, and stay.
     """
     # Looked at before any is in place: some rely on what others replace with its equal.
-    known = PIECES if are_known(_all_of(PIECES)) else [one for one in PIECES if are_known(one.written_for)]
-    for piece in known:
+    for piece in [one for one in PIECES if is_pristine(one.written_for)]:
         piece.install(replace)
-
-
-def _all_of(pieces: tuple[Piece, ...]) -> dict[str, tuple[str, ...]]:
-    """Return all that pieces rely on; the same object each time."""
-    if not _together or _together[0][0] is not pieces:
-        _together[:] = [(pieces, {place: one.written_for[place] for one in pieces for place in one.written_for})]
-    return _together[0][1]

@@ -19,8 +19,9 @@ from typing import Any, TypeVar
 
 from gridjit.base.forking import forked_alone, held, in_child, section
 from gridjit.base.interrupts import leave_managers, let_through, surely, uninterrupted
+from gridjit.base.values import dataclass
 from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
-from gridjit.compiler.frontend.bindings.replacing import changes_now, originals, put, replace, undo_to
+from gridjit.compiler.frontend.bindings.replacing import changes_now, on_undo, originals, put, replace, undo_to
 from gridjit.compiler.frontend.bindings.vocabulary import correct_draws, keep_functions_in_tuples
 from gridjit.compiler.frontend.bindings.warp_types import widen_warp_types
 from gridjit.compiler.frontend.faster import matched
@@ -46,7 +47,6 @@ from gridjit.compiler.frontend.kept.drafts import NotedReads
 from gridjit.compiler.frontend.kept.keeping import Keeping
 from gridjit.compiler.frontend.kept.library import find_modules_once
 from gridjit.compiler.frontend.kept.noticing import note_what_spoils, reuse_internal_functions, suspend_others
-from gridjit.compiler.frontend.kept.patches import note_first_modules
 from gridjit.compiler.frontend.kept.surroundings import Surroundings, allow_keeping, surroundings
 from gridjit.compiler.frontend.narrow.contexts import (
     contexts_are_whole,
@@ -72,6 +72,7 @@ from gridjit.compiler.frontend.narrow.meeting import in_numbas_own_compiles, sto
 from gridjit.compiler.frontend.narrow.modules import are_imported
 from gridjit.compiler.frontend.narrow.words import stop_at_words
 from gridjit.compiler.key.extensions import all_registrations
+from gridjit.compiler.numba_state.first_modules import note_first_modules
 from gridjit.compiler.process.collecting import making_what_stays
 from gridjit.compiler.process.locks import compiler_locks, compiling_locks, give_back, taken
 from gridjit.compiler.recorded.reads import Reads
@@ -86,29 +87,76 @@ Result = TypeVar("Result")
 _NVVM_IR_VERSION = (2, 0, 3, 2)
 
 
-def isolated(
-    view: ConfigView,
-    compute_capability: tuple[Any, ...],
-    boundscheck: bool,
-    reads: Reads,
-    work: Callable[[Isolation], Result],
-    *,
-    keep: bool = True,
-) -> Result:
-    """Return work(record): one compile for an architecture, which notes in the record and in reads what it uses.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileConditions:
+    """What a compile is for, as isolation has numba answer. reads: where what code takes from Python is noted.
 
     keep: whether callees may be those of other compiles, and be kept for them.
-    However it ends, even by an interrupt anywhere in numba's code, the next compile finds everything as it should be.
+    """
+
+    view: ConfigView
+    capability: tuple[Any, ...]
+    boundscheck: bool
+    reads: Reads
+    keep: bool = True
+
+
+def isolated(conditions: CompileConditions, lower: Callable[[Isolation], Result]) -> Result:
+    """Return lower(record): one compile, which notes in the record and in reads what it uses.
+
+    It is begun again with the floats of 16 and 8 bits if it ended for want of them. That shows in many ways, such as a
+    name that is not there, so it is tried after every error of a compile that was without them. Only the compile itself
+    knows whether it is: before and after, other threads import them. If it met a word that was left out, it is begun
+    again with the words first, even if numba did without.
     """
     import_all()
+    record = Isolation(view=conditions.view)
+    begin_again = conditions.view.until_now()
+    for words_first in (True, False):
+        try:
+            result = _in_isolation(conditions, record, lower)
+        except Exception as error:
+            let_through(error)
+            if not record.without_narrow_floats:
+                raise
+        else:
+            if not record.met_a_word and not (record.without_narrow_floats and are_imported()):
+                return result
+        words = words_first and record.met_a_word
+        import_all(words=words, narrow_floats=not words)
+        begin_again()
+        record = Isolation(view=conditions.view, told_before=record.told, needs_all=not words)
+        if not words:
+            break
+    return _in_isolation(conditions, record, lower)
+
+
+def _in_isolation(conditions: CompileConditions, record: Isolation, lower: Callable[[Isolation], Result]) -> Result:
+    """Return lower(record), done while numba is as one compile needs it.
+
+    However it ends, even by an interrupt anywhere in numba's code, the next compile finds everything as it should be.
+    """
     core, cuda = compiler_locks()
-
-    def compile_it(record: Isolation) -> Result:
-        # Taken in C, where taking a lock and noting it are one step; numba's own wrappers take them in Python.
-        with core, cuda, section():
-            return _restoring(lambda: _isolated(record, compute_capability, boundscheck, reads, work, keep))
-
-    return _with_all_it_needs(view, compile_it)
+    # Taken in C, where taking a lock and noting it are one step; numba's own wrappers take them in Python.
+    with core, cuda, section():
+        before = _Before()
+        try:
+            _enter(conditions, record, before)
+            result = lower(record)
+            if record.keeping is not None:
+                record.keeping.keep()
+        except BaseException as error:
+            leave_managers(error)
+            raise
+        finally:
+            try:
+                before.restore()
+            except BaseException:  # an interrupt, perhaps at the call itself
+                surely(before.restore)
+                raise
+        if before.is_outermost:
+            contexts_are_whole()
+    return result
 
 
 def import_all(*, narrow_floats: bool = False, words: bool = False) -> None:
@@ -186,103 +234,60 @@ def _load_words() -> None:
         load_words()
 
 
-def _with_all_it_needs(view: ConfigView, compile_it: Callable[[Isolation], Result]) -> Result:
-    """Return compile_it(record), begun again with the floats of 16 and 8 bits if it ended for want of them.
-
-    That shows in many ways, such as a name that is not there, so it is tried after every error of a compile that was
-    without them. Only the compile itself knows whether it is: before and after, other threads import them. If it met a
-    word that was left out, it is begun again with the words first, even if numba did without.
-    """
-    record = Isolation(view=view)
-    begin_again = view.until_now()
-    for words_first in (True, False):
-        try:
-            result = compile_it(record)
-        except Exception as error:
-            let_through(error)
-            if not record.without_narrow_floats:
-                raise
-        else:
-            if not record.met_a_word and not (record.without_narrow_floats and are_imported()):
-                return result
-        words = words_first and record.met_a_word
-        import_all(words=words, narrow_floats=not words)
-        begin_again()
-        record = Isolation(view=view, told_before=record.told, needs_all=not words)
-        if not words:
-            break
-    return compile_it(record)
-
-
-def _isolated(
-    record: Isolation,
-    compute_capability: tuple[Any, ...],
-    boundscheck: bool,
-    reads: Reads,
-    work: Callable[[Isolation], Result],
-    keep: bool,
-) -> Result:
+def _enter(conditions: CompileConditions, record: Isolation, before: _Before) -> None:
+    """Replace in numba what a compile needs otherwise."""
     from numba.cuda.descriptor import cuda_target
 
-    outermost = _is_outermost()
-    if outermost:
+    if before.is_outermost:
         undo_to(0)  # left by a compile that was cut short while undoing
         mend_contexts()
-        if keep:
-            _keep_callees(record, reads, compute_capability, boundscheck)
-    start, failures = changes_now(), Failures(record.drafts)
-    try:
-        if not outermost or (record.needs_all and are_left_out()):  # where nothing can be imported for good
-            _set_contexts_aside()
-        allow_depth()
-        allow_recursion(record.waiting, record.keeping)
-        suspend_others(record.drafts)
-        _silence_what_cannot_speak()
-        _speak_of_what_users_can_change()
-        make_names_readable(replace)
-        correct_draws(replace)
-        keep_functions_in_tuples(put)
-        widen_warp_types(replace)
-        make_faster(replace)
-        replace(matched, "surroundings", _alike(record.keeping))
-        _answer_device(compute_capability)
-        _set_boundscheck(boundscheck)
-        number_exceptions(record)
-        replace(cuda_target.target_context, "cached_internal_func", {})
-        callees = Callees(record.keeping, functools.partial(empty, record))
-        failures.begin()
-        empty_device_functions(record, callees, failures)
-        empty_templates(record, callees)
-        reuse_internal_functions(callees)
-        find_modules_once()
-        note_what_spoils(record.drafts)
-        _listen(record)
-        record_reads(NotedReads(reads, record.drafts))
-        time_passes()
-        if record.told_before is not None:
-            record.told_before.leave_out(replace)
-        if are_left_out():
-            record.without_narrow_floats = True
-            record.told.note(replace)
-            go_on_without(put)
-            stop_at_narrow_floats(replace)
-            in_numbas_own_compiles(replace, _with_contexts_aside)
-        if are_words_left_out():
-            stop_at_words(replace, are_words_left_out, record.meet_a_word)
-        hide_from_backend()
-        result = work(record)
-        if record.keeping is not None:
-            record.keeping.keep()
-    finally:
-        failures.forget()
-        try:
-            undo_to(start)
-        except BaseException:  # an interrupt, perhaps at the call itself
-            surely(lambda: undo_to(start))
-            raise
-    if outermost:
-        contexts_are_whole()
-    return result
+        if conditions.keep:
+            _keep_callees(record, conditions)
+    failures = Failures(record.drafts)
+    on_undo(failures.forget)
+    if not before.is_outermost or (record.needs_all and are_left_out()):  # where nothing can be imported for good
+        _set_contexts_aside()
+    allow_depth()
+    allow_recursion(record.waiting, record.keeping)
+    suspend_others(record.drafts)
+    _silence_what_cannot_speak()
+    _speak_of_what_users_can_change()
+    make_names_readable(replace)
+    correct_draws(replace)
+    keep_functions_in_tuples(put)
+    widen_warp_types(replace)
+    make_faster(replace)
+    replace(matched, "surroundings", _alike(record.keeping))
+    _answer_device(conditions.capability)
+    _set_boundscheck(conditions.boundscheck)
+    number_exceptions(record)
+    replace(cuda_target.target_context, "cached_internal_func", {})
+    callees = Callees(record.keeping, functools.partial(empty, record))
+    failures.begin()
+    empty_device_functions(record, callees, failures)
+    empty_templates(record, callees)
+    reuse_internal_functions(callees)
+    find_modules_once()
+    note_what_spoils(record.drafts)
+    replace(recording_of(record.view), "listener", record.drafts)
+    record_reads(NotedReads(conditions.reads, record.drafts))
+    time_passes()
+    _leave_out(record)
+    hide_from_backend()
+
+
+def _leave_out(record: Isolation) -> None:
+    """Have the compile stop at what its contexts are without, and not repeat warnings of one that stopped."""
+    if record.told_before is not None:
+        record.told_before.leave_out(replace)
+    if are_left_out():
+        record.without_narrow_floats = True
+        record.told.note(replace)
+        go_on_without(put)
+        stop_at_narrow_floats(replace)
+        in_numbas_own_compiles(replace, _with_contexts_aside)
+    if are_words_left_out():
+        stop_at_words(replace, are_words_left_out, record.meet_a_word)
 
 
 def _set_contexts_aside() -> None:
@@ -327,32 +332,29 @@ class _Left(threading.local):
 _left = _Left()
 
 
-def _restoring(compile_it: Callable[[], Result]) -> Result:
-    """Return compile_it(), and restore the thread's locks and numba's target, however it ends.
+class _Before:
+    """What is restored when the calling thread's compile ends: numba as it was, its target, and the thread's locks.
 
     If an interrupt prevents that, the thread's next compile restores the target.
     """
-    from numba.core import target_extension
 
-    active, locks = target_extension._active_context, taken()
-    before = None if _is_outermost() else _left.target
-    if before is None and _left.target is not None:
-        active.target = _left.target
-    _left.target = target = getattr(active, "target", target_extension._active_context_default)
-    try:
-        return compile_it()
-    except BaseException as error:
-        leave_managers(error)
-        raise
-    finally:
-        # Assignments first: interrupts come at calls.
-        active.target = target
-        _left.target = before
-        try:
-            give_back(locks)
-        except BaseException:  # an interrupt, perhaps at the call itself
-            surely(lambda: give_back(locks))
-            raise
+    def __init__(self) -> None:
+        from numba.core import target_extension
+
+        self.is_outermost = _is_outermost()
+        self._active, self._locks = target_extension._active_context, taken()
+        self._changes = 0 if self.is_outermost else changes_now()
+        self._left = None if self.is_outermost else _left.target
+        if self._left is None and _left.target is not None:
+            self._active.target = _left.target
+        _left.target = self._target = getattr(self._active, "target", target_extension._active_context_default)
+
+    def restore(self) -> None:
+        """Restore all of it; done twice, it is as if done once."""
+        self._active.target = self._target
+        _left.target = self._left
+        undo_to(self._changes)
+        give_back(self._locks)
 
 
 def _after_fork_in_child() -> None:
@@ -403,7 +405,7 @@ def _set_boundscheck(boundscheck: bool) -> None:
     replace(CUDATargetContext, "enable_boundscheck", boundscheck)
 
 
-def _keep_callees(record: Isolation, reads: Reads, compute_capability: tuple[Any, ...], boundscheck: bool) -> None:
+def _keep_callees(record: Isolation, conditions: CompileConditions) -> None:
     """Have what is kept of callees used, and what is compiled of them kept, where nothing could alter it unseen.
 
     A process's first compile looks at what surrounds it when it meets a callee, as there is nothing kept before: to
@@ -414,12 +416,14 @@ def _keep_callees(record: Isolation, reads: Reads, compute_capability: tuple[Any
 
     def look_around() -> Surroundings:
         replaced = originals()
-        found = surroundings(compute_capability, boundscheck, replaced)
+        found = surroundings(conditions.capability, conditions.boundscheck, replaced)
         if replaced:  # the compile is under way
             matched.surroundings = found if found.allow_keeping else None
         return found
 
-    asking = Asking(reads=reads, recording=recording_of(record.view), number=functools.partial(number, record))
+    asking = Asking(
+        reads=conditions.reads, recording=recording_of(record.view), number=functools.partial(number, record)
+    )
     record.keeping = Keeping(record.view, asking, look_around, record.drafts, functools.partial(empty, record))
     if not note_first_modules() and not record.keeping.surroundings.allow_keeping:
         record.keeping = None
@@ -430,8 +434,3 @@ def _alike(keeping: Keeping | None) -> object | None:
     if keeping is None:
         return None
     return keeping.surroundings if keeping.has_looked else object()
-
-
-def _listen(record: Isolation) -> None:
-    """Have what is done with the launch noted."""
-    replace(recording_of(record.view), "listener", record.drafts)

@@ -58,33 +58,31 @@ def hide_from_backend() -> None:
     original = replace(CUDABackend, "run_pass", run_pass)
 
 
-def while_visible(view: ConfigView, compile_it: Callable[[], Result]) -> Result:
-    """Return compile_it(), with view current in gridjit.launchconfig and in numba.cuda.launchconfig."""
+def while_visible(view: ConfigView, call: Callable[..., Result], *given: Any) -> Result:
+    """Return call(*given), with view current in gridjit.launchconfig and in numba.cuda.launchconfig."""
     numba_cuda()
     from numba.cuda.cext import _dispatcher
     from numba.cuda.typeconv.rules import default_type_manager
 
     class Around(_dispatcher.Dispatcher):  # type: ignore[misc]  # numba is untyped
         def _compile_for_args(self) -> Result:
-            return compile_it()
+            return call(*given)
 
-    _ask_the_view(_dispatcher)
-
-    def inside() -> Result:
-        around = Around.__new__(Around)
-        _dispatcher.Dispatcher.__init__(around, default_type_manager.get_pointer(), 0, *_NOTHING_TO_MATCH)
-        return around._cuda_call(__numba_cuda_launch_config__=view)  # type: ignore[no-any-return]
-
-    return while_current(view, inside)
+    _ask_the_view()
+    around = Around.__new__(Around)
+    _dispatcher.Dispatcher.__init__(around, default_type_manager.get_pointer(), 0, *_NOTHING_TO_MATCH)
+    return while_current(view, around._cuda_call, __numba_cuda_launch_config__=view)  # type: ignore[no-any-return]
 
 
 @functools.cache
-def _ask_the_view(dispatchers: Any) -> None:
+def _ask_the_view() -> None:
     """Have numba-cuda's C module tell this thread's view that it was asked; once in a process, for all threads.
 
     Its answers remain its own, except that the configuration of a compile for no launch becomes None.
     """
-    original = dispatchers.get_current_launch_config
+    from numba.cuda.cext import _dispatcher
+
+    original = _dispatcher.get_current_launch_config
 
     def get_current_launch_config() -> Any:
         found = original()
@@ -93,4 +91,4 @@ def _ask_the_view(dispatchers: Any) -> None:
             return found
         return visible_config()
 
-    dispatchers.get_current_launch_config = get_current_launch_config
+    _dispatcher.get_current_launch_config = get_current_launch_config

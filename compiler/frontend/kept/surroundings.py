@@ -12,11 +12,11 @@ from types import FunctionType
 from typing import Any
 
 from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
-from gridjit.compiler.frontend.kept.patches import NOTHING, SETTINGS, Originals, numbas_own_text, patches
 from gridjit.compiler.frontend.kept.plain import ValueMark, is_of_plain_types
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.key.numba_settings import affects_code, dumps, environment
 from gridjit.compiler.key.registration import Registration
+from gridjit.compiler.numba_state.mark import NOTHING, SETTINGS, Originals, numbas_mark, numbas_own_text
 from gridjit.compiler.source.libraries import is_library
 
 
@@ -62,7 +62,7 @@ def surroundings(capability: tuple[Any, ...], boundscheck: bool, originals: Orig
     """Return what surrounds a compile. originals: what it replaced in numba, if it began already."""
     registered = all_registrations()
     config = _config()
-    mark = (capability, boundscheck, environment(), config, _registered_marks(registered), patches(originals))
+    mark = (capability, boundscheck, environment(), config, _registered_marks(registered), numbas_mark(originals))
     found = next((one for one in _known if one.mark == mark), None)
     if found is None:
         found = Surroundings(mark, registered, functools.partial(_told, capability, boundscheck, config))

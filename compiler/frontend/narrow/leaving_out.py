@@ -22,7 +22,6 @@ from typing import Any
 from gridjit.compiler.frontend.bindings.vocabulary import values_of_halves
 from gridjit.compiler.frontend.faster import refreshing
 from gridjit.compiler.frontend.faster.piece import Replace
-from gridjit.compiler.frontend.faster.written_for import are_known
 from gridjit.compiler.frontend.narrow.contexts import contexts_may_be_half_read
 from gridjit.compiler.frontend.narrow.modules import NAMES, are_imported, import_modules
 from gridjit.compiler.frontend.narrow.words import (
@@ -30,15 +29,14 @@ from gridjit.compiler.frontend.narrow.words import (
     Registries,
     are_words_imported,
     is_template_of_words,
-    note_what_is_not_imported,
     registries_of_words,
 )
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.key.registrations import lists_of_registries
 from gridjit.compiler.key.registry_entries import is_numbas_own
-from gridjit.compiler.key.toolchain import version_of
+from gridjit.compiler.numba_state.first_modules import note_what_is_not_imported
+from gridjit.compiler.numba_state.pristine import is_known_version, is_pristine
 
-_VERSIONS = frozenset({"0.30.4"})
 _LOAD = "load_additional_registries"
 _WRITTEN_FOR = {
     place: records for place, records in refreshing.PIECE.written_for.items() if place.endswith(f".{_LOAD}")
@@ -126,7 +124,7 @@ _left_out: list[_LeftOut] = []
 def leave_out(replace: Replace) -> None:
     """Have contexts that are made next leave the modules out, unless that might make a difference."""
     note_what_is_not_imported()
-    if are_imported() or version_of("numba-cuda") not in _VERSIONS or not are_known(_WRITTEN_FOR):
+    if are_imported() or not is_known_version() or not is_pristine(_WRITTEN_FOR):
         return
     if all_registrations():  # an extension's come after them
         return

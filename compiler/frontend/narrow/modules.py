@@ -8,16 +8,13 @@ from types import ModuleType
 
 from gridjit.base.forking import held, section
 from gridjit.base.interrupts import uninterrupted
-from gridjit.compiler.frontend.narrow.words import MODULES_OF_WORDS
+from gridjit.compiler.numba_state.first_modules import NARROW_FLOATS
 from gridjit.compiler.process.collecting import making_what_stays
 from gridjit.compiler.process.refusing import refuse_calls
 from gridjit.compiler.values.signature import Signature
 
-# As numba-cuda's contexts name them, in the order in which they install their registries.
-NAMES = ("fp16", "bf16", "fp8")
+NAMES = NARROW_FLOATS
 MODULES = frozenset((*(f"numba.cuda.{name}" for name in NAMES), *(f"numba.cuda._internal.cuda_{n}" for n in NAMES)))
-# How the names of all modules begin that are imported with them, or with the words, and hardly without.
-LEFT_OUT = (*(f"numba.cuda.{name}" for name in NAMES), "numba.cuda._internal", "numba.types", *MODULES_OF_WORDS)
 # In the names of types: numba's float16 and __nv_bfloat16, gridjit's float16, bfloat16 and float8_e5m2.
 _FLOAT16, _FLOAT8 = "float16", "float8"
 

@@ -17,6 +17,8 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any, NamedTuple
 
 from gridjit.compiler.frontend.faster.piece import Replace
+from gridjit.compiler.numba_state.first_modules import WORDS as MODULES_OF_WORDS
+from gridjit.compiler.numba_state.first_modules import note_what_is_not_imported
 
 
 class Registries(NamedTuple):
@@ -41,8 +43,6 @@ WORDS = {
     "polynomial": WordsModule("numba.cuda.np", None, "registry"),
     "arraymath": WordsModule("numba.cuda.np", None, "registry"),
 }
-# How the names of all modules begin that are imported with them, and hardly without.
-MODULES_OF_WORDS = (*(f"{words.package}.{one}" for one, words in WORDS.items()), "numba.cuda.np.linalg")
 # Methods of arrays that the modules type, or implement.
 METHODS = frozenset(
     ("all", "allclose", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod", "std", "var")
@@ -63,27 +63,6 @@ def registries_of_words() -> list[Registries]:
         module = importlib.import_module(f"{words.package}.{one}")
         found.append(Registries(*(name and getattr(module, name) for name in (words.typing, words.target))))
     return found
-
-
-def note_what_is_not_imported() -> None:
-    """Note which of the modules no program imported until now; some are about to be imported for contexts."""
-    _imported_here.update(name for name in _programs_own() if name not in sys.modules)
-
-
-def imported_by_programs() -> set[str]:
-    """Return the names of those of the modules that a program imported, which it may have changed since.
-
-    The vector types do not count: the floats of 16 and 8 bits import them.
-    """
-    return {name for name in _programs_own() if name in sys.modules} - _imported_here
-
-
-def _programs_own() -> set[str]:
-    return {name for name in MODULES_OF_WORDS if name != "numba.cuda.vector_types"}
-
-
-# Those that no program imported first.
-_imported_here: set[str] = set()
 
 
 def are_words_imported() -> bool:

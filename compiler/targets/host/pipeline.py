@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import string
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,6 +21,7 @@ from gridjit.compiler.targets.host.emit.privatized_operations import written_out
 from gridjit.compiler.targets.host.ir.body import Body
 from gridjit.compiler.targets.host.ir.contexts import ValueType
 from gridjit.compiler.targets.host.ir.coordinates import place, unread_axes
+from gridjit.compiler.targets.host.ir.module import FunctionText, with_declarations
 from gridjit.compiler.targets.host.ir.source_locations import place_of
 from gridjit.compiler.targets.host.library.ptx.conversions import as_converted_on_gpus
 from gridjit.compiler.targets.host.llvm.features import runs_widest_vectors_well
@@ -45,7 +46,8 @@ from gridjit.compiler.values.options import Options
 from gridjit.compiler.values.signature import ArrayType, ScalarType
 from gridjit.compiler.values.target import Lowered, Target
 
-_DECLARATION = "\ndeclare "
+# The letters that a symbol's name has without quotes.
+_LETTERS = frozenset(string.ascii_letters + string.digits + "_.")
 
 
 class Marks(NamedTuple):
@@ -205,7 +207,7 @@ def _plan(
 
 
 def _symbol(name: str) -> str:
-    return "gridjit." + re.sub(r"[^A-Za-z0-9_.]", "_", name)
+    return "gridjit." + "".join(letter if letter in _LETTERS else "_" for letter in name)
 
 
 def _module(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Regions, options: Options) -> str:
@@ -224,10 +226,12 @@ def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Reg
 
 def _declared_once(text: str) -> str:
     """Return a module's text with one declaration of each function: each part declares the functions that it calls."""
-    first, *others = f"\n{text}".split(_DECLARATION)
-    seen, parts = set[str](), [first]
-    for other in others:
-        name, (_, end, rest) = other.partition("@")[2].partition("(")[0], other.partition("\n")
-        parts += [end, rest] if name in seen else [_DECLARATION, other]
-        seen.add(name)
-    return "".join(parts)[1:]
+    seen = set[str]()
+
+    def first(one: FunctionText) -> str:
+        if one.name in seen:
+            return ""
+        seen.add(one.name)
+        return one.text
+
+    return with_declarations(text, first)

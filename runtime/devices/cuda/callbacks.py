@@ -1,9 +1,9 @@
-"""callbacks: what linked code wants called with its module, once in each context where the module is launched.
+"""callbacks: a module's callbacks from linked code, called once in each context where the module is launched.
 
 Setup callbacks end before the first launch of the module in a context begins, whichever threads launch it. Each setup
 has one teardown, in its context, before the module is unloaded: when the kernel goes, when the program resets the
-context through numba-cuda, or when the interpreter exits. A context that ended by itself took the module along, and
-nothing is called for it.
+context through numba-cuda, or when the interpreter exits. A context that ended by itself took the module along, without
+callbacks.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Module:
         self._contexts: dict[int, _Context] = {}
 
     def set_up(self) -> None:
-        """Have the setup callbacks called in the calling thread's context, if they were not; raises what they raise."""
+        """Call the setup callbacks in the calling thread's context, if they were not yet; raises their exceptions."""
         driver = self._device.driver
         number = driver.context_id(0)
         if (known := self._contexts.get(number)) is not None and known.ready:
@@ -64,7 +64,7 @@ class Module:
             here.ready = True
 
     def tear_down(self, only: int | None = None) -> None:
-        """Have the teardown callbacks called in each context that was set up; only: the number of the one to go.
+        """Call the teardown callbacks in each context that was set up; only: the number of a single context.
 
         All of them are called; the first exception is raised after.
         """
@@ -75,7 +75,7 @@ class Module:
             raise raised[0]
 
     def _end(self, number: int, context: _Context) -> list[BaseException]:
-        """Return what the teardown callbacks raised in one context; nothing is called in one that is gone."""
+        """Return the exceptions of the teardown callbacks in one context; a context that is gone has none."""
         context.reset()
         driver = self._device.driver
         try:
@@ -123,9 +123,9 @@ class _Token:
 
 
 def on_reset(function: weakref.WeakMethod[Callable[[int], None]], number: int) -> Callable[[], None]:
-    """Have function called with a number when the program resets the current context through numba-cuda.
+    """Call function with a number when the program resets the current context through numba-cuda.
 
-    Returns what undoes it.
+    Returns the undo function.
     """
     modules = _numba_modules()
     if modules is None:
@@ -148,7 +148,7 @@ def on_reset(function: weakref.WeakMethod[Callable[[int], None]], number: int) -
 
 
 def _numba_modules() -> Any:
-    """Return the table of modules that numba-cuda has for the current context; None without it, or of a foreign one."""
+    """Return numba-cuda's table of modules of the current context; None without it, or of a foreign context."""
     devices: Any = sys.modules.get("numba.cuda.cudadrv.devices")
     try:
         return None if devices is None else devices.get_context().modules

@@ -1,4 +1,4 @@
-"""CudaDevice: one GPU and its primary context. The calling thread's current device decides where things happen."""
+"""CudaDevice: one GPU and its primary context. Calls go to the calling thread's current device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class CudaDevice:
-    """A GPU. ordinal: its number among the devices that the process sees. siblings: those devices, if made already."""
+    """A GPU. ordinal: its number among the process's devices. siblings: the process's devices, if made already."""
 
     def __init__(self, driver: Driver, ordinal: int, siblings: Devices | None = None) -> None:
         if not 0 <= ordinal < (count := driver.device_count()):
@@ -49,7 +49,7 @@ class CudaDevice:
 
     @cached_property
     def name(self) -> str:
-        """The name NVIDIA sells it under."""
+        """The name of NVIDIA's product."""
         return self.driver.device_name(self.handle)
 
     @cached_property
@@ -59,12 +59,12 @@ class CudaDevice:
 
     @cached_property
     def target(self) -> Target:
-        """What code must be made for to run here."""
+        """The target whose code runs here."""
         major, minor = self.compute_capability
         return Target(kind="ptx", arch=f"sm_{major}{minor}")
 
     def another(self, ordinal: int) -> CudaDevice:
-        """Return the device of a number, this one for its own; each GPU has one, whose context all share."""
+        """Return the device of a number, this one for its own; each GPU has one device, whose context is shared."""
         if ordinal == self.ordinal:
             return self
         if self._siblings is None:
@@ -117,7 +117,7 @@ class CudaDevice:
         return self.driver.context_id(self.context)
 
     def make_current(self) -> None:
-        """Let the calling thread use this device from now on."""
+        """Make this device the calling thread's."""
         self.driver.set_context(self.context)
 
     def renew(self) -> int:
@@ -130,7 +130,7 @@ class CudaDevice:
 
     @property
     def current(self) -> CurrentDevice:
-        """A context manager that makes the device the calling thread's, and gives the thread its own back."""
+        """A context manager that makes the device the calling thread's, and restores the thread's own."""
         return CurrentDevice(self)
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> CudaKernel:
@@ -138,13 +138,13 @@ class CudaDevice:
         return load(self, artifact, callbacks)
 
     def capture(self, stream: int) -> CudaCapture:
-        """Return what captures the work of a stream for a graph."""
+        """Return a capture of a stream's work for a graph."""
         from gridjit.runtime.devices.cuda.graphs import CudaCapture  # most programs do without
 
         return CudaCapture(self, stream)
 
     def synchronize(self) -> None:
-        """Wait for all work on the device; raises what a kernel did wrong."""
+        """Wait for all work on the device; raises a kernel's error."""
         self.timeline.synchronize_all()
 
     @cached_property
@@ -165,14 +165,14 @@ class CudaDevice:
 
     @cached_property
     def carrier(self) -> Carrier:
-        """What brings many bytes between arrays of the host's and page-locked memory."""
+        """Copies many bytes between the host's arrays and page-locked memory."""
         from gridjit.runtime.devices.cuda.memory.carrying import Carrier  # for many bytes
 
         return Carrier(self, None if self._siblings is None else self._siblings.store)
 
     @property
     def staging(self) -> CudaSpace:
-        """The device's memory: it cannot use what the host's allocators gave."""
+        """The device's memory: it cannot use memory of the host's allocators."""
         return self.space
 
     def __repr__(self) -> str:
@@ -180,9 +180,9 @@ class CudaDevice:
 
 
 class Devices:
-    """The process's devices, each made once. made: one that there is already.
+    """The process's devices, each made once. made: the devices made already.
 
-    store: returns where machine code is kept that does for them what Python would; None: Python does it.
+    store: returns the store of machine code that does Python's work for them; None: Python does it.
     """
 
     store: Callable[[], Store] | None = None
@@ -237,7 +237,7 @@ if TYPE_CHECKING:
 
 
 class CurrentDevice:
-    """A device made the calling thread's for a few calls, and the thread's own again after them.
+    """A device made the calling thread's for a few calls; afterwards the thread's own is restored.
 
     A thread that had no device keeps this one.
     """

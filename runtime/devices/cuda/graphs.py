@@ -1,6 +1,6 @@
-"""CudaCapture, CudaRunnable: a driver graph, captured from what a stream is given, and instantiated once.
+"""CudaCapture, CudaRunnable: a driver graph, captured from a stream's work, and instantiated once.
 
-What the stream is given by others - torch, cuBLAS - is captured too, also in streams that wait for it.
+Work of other libraries in the stream - torch, cuBLAS - is captured too, also in streams that wait for it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
     from gridjit.runtime.memory.space import Memory
 
-# Other threads may go on with what a capture of theirs would forbid.
+# Other threads may make calls that a capture would forbid.
 _MODE = "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL"
 
 
 class CudaCapture:
-    """A stream that is captured. A node's handle is the driver's, for it and for the executable graph."""
+    """A stream that is captured. A node's handle is the driver's, for both graphs."""
 
     def __init__(self, device: CudaDevice, stream: int) -> None:
         self._device = device
@@ -41,14 +41,14 @@ class CudaCapture:
         return self._last()
 
     def copy(self, destination: Any, source: Any, make: Callable[[], object]) -> Any:
-        """Copy into the capture; a copy that needs several nodes is known by its last."""
+        """Copy into the capture; a copy of several nodes is known by its last node."""
         make()
         return self._last()
 
     def _last(self) -> Any:
-        """Return the node that the next one would come after."""
+        """Return the capture's newest node."""
         driver = self._device.driver
-        # What older versions tell has no room for how programmatic launches depend on others.
+        # Older versions' answer has no room for the dependences of programmatic launches.
         name = (
             "cuStreamGetCaptureInfo_v3"
             if hasattr(driver.api, "cuStreamGetCaptureInfo_v3")
@@ -56,7 +56,7 @@ class CudaCapture:
         )
         with self._device.current:
             values = driver.call(name, self._stream)
-        # What else is told differs between the driver's versions.
+        # The other values differ between the driver's versions.
         nodes = next((value for value in values if isinstance(value, list)), [])
         return nodes[0] if nodes else None
 
@@ -78,7 +78,7 @@ class CudaCapture:
                 raise
 
     def cancel(self) -> None:
-        """End the capture, and drop what it holds."""
+        """End the capture, and drop its graph."""
         with self._device.current, contextlib.suppress(DriverError):
             graph = self._device.driver.call("cuStreamEndCapture", self._stream)
             if int(graph):
@@ -101,13 +101,13 @@ class CudaRunnable:
     def launch(self, stream: int) -> None:
         """Run the graph in a stream."""
         self._streams[stream] = None
-        # Without what driver.call does: this is what a program does again and again.
+        # Without driver.call's steps: programs make this call again and again.
         if int(self._launch(self._handle, stream)[0]):
             with self._device.current, attributed(stream, self._device.ordinal):
                 self._device.driver.call("cuGraphLaunch", self._handle, stream)
 
     def update(self, node: Any, loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, parameters: bytes) -> None:
-        """Have later runs launch other code, or with other parameters, in a node's place."""
+        """Replace a node's kernel, configuration and parameters in later runs."""
         driver = self._device.driver
         with self._device.current:
             packed = _Packed(parameters)
@@ -119,10 +119,10 @@ class CudaRunnable:
             )
 
     def keep_until_done(self, memory: Iterable[Memory]) -> None:
-        """Have the order that memory is freed in come after the runs so far."""
+        """Order the release of memory after the runs so far."""
         own = {handle for handle in map(_own_stream, memory) if handle is not None}
         driver = self._device.driver
-        with contextlib.suppress(DriverError):  # what is gone, a stream or the context, has no work to wait for
+        with contextlib.suppress(DriverError):  # a stream or context that is gone has no work to wait for
             if not own or driver.context_id(self._device.context) != self._epoch:
                 return
             with driver.while_capturing():
@@ -130,7 +130,7 @@ class CudaRunnable:
                     self._order(stream, own - {stream})
 
     def _order(self, stream: int, others: set[int]) -> None:
-        """Have what comes next in other streams wait for what a stream was given."""
+        """Make later work in other streams wait for a stream's work."""
         timeline = self._device.timeline
         event = timeline.create_event(timing=False)
         try:
@@ -179,7 +179,7 @@ def _node_parameters(
 
 
 def _own_stream(memory: Memory) -> int | None:
-    """Return the handle of the stream that memory is freed in; None if that is gone."""
+    """Return the handle of the stream that memory is freed in; None if it is gone."""
     stream = memory.owner
     if isinstance(stream, Stream) and not stream.alive:
         return None

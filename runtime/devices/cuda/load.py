@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
     from gridjit.runtime.native.layout.staging_records import Rooms
 
-# Shared memory that a block may have without asking, and blocks a cluster may have without asking.
+# Shared memory that a block, and blocks that a cluster, may have without asking the driver.
 PLAIN_SHARED_BYTES = 48 << 10
 PLAIN_CLUSTER_BLOCKS = 8
 
@@ -35,7 +35,7 @@ PLAIN_CLUSTER_BLOCKS = 8
 class CudaKernel:
     """An artifact's code in the driver; unloaded when the last reference to it goes.
 
-    handle: its CUkernel, which can be launched in any context. module: what has callbacks for the contexts it is in.
+    handle: its CUkernel, which can be launched in any context. module: calls the callbacks in the contexts it is in.
     """
 
     artifact: Artifact
@@ -51,24 +51,29 @@ class CudaKernel:
     __weakref__: Any = field(init=False, repr=False)
 
     @property
-    def address(self) -> int | None:
+    def grid_function(self) -> None:
+        """None: the driver launches the kernel."""
+        return None
+
+    @property
+    def driver_function(self) -> int | None:
         """The driver's cuLaunchKernel; None if only launch() can: it waits for debug kernels, and sets up modules."""
         plain = not self.checked and self.module is None and not self.artifact.cooperative
         return self.device.launch_address if plain else None
 
     @property
     def context(self) -> int:
-        """The number of the calling thread's context, which no other ever has; 0 if it has none that lives."""
+        """The number of the calling thread's context, which no other context has; 0 without a live context."""
         try:
             return self.device.driver.context_id(0)
         except DriverError:
             return 0
 
     def entry(self, context: int) -> KernelHandle:
-        """Return what machine code launches in the calling thread's context, whose number is given.
+        """Return the handle that machine code launches in the calling thread's context, by its number.
 
         That is the CUfunction, which the driver launches faster than the CUkernel, the more so the more parameters
-        there are; but it is good in its own context only.
+        there are; but it is valid in its own context only.
         """
         if not context:
             return KernelHandle(handle=self.handle)
@@ -87,8 +92,8 @@ class CudaKernel:
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes, keep: object = None) -> None:
         """Launch the kernel in stream and return at once; debug kernels are waited for.
 
-        Raises KernelError if the driver refuses the launch, a debug kernel's own exception, and what a setup callback
-        raises.
+        Raises KernelError if the driver refuses the launch, a debug kernel's own exception, and a setup callback's
+        exception.
         """
         handle = stream_handle(stream)
         if handle > PER_THREAD and self.device.driver.has_several_devices:
@@ -107,7 +112,7 @@ class CudaKernel:
             raise_fault(self, handle)
 
     def _refuse_another_devices(self, stream: int, config: LaunchConfig) -> None:
-        """A launch goes to its stream's device, so that must be the one that arguments were looked at for."""
+        """Raise ConfigError if stream is not of the current device, for which arguments were read."""
         driver = self.device.driver
         try:
             context = driver.stream_context(stream)
@@ -143,7 +148,7 @@ class CudaKernel:
         return dataclasses.replace(config, cooperative=True)
 
     def prepare(self, config: LaunchConfig, sharedmem: int) -> None:
-        """Ask the current device for what a launch needs beyond the plain: much shared memory, a big cluster.
+        """Ask the current device for a launch's special needs: much shared memory, a big cluster.
 
         Machine code that launches by the handle calls this once for a configuration. Raises ConfigError naming the
         limit.
@@ -185,7 +190,7 @@ class CudaKernel:
                 self._asked[device.ordinal, attribute] = value
 
     def is_brief(self, config: LaunchConfig) -> bool | None:
-        """Return True: the launch itself is, and the driver does the rest."""
+        """Return True: the launch itself is brief; the driver does the rest."""
         return True
 
     def here(self) -> CudaDevice:
@@ -196,7 +201,7 @@ class CudaKernel:
         return self.device.another(driver.current_device())
 
     def attributes(self) -> KernelAttributes:
-        """Return what the kernel uses on the current device."""
+        """Return the kernel's use of the current device."""
         from gridjit.runtime.devices.base import KernelAttributes  # launches do without
 
         here = self.here()
@@ -213,7 +218,7 @@ class CudaKernel:
         )
 
     def potential_block(self, sharedmem: int = 0, limit: int = 0) -> int:
-        """Return the block size that fills the current device best; limit: at most this many threads, if not 0."""
+        """Return the block size that fills the current device best; limit: the most threads, if not 0."""
         self.here()
         return self.device.driver.potential_block(self.handle, sharedmem, limit)[1]
 
@@ -227,17 +232,17 @@ class CudaKernel:
         return self.active_blocks(threads, sharedmem) * self.here().attribute("MULTIPROCESSOR_COUNT")
 
     def prefer_cache(self, preference: str) -> None:
-        """Have launches on the current device split a multiprocessor's memory: NONE, SHARED, L1 or EQUAL."""
+        """Set how launches on the current device split a multiprocessor's memory: NONE, SHARED, L1 or EQUAL."""
         here = self.here()
         here.driver.set_kernel_cache(preference, self.handle, here.handle)
 
     def prefer_shared(self, percent: int) -> None:
-        """Have launches on the current device get so much of that memory as shared memory, in percent."""
+        """Set the shared part of that memory for launches on the current device, in percent."""
         here = self.here()
         here.driver.set_kernel_attribute("PREFERRED_SHARED_MEMORY_CARVEOUT", percent, self.handle, here.handle)
 
     def _explained(self, error: DriverError, config: LaunchConfig, sharedmem: int) -> DriverError:
-        """Return error with the kernel and the configuration named, and what they need where that is the trouble."""
+        """Return error with the kernel, its configuration, and the resources it needs where these are the trouble."""
         if error.name in ASYNCHRONOUS:
             found = f"{error}, found while launching {self.artifact.kernel} [{config}]"
             before = in_words(None, self.device.ordinal)
@@ -262,7 +267,7 @@ def load(device: CudaDevice, artifact: Artifact, callbacks: ModuleCallbacks = NO
     if not _runs_on(artifact.target, device.target):
         raise DeviceError(f"{artifact.kernel} was compiled for {artifact.target}, and {device!r} is another")
     _enter(device)
-    with device.driver.while_capturing():  # a stream of this thread may be: then all this is allowed, and not captured
+    with device.driver.while_capturing():  # a stream may be captured: then all is allowed, not captured
         return _loaded(device, artifact, callbacks)
 
 
@@ -288,14 +293,14 @@ def _loaded(device: CudaDevice, artifact: Artifact, callbacks: ModuleCallbacks) 
 
 
 def _runs_on(wanted: Target, here: Target) -> bool:
-    """Return whether code for one target runs on a device of another: sm_90a is what devices of sm_90 have."""
+    """Return whether code for one target runs on a device of another: code for sm_90a runs on sm_90."""
     return wanted == here or (wanted.kind == here.kind and wanted.arch == f"{here.arch}a")
 
 
 def _unload_with(kernel: CudaKernel, device: CudaDevice, library: int, module: Module | None) -> None:
-    """Have a kernel's code unloaded when the kernel goes; a module unloads itself, when its callbacks have been called.
+    """Unload a kernel's code when the kernel goes; a module unloads itself after its callbacks.
 
-    At interpreter exit the process's end unloads it, when the driver may be gone already; callbacks are called before.
+    At interpreter exit, the process's end unloads it, as the driver may be gone already; callbacks are called before.
     """
     if module is None:
         weakref.finalize(kernel, _unload, device, library).atexit = False
@@ -304,7 +309,7 @@ def _unload_with(kernel: CudaKernel, device: CudaDevice, library: int, module: M
 
 
 def _enter(device: CudaDevice) -> None:
-    """Have the calling thread in a context that lives: device's, if it has none or its own was reset."""
+    """Give the calling thread a live context: device's, if it has none or its own was reset."""
     if not device.driver.current_context():
         device.make_current()
         return
@@ -327,7 +332,7 @@ if TYPE_CHECKING:
 
 
 def code_name(artifact: Artifact) -> str:
-    """Return the name of the variable that holds the exception's code; 0 means that none was raised."""
+    """Return the name of the variable that holds the exception's code; 0 means that there was none."""
     return f"{artifact.entry}__errcode__"
 
 
@@ -338,7 +343,7 @@ def clear(kernel: CudaKernel, stream: int) -> None:
 
 
 def raise_fault(kernel: CudaKernel, stream: int) -> None:
-    """Wait for stream, then raise the exception that a thread of the kernel's last launch left, if any."""
+    """Wait for stream, then raise the exception of a thread of the kernel's last launch, if any."""
     kernel.device.timeline.synchronize(stream)
     code = _read(kernel, code_name(kernel.artifact))
     if code:

@@ -1,7 +1,7 @@
-"""Arguments: which mistakes a checked launch's accesses to the memory of its arguments can make.
+"""Arguments: the mistakes that a checked launch can make in its accesses to its arguments' memory.
 
 A kernel's accesses to an array race only if it writes to that memory, through this argument or another; they read
-unwritten memory only if some of it is unwritten. Mistakes that cannot happen are not looked for.
+unwritten memory only if some of it is unwritten. Impossible mistakes are not checked for.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _Extent = tuple[int, int] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """The parameters of a kernel. arrays: the number of each that is an array's address, and its dimensions.
+    """The parameters of a kernel. arrays: the number of each array's address, and its dimensions.
 
-    writes: the numbers of those to whose memory it writes; None if it may write any memory. own: the numbers of those
-    whose items are each one thread's own, if some coordinates tell all threads of a launch from each other, a block has
-    at most so many along some axes, and the parameters of some numbers have other memory.
+    writes: the numbers of the arrays that it writes to; None if it may write any memory. own: the numbers of the arrays
+    whose items are each one thread's own, if some coordinates tell all threads of a launch apart, a block has at most
+    so many along some axes, and the parameters of some numbers have other memory.
     """
 
     layout: struct.Struct
@@ -46,7 +46,7 @@ class Arguments:
         )
 
     def table(self, parameters: bytes, followed: Sequence[Unwritten], config: LaunchConfig) -> Any:
-        """Return what checks read of a launch's arguments. followed: the memory of which some bytes are unwritten."""
+        """Return the checks' table of a launch's arguments. followed: memory that has unwritten bytes."""
         values = self.layout.unpack_from(parameters)
         extents = [_extent(values, number, self.arrays.get(number)) for number in range(len(values))]
         written = [extents[n] for n in self.writes or () if not self._is_own(n, values, extents, config)]
@@ -71,7 +71,7 @@ class Arguments:
 
 
 def _tells_all(tells: frozenset[str], most: dict[str, int], config: LaunchConfig) -> bool:
-    """Return whether coordinates tell all threads of a launch from each other."""
+    """Return whether coordinates tell all threads of a launch apart."""
     for axis, threads, blocks in zip("xyz", config.blockdim, config.griddim, strict=True):
         if (threads > 1 and f"tid.{axis}" not in tells) or (blocks > 1 and f"ctaid.{axis}" not in tells):
             return False
@@ -92,7 +92,7 @@ def _is_disjoint(values: Sequence[Any], number: int, ndim: int) -> bool:
 
 
 def _extent(values: Sequence[Any], number: int, ndim: int | None) -> _Extent:
-    """Return what an array spans; an empty one spans nothing."""
+    """Return the bytes that an array spans; empty: none."""
     if ndim is None:
         return None
     size, address = values[number - 1], values[number]
@@ -108,7 +108,7 @@ def _meet(one: _Extent, other: _Extent) -> bool:
 
 
 def _unwritten(extent: _Extent, followed: Sequence[Unwritten]) -> tuple[int, int]:
-    """Return whether some memory has unwritten bytes, and how far the mask that covers all of it is from it."""
+    """Return flags of some memory's unwritten bytes, and the distance to the mask that covers it."""
     met = [one for one in followed if _meet(extent, (one.address, one.address + one.size))]
     if not met:
         return 0, 0

@@ -1,4 +1,4 @@
-"""Checking: a launch of a debug kernel with what its checks write to, and the errors that say what they found."""
+"""Checking: a launch of a debug kernel with its checks' memory, and the errors for their findings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gridjit.runtime.devices.host.launch import Status
 from gridjit.runtime.devices.host.load import HostFunction
 from gridjit.runtime.memory.unwritten import Unwritten, unwritten
 
-# What the code has for Python: where it finds the state of a launch, and what frees what a launch took.
+# The code's symbols for Python: the address of a launch's state, and a function that frees its memory.
 SYMBOLS = (record.STATE, "gridjit.checks.end")
 _WORDS = {record.READ: "reads", record.WRITE: "writes", record.ATOMIC: "atomically changes"}
 _SPACES = {record.GLOBAL: "", record.SHARED: "shared ", record.LOCAL: "local "}
@@ -34,7 +34,7 @@ _CURES = {
 _REPORT = struct.Struct("=5Q")
 _OUTSIDE = struct.Struct("=4q")
 _WORD = struct.Struct("=Q")
-# What a launch's memory has after the state, and how large it is. The first two have to be zero when it begins.
+# The parts of a launch's memory after the state, and their sizes. The first two must be zero when it begins.
 _STATE_END = -(-record.STATE_BYTES // 64) * 64
 _PARTS = (
     (record.BUCKETS, 8 << record.BUCKET_BITS),
@@ -46,7 +46,7 @@ _PARTS = (
 _NOTHING = 64
 _ALL = _STATE_END + sum(size for _, size in _PARTS) + _NOTHING
 _ZERO = _STATE_END + sum(size for _, size in _PARTS[:2])
-# The memory of a launch that is over, if there is any. To take it is one step.
+# The memory of a finished launch, if there is any. To take it is one step.
 _free: list[Any] = []
 _TABLES = (
     (record.SHARED_WRITES, "WRITES"),
@@ -57,7 +57,7 @@ _TABLES = (
 
 
 class Checking:
-    """What looks at the launches of one debug kernel, of which one runs at a time."""
+    """Checks the launches of one debug kernel, which run one at a time."""
 
     def __init__(self, artifact: Artifact, function: HostFunction) -> None:
         self._artifact = artifact
@@ -71,9 +71,9 @@ class Checking:
         self._lock = lock()
 
     def launch(self, config: LaunchConfig, parameters: bytes, sharedmem: int, run: Callable[[], Status | None]) -> None:
-        """Run a launch; raises what the kernel raised, or else what its checks found.
+        """Run a launch; raises the kernel's exception, or else its checks' findings.
 
-        parameters: as the kernel's code gets them. sharedmem: dynamic shared bytes of a block.
+        parameters: as the kernel's code reads them. sharedmem: dynamic shared bytes of a block.
         """
         followed = unwritten()
         state = _State(followed, self._table(parameters, followed, config), self._shared + sharedmem)
@@ -96,7 +96,7 @@ class Checking:
         self._judge(reports, config)
 
     def _table(self, parameters: bytes, followed: list[Unwritten], config: LaunchConfig) -> Any:
-        """Return what is known of a launch's arguments: what the last launch had, if they are the same."""
+        """Return the table of a launch's arguments: the last launch's, if the arguments are the same."""
         if followed:
             return self._arguments.table(parameters, followed, config)
         key = (bytes(parameters), config.griddim, config.blockdim)
@@ -126,12 +126,12 @@ class Checking:
         return f"{first} an item of {whose} that {second}, and nothing orders the two"
 
     def _place(self, access: int) -> Sequence[Any]:
-        """Return where in the source an access is: file, line, function, and the array."""
+        """Return an access's place in the source: file, line, function, and array."""
         found: Sequence[Any] = self._places[str(access & (record.MOST_SITES - 1))]
         return found
 
     def _access(self, access: int, kind: int, config: LaunchConfig) -> str:
-        """Return who accessed memory, where in the source, and how."""
+        """Return an access in words: thread, place in the source, kind."""
         file, line, function, _ = self._place(access)
         thread = access >> record.THREAD_AT & ((1 << record.THREAD_BITS) - 1)
         who = f"thread {_place(thread, config.blockdim)} of block {_place(access >> record.BLOCK_AT, config.griddim)}"
@@ -164,17 +164,17 @@ class _State:
             self._set(offset, function)
 
     def keep_spare(self) -> None:
-        """Keep some of the memory that the launch took for the next one; the rest is left to be given back."""
+        """Keep some of the launch's memory for the next launch; the rest will be given back."""
         left = keep(self._get(record.CHUNK), self._get(record.CHUNK_USED), self._get(record.SPARE))
         self._set(record.CHUNK, left)
 
     def give_back(self) -> None:
-        """Leave the memory to the next launch, once nothing reads it any more."""
+        """Leave the memory to the next launch, once its last reader is done."""
         if not _free:
             _free.append(self._memory)
 
     def _share(self, size: int) -> None:
-        """Make the tables of a block's shared memory: they have places for each byte, and cost what is used of them."""
+        """Make the tables of a block's shared memory: they have places for each byte, and cost as much as is used."""
         self._set(record.SHARED_BYTES, size)
         at = self.address + _ALL - _NOTHING
         if size:
@@ -191,7 +191,7 @@ class _State:
         return int(_WORD.unpack_from(self._memory, offset)[0])
 
     def reports(self) -> list[tuple[int, ...]]:
-        """Return what was found: what, address, the access that found it, the other one, their kinds."""
+        """Return the findings: kind, address, the access that found it, the other access, their kinds."""
         at, count = self._get(record.REPORTS) - self.address, self._get(record.REPORT_COUNT)
         return [_REPORT.unpack_from(self._memory, at + n * _REPORT.size) for n in range(count)]
 
@@ -206,7 +206,7 @@ class _State:
 
 
 def _cleared() -> Any:
-    """Return memory for a launch, of which the state and what else has to be zero is."""
+    """Return memory for a launch; the state and the parts that must be zero are zero."""
     try:
         memory = _free.pop()
     except IndexError:
@@ -217,7 +217,7 @@ def _cleared() -> Any:
 
 @functools.cache
 def _functions() -> tuple[tuple[int, int], ...]:
-    """Return the addresses of the system's functions that checks call, and where in the state they go."""
+    """Return the system functions that checks call: for each, its place in the state and its address."""
     system = ctypes.CDLL(None)
     pairs = ((record.TAKE, system.mmap), (record.GIVE, system.munmap), (record.ADVISE, system.madvise))
     return tuple((offset, ctypes.cast(function, ctypes.c_void_p).value or 0) for offset, function in pairs)
@@ -228,9 +228,9 @@ def _error_of(what: int) -> type[RaceError] | type[UninitializedError]:
 
 
 def _essential(reports: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the reads of unwritten memory, but for one that races: it may have come before the write; then the races.
+    """Return the reads of unwritten memory, unless they race: they may come before the write; then the races.
 
-    Several threads may write equal values, so whether values that were read of unwritten memory race differs by run.
+    Several threads may write equal values, so whether reads of unwritten memory race differs by run.
     """
     racing = [(mine, other) for what, _, mine, other, _ in reports if what == record.RACE]
     places = {access & (record.MOST_SITES - 1) for pair in racing for access in pair}
@@ -253,12 +253,12 @@ def _place(number: int, dimensions: Dim3) -> Dim3:
 
 
 _MOST = 128 << 20
-# The chunks that no launch has, as one list by the address of its first. To take it all is one step.
+# Unused chunks, as one list by the address of its first. To take it all is one step.
 _kept: list[int] = []
 
 
 def take() -> int:
-    """Return all that is kept, as a list; 0 if there is nothing."""
+    """Return the list of all kept chunks, and keep none; 0 without any."""
     try:
         return _kept.pop()
     except IndexError:
@@ -266,9 +266,9 @@ def take() -> int:
 
 
 def keep(used: int, far: int, unused: int) -> int:
-    """Keep what a launch leaves, as far as it may be kept; return the list of the rest.
+    """Keep a finished launch's chunks, up to a limit; return the list of the rest.
 
-    used: the list of what it wrote to, in the first of which only up to far; unused: the list of what it did not need.
+    used: the list of chunks that it wrote to, the first only up to far; unused: the list of untouched chunks.
     """
     dirty, clean = _chunks(used), _chunks(unused)
     ends = {used: far}

@@ -1,6 +1,6 @@
 """HostDevice: this computer's processor as a device; arguments are used in place.
 
-Launches in the default stream return when they are done; those in other streams are done in their order.
+Launches in the default stream return when they are done; launches in other streams are done in their order.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ if TYPE_CHECKING:
 
 # Threads of a block where the user leaves it open.
 _BLOCK = 256
-# Shared memory that a block may have on any device, so that limits need not be looked up.
+# Shared memory that a block may have on any device, without looking up limits.
 _PLAIN_SHARED_BYTES = 48 << 10
 # Values that a launch may pass on any device.
 _PLAIN_PARAMETERS = 1000
-# What an artifact's resources call its needs of this process: the names of compiler/targets/host/library/symbols,
-# which most launches do without.
+# An artifact's resources that this process provides: the names of compiler/targets/host/library/symbols, which most
+# launches do without.
 NEEDS = frozenset(("prints", "allocates"))
-# The launch of a kernel that machine code is worth loading for: it takes some milliseconds, and a second if it must be
+# The number of the kernel's launch that loads machine code: that takes some milliseconds, and a second if it must be
 # made first.
 _OFTEN = 3
-# A launch that takes less, in picoseconds, is made by the thread that asks for it, whatever its stream.
+# The calling thread makes a launch that takes less, in picoseconds, in any stream.
 _BRIEF_PS = 20_000_000
-# Blocks of a launch that it is worth loading for: each chunk of them takes microseconds from Python.
+# A launch of as many blocks loads it at once: each chunk of them takes microseconds from Python.
 _MANY = 1 << 20
 
 
 class Past:
-    """What a kernel's launches leave behind: how many there were from Python, and its record in machine code."""
+    """Traces of a kernel's launches: the number of launches from Python, and its record in machine code."""
 
     __slots__ = ("launches", "records")
 
     def __init__(self) -> None:
         self.launches = 0
-        # Of those that threads make at once, the first is used; none is freed, as a launch may have its address.
+        # Of records made at once by threads, the first is used; none is freed, as a launch may have its address.
         self.records: list[KernelRecord] = []
 
 
@@ -75,9 +75,9 @@ class HostKernel:
     function: HostFunction
     threads: int
     static_shared: int
-    # A number of its launches, and then what machine code launches it by: a process that launches once needs neither.
+    # The number of its launches, and its record in machine code: a process that launches once needs neither.
     past: Past = field(repr=False)
-    # What looks at each launch of a debug kernel.
+    # Checks each launch of a debug kernel.
     checking: Checking | None = field(default=None, repr=False)
 
     @property
@@ -86,14 +86,19 @@ class HostKernel:
         return None
 
     @property
-    def address(self) -> int | None:
+    def driver_function(self) -> None:
+        """None: no driver launches the kernel."""
+        return None
+
+    @property
+    def grid_function(self) -> int | None:
         """The address of the function that runs grids; None until that is worth loading, and where it cannot be had."""
         engine = None if self.prints or self.checking else self._engine()
         return None if engine is None else engine.address
 
     @property
     def prints(self) -> bool:
-        """Whether a launch may leave text to show when it ends, which machine code does not."""
+        """Whether a launch may leave text to show when it ends, which machine code does not do."""
         return "prints" in self.artifact.resources
 
     @property
@@ -102,7 +107,7 @@ class HostKernel:
         return 0
 
     def entry(self, context: int) -> KernelHandle:
-        """Return the kernel as the function that runs grids takes it."""
+        """Return the kernel's handle for the function that runs grids."""
         from gridjit.runtime.native.table import KernelHandle
 
         if (engine := self._engine()) is None:
@@ -112,7 +117,7 @@ class HostKernel:
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes, keep: object = None) -> None:
         """Run the grid in the stream's order; in the default stream, return when all blocks have run.
 
-        Raises LaunchError, and in the default stream what the kernel raised; else who waits for the stream is told.
+        Raises LaunchError, and in the default stream the kernel's exception; elsewhere, waiting for the stream does.
         """
         self._check(config, sharedmem)
         self.past.launches += 1
@@ -125,13 +130,13 @@ class HostKernel:
         HOST.give(handle, work, brief=bool(self.is_brief(config)))
 
     def launch_here(self, config: LaunchConfig, sharedmem: int, parameters: bytes) -> None:
-        """Run the grid now, for who has waited for its turn; raises as launch does in the default stream."""
+        """Run the grid now, in a stream whose turn has come; raises as launch does in the default stream."""
         self._check(config, sharedmem)
         self.past.launches += 1
         self._launch(config, sharedmem, parameters)
 
     def _check(self, config: LaunchConfig, sharedmem: int) -> None:
-        """Raise LaunchError for what the GPU that the host stands in for would not launch."""
+        """Raise LaunchError for a launch that the simulated GPU would refuse."""
         if config.cluster is not None:
             from gridjit.runtime.simulated.limits import check_cluster
 
@@ -155,7 +160,7 @@ class HostKernel:
             self._raise(failure)
 
     def _unless_vain(self, failure: Status | None) -> Status | None:
-        """Return what a launch came to; raises LaunchError if its threads waited in vain."""
+        """Return a launch's failure; raises LaunchError if its threads deadlocked."""
         if failure is not None and failure.code <= SPINS:
             self._raise(failure)
         return failure
@@ -191,9 +196,9 @@ class HostKernel:
         return "resident" in self.artifact.resources
 
     def _engine(self, config: LaunchConfig | None = None) -> Engine | None:
-        """Return what runs grids in machine code, if it is there or worth loading; else None.
+        """Return the engine that runs grids in machine code, if made or worth it; else None.
 
-        It is for a kernel that is launched often, and for a launch of many blocks.
+        A kernel that is launched often is worth it, and a launch of many blocks.
         """
         many = config is not None and math.prod(config.griddim) >= _MANY
         return self.device.engine(make=many or self.past.launches >= _OFTEN)
@@ -217,7 +222,7 @@ class HostKernel:
         return self.past.records[0]
 
     def _fail(self, config: LaunchConfig, report: bytes) -> NoReturn:
-        """Raise what the kernel did wrong in a launch that machine code made."""
+        """Raise the kernel's error in a launch that machine code made."""
         self._raise(judge(report, self.function, config))
 
     def _raise(self, failure: Status) -> NoReturn:
@@ -230,7 +235,7 @@ class HostKernel:
         raise kernel_exception(self.artifact, failure.code, failure.block, failure.thread)
 
     def _stop(self, threads: set[int]) -> bool:
-        """Stop threads in the kernel's code for ever; return whether none is there any more."""
+        """Stop threads in the kernel's code for ever; return whether all have left it."""
         if (engine := self.device.engine(make=True)) is None:
             return False
         from gridjit.runtime.devices.host.grids import code_of
@@ -239,7 +244,7 @@ class HostKernel:
         return freeze(engine, threads, code_of(self.function, self.artifact.image))
 
     def attributes(self) -> KernelAttributes:
-        """Return what the kernel uses; a processor's registers and constants are not counted."""
+        """Return the kernel's resource use, without a processor's registers and constants."""
         from gridjit.runtime.devices.base import KernelAttributes  # launches do without
 
         resources = self.artifact.resources
@@ -252,9 +257,9 @@ class HostKernel:
         )
 
     def is_brief(self, config: LaunchConfig) -> bool | None:
-        """Return whether a launch took so little time before that no other thread is worth waking for it.
+        """Return whether earlier launches took too little time for another thread to be worth waking.
 
-        One whose blocks wait, for each other or for anything else, may take any time.
+        A launch with blocks that wait, for whatever reason, may take any time.
         """
         if self._resident or self.prints or self.checking is not None:
             return False
@@ -262,7 +267,7 @@ class HostKernel:
         return cost * math.prod(config.griddim) <= _BRIEF_PS if cost else None
 
     def here(self) -> HostDevice:
-        """Return the one host device."""
+        """Return the host device."""
         return self.device
 
     def potential_block(self, sharedmem: int = 0, limit: int = 0) -> int:
@@ -285,7 +290,7 @@ class HostKernel:
 
 
 def _symbols(artifact: Artifact) -> Mapping[str, int]:
-    """Return the addresses of what this process provides for an artifact's code; most code needs nothing."""
+    """Return the addresses of this process's symbols for an artifact's code; most code needs none."""
     if NEEDS.isdisjoint(artifact.resources):
         return NO_SYMBOLS
     from gridjit.runtime.devices.host.printed import addresses
@@ -296,8 +301,8 @@ def _symbols(artifact: Artifact) -> Mapping[str, int]:
 class HostDevice:
     """The processor. threads: how many run blocks at once.
 
-    store: returns where machine code that runs grids is kept; None: Python runs them. symbols: a folder for gdb.
-    patience: how long threads may wait for each other in vain, in nanoseconds; 0: for ever.
+    store: returns the store of machine code that runs grids; None: Python runs them. symbols: a folder for gdb.
+    patience: how long, in nanoseconds, threads may wait without progress; 0: for ever.
     """
 
     ordinal: int | None = None
@@ -323,7 +328,7 @@ class HostDevice:
         return self.store is not None and (not self._made or self._made[0] is not None)
 
     def engine(self, *, make: bool) -> Engine | None:
-        """Return what runs grids in machine code if it is there or, with make, if it can be had; else None."""
+        """Return the engine that runs grids in machine code, if it is made or, with make, can be; else None."""
         if not self._made and make and self.store is not None:
             from gridjit.runtime.native.engine import engine
 
@@ -339,7 +344,7 @@ class HostDevice:
     @property
     def space(self) -> Space:
         """This process's memory."""
-        from gridjit.runtime.memory.space import HOST_SPACE  # kernels that use arrays where they are do without
+        from gridjit.runtime.memory.space import HOST_SPACE  # kernels that use arrays in place do without
 
         return HOST_SPACE
 
@@ -351,13 +356,13 @@ class HostDevice:
         return HOST
 
     def capture(self, stream: int) -> HostCapture:
-        """Return what records the work of a stream for a graph."""
+        """Return a capture of a stream's work for a graph."""
         from gridjit.runtime.devices.host.graphs import HostCapture  # most programs do without
 
         return HostCapture(self, stream)
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> HostKernel:
-        """Return artifact's code, executable; nothing is linked with it that could have callbacks.
+        """Return artifact's code, executable; code of the host has no callbacks.
 
         Raises LinkError if a block of the simulated device has no room for its shared arrays, and CompileError if its
         arguments are too many for a launch.
@@ -376,7 +381,7 @@ class HostDevice:
             artifact=artifact,
             device=self,
             function=function,
-            # What is checked is reported alike each time, as blocks run in their order.
+            # Checked kernels report the same findings each time: blocks run in order.
             threads=1 if checking else self._threads,
             checking=checking,
             static_shared=shared,
@@ -384,7 +389,7 @@ class HostDevice:
         )
 
     def _loaded(self, artifact: Artifact) -> tuple[HostFunction, Checking | None]:
-        """Return an artifact's code, and what looks at its launches if it is checked."""
+        """Return an artifact's code, and its launches' Checking if it is checked."""
         recursive = "recursive" in artifact.resources
         if "checks" not in artifact.metadata:
             return load(artifact.image, artifact.entry, _symbols(artifact), recursive=recursive), None

@@ -1,4 +1,4 @@
-"""HostCapture, HostRunnable: a graph on the host: a list of launches and copies, by machine code where it can be."""
+"""HostCapture, HostRunnable: a graph on the host: a list of launches and copies, by machine code where possible."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from gridjit.runtime.memory.space import Memory
     from gridjit.runtime.native.engine import Engine
 
-# Shared memory that a block may have on any device, so that limits need not be looked up.
+# Shared memory that a block may have on any device, without looking up limits.
 _PLAIN_SHARED_BYTES = 48 << 10
 _Report = ctypes.c_char * reports.REPORT_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LaunchCall:
-    """A launch to be made: all that HostKernel.launch takes."""
+    """A launch to be made: the arguments of HostKernel.launch."""
 
     loaded: HostKernel
     config: LaunchConfig
@@ -44,7 +44,7 @@ class LaunchCall:
 
     @property
     def is_plain(self) -> bool:
-        """Whether machine code may make it, which it does without looking up limits."""
+        """Whether machine code may make it, which does not look up limits."""
         config, artifact = self.config, self.loaded.artifact
         alone = config.cluster is None and not (config.cooperative or config.programmatic or artifact.cooperative)
         return alone and self.sharedmem + self.loaded.attributes().shared_bytes <= _PLAIN_SHARED_BYTES
@@ -52,13 +52,13 @@ class LaunchCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Copy:
-    """A copy to be made: what NumPy takes."""
+    """A copy to be made, by NumPy."""
 
     destination: Any
     source: Any
 
     def run(self) -> None:
-        """Make it."""
+        """Copy it."""
         np.copyto(self.destination, self.source)
 
 
@@ -90,12 +90,12 @@ class HostCapture:
         return len(self._work) - 1
 
     def end(self) -> HostRunnable:
-        """Return what runs it all."""
+        """Return a graph of the work."""
         HOST.note_recorded(self._stream, False)
         return HostRunnable(self._device, self._work)
 
     def cancel(self) -> None:
-        """Forget it all."""
+        """Forget all of it."""
         HOST.note_recorded(self._stream, False)
         self._work = []
 
@@ -119,7 +119,7 @@ class Batch:
         return cls(engine, launches, parts, (records.StepRecord * len(steps))(*steps))
 
     def with_another(self, at: int, launch: LaunchCall) -> Batch:
-        """Return a batch with another launch in a place; this one stays as it is."""
+        """Return a batch with another launch in a place; this batch stays as it is."""
         launches, parts = [*self._launches], [*self._parts]
         launches[at], parts[at] = launch, (_shape(launch), _parameters(launch))
         steps = type(self._steps).from_buffer_copy(self._steps)
@@ -127,7 +127,7 @@ class Batch:
         return Batch(self._engine, launches, parts, steps)
 
     def run(self) -> None:
-        """Make the launches; raises what the first that failed raised, and those after it are not made."""
+        """Make the launches; raises the first failed launch's error, and skips the launches after it."""
         report = _Report()
         if self._engine.replay(*self._given, report):
             which = int.from_bytes(report.raw[reports.REPORT_HANDLE :], "little")
@@ -138,20 +138,20 @@ class Batch:
 
 
 class HostRunnable:
-    """A list of work that runs as a whole. Those that run it keep the list that there was, whatever is updated."""
+    """A list of work that runs as a whole. A run keeps its list, even if the list is updated."""
 
     def __init__(self, device: HostDevice, work: list[_Work]) -> None:
         self._device = device
         self._work = work
-        # Where in the pieces the launches are that machine code makes: the piece, and the place in it.
+        # The places of launches that machine code makes: the number of the piece, and the place in it.
         self._places: dict[int, tuple[int, int]] = {}
         self._pieces = self._divided()
         self.nodes = len(work)
 
     def launch(self, stream: int) -> None:
-        """Run it all in the stream's order; what a kernel raises is raised as a launch's is, and nothing runs after it.
+        """Run the graph in the stream's order; a kernel's error is raised as a launch's is, and ends the run.
 
-        In the default stream, all is done when this returns.
+        In the default stream, it is done when this returns.
         """
         work = functools.partial(_run, self._pieces)
         if stream <= LEGACY and not attention.busy():
@@ -160,7 +160,7 @@ class HostRunnable:
             HOST.give(stream, work)
 
     def update(self, node: int, loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, parameters: bytes) -> None:
-        """Have another launch made in a place."""
+        """Replace the launch in a place."""
         made = self._work[node] = _launch(loaded, config, sharedmem, parameters)
         if node in self._places and _is_batched(made):
             piece, at = self._places[node]
@@ -175,11 +175,11 @@ class HostRunnable:
             HOST.keep(one)
 
     def close(self) -> None:
-        """Let go of it all."""
+        """Drop its work."""
         self._work, self._pieces = [], ()
 
     def _divided(self) -> tuple[_Piece, ...]:
-        """Return the work in as few pieces as can be: machine code makes launches that follow each other."""
+        """Return the work in as few pieces as possible: machine code makes consecutive launches."""
         engine = self._device.engine(make=True)
         pieces: list[_Piece] = []
         together: list[LaunchCall] = []
@@ -198,7 +198,7 @@ class HostRunnable:
 
 
 def _is_batched(launch: LaunchCall) -> bool:
-    return launch.is_plain and launch.loaded.address is not None
+    return launch.is_plain and launch.loaded.grid_function is not None
 
 
 def _launch(loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, parameters: bytes) -> LaunchCall:

@@ -23,10 +23,10 @@ def kernel_record(
     patience: int = 0,
     strided: bool = False,
 ) -> records.KernelRecord:
-    """Return what machine code launches a kernel by; it must live as long as the kernel is launched.
+    """Return the record of a kernel for machine code; it must live as long as the kernel is launched.
 
-    resident: whether its blocks wait for each other. patience: how long, in nanoseconds, in vain; 0: for ever.
-    strided: whether blocks side by side take turns of a loop together.
+    resident: whether its blocks wait for each other. patience: how long, in nanoseconds, without progress; 0: for ever.
+    strided: whether the strided loops of adjacent blocks are interchanged.
     """
     low, high = code_of(function, image)
     return records.KernelRecord(
@@ -43,7 +43,7 @@ def kernel_record(
 
 
 def code_of(function: HostFunction, image: bytes) -> tuple[int, int]:
-    """Return where a kernel's own code begins and ends in memory; equal numbers if that is not known."""
+    """Return the addresses where a kernel's own code begins and ends; equal if they are not known."""
     place = place_of(image, function.name)
     if place is None:
         return function.address, function.address
@@ -59,7 +59,7 @@ def launch_grid(
     params: Any,
     sharedmem: int,
 ) -> Status | None:
-    """Run a grid as launch() does, in machine code; raises what a signal handler of Python's raised meanwhile."""
+    """Run a grid as launch() does, in machine code; raises a Python signal handler's exception."""
     status = ctypes.create_string_buffer(records.STATUS_BYTES)
     given = params_buffer(params), launch_bytes(config, sharedmem)
     if engine.call(ctypes.byref(record), given[1], given[0], 0, status) == 0:

@@ -1,4 +1,4 @@
-"""Lanes: what a kernel's threads did wrong in an operation that lanes of a warp do together, in words."""
+"""Lanes: a kernel's errors in warp operations, in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gridjit.compiler.values.launch_config import Dim3
 
 
 def lane_trouble(code: int, block: Dim3, found: Dim3, blockdim: Dim3) -> str:
-    """Return what went wrong; found: the number of a thread in its block, lanes as bits, and a kind of operation."""
+    """Return the error in words; found: the number of a thread in its block, lanes as bits, and a kind of operation."""
     number, bits, kind = found
     words, lane = WORDS[kind], number % 32
     who = f"thread {_place(number, blockdim)} of block {block}"

@@ -1,7 +1,7 @@
 """launch: run a grid on the host from Python. The blocks are dealt out in chunks to a thread and its helpers.
 
 If machine code runs grids (grids.py), this runs only the first launch of a process, before that code is ready. The
-first block is run alone, and helpers are woken only if the rest is worth it, so small grids cost two calls. If a block
+first block runs alone, and helpers are woken only if the rest is worth it, so small grids cost two calls. If a block
 that does not end can be stopped, the main thread runs none: it waits for the thread that does, so that signals reach
 it.
 """
@@ -25,32 +25,32 @@ from gridjit.compiler.values.errors import LaunchError
 from gridjit.compiler.values.launch_config import Dim3, LaunchConfig
 from gridjit.runtime.devices.host.load import HostFunction
 
-# The codes the driver returns on its own account (see the host target's driver).
+# The driver's own codes (see the host target's driver).
 _DIVERGENT = -1
 _NO_MEMORY = -2
 _STRANDED = -3
 _STACK_ENDS = 0x7FFF_FFF1
-# And less the number of the cut where a thread waits in vain: there is a place in the source for each.
+# Less the number of the cut in a spin loop where a thread waits: each cut has a place in the source.
 SPINS = -100_000
 
-# The shape, the dynamic shared memory, and how long threads may wait in vain, in nanoseconds.
+# The shape, the dynamic shared memory, and the longest wait without progress, in nanoseconds.
 _LAUNCH = struct.Struct("=7i4xq")
 _STATUS = struct.Struct("=7i")
-# What a kernel's entry answers in its place: from which to before which block any does something.
+# A kernel's entry can answer this in its place: from which to before which block any does something.
 _ENDS = struct.Struct("=2q")
 # Chunks per thread: enough for uneven blocks to balance, few enough for a chunk to be worth its call.
 _CHUNKS = 16
-# What is left must take at least this long for helpers to be woken; and what a chunk may take, as far as one knows.
+# Helpers are woken if the rest takes at least so long; and a chunk's longest time, by estimate.
 _WORTH_HELP_S = 100e-6
 _CHUNK_S = 20e-3
-# How long an interrupted launch waits for the blocks that are being run, and what stops them for an interrupt.
+# How long an interrupted launch waits for running blocks, and a launch before it makes stop ready.
 _GRACE_S = 0.2
 _LONG_S = 0.5
-# Of so many blocks, it is worth asking which of them do nothing. A chunk that takes less is lengthened.
+# From so many blocks on, it is worth asking which do nothing. A chunk that takes less is lengthened.
 _MANY = 4096
 _BRIEF_S = 1e-3
 
-# Stops threads for ever, by their idents, in a kernel's own code; returns whether none is in a block any more.
+# Stops threads for ever, by their idents, in a kernel's own code; returns whether all have left their blocks.
 _Stop = Callable[[set[int]], bool]
 
 
@@ -77,10 +77,10 @@ def launch(
     """Run function over config's grid on up to threads threads; return None, or the first exception's status.
 
     params: the packed parameters (bytes, bytearray or a ctypes buffer). sharedmem: dynamic shared bytes of a block.
-    stop: what stops threads that stay in a block after an interrupt; without it, blocks are waited for.
-    resident: whether blocks wait for other blocks, so that one thread runs all in turns. patience: how long they may do
-    so in vain, in nanoseconds; 0: for ever.
-    Raises LaunchError if threads of a block wait at different barriers, or for want of memory.
+    stop: stops threads that stay in a block after an interrupt; without it, blocks are waited for. resident: whether
+    blocks wait for other blocks, so that one thread runs all in turns. patience: how long they may do so without
+    progress, in nanoseconds; 0: for ever. Raises LaunchError if threads of a block wait at different barriers, or for
+    want of memory.
     """
     given, shape = params_buffer(params), launch_bytes(config, sharedmem, patience)
     blocks = math.prod(config.griddim)
@@ -98,9 +98,9 @@ def launch(
 
 
 class _Run:
-    """One grid being run: what is left to hand out, who is at work, and what went wrong.
+    """A grid that is running: the blocks left, the threads at work, and the failure.
 
-    begin, end: the blocks that are run; those before first are, before any are handed out.
+    begin, end: the blocks to run; blocks before first are run before any are handed out.
     """
 
     def __init__(self, *, function: HostFunction, params: Any, launch: Any, begin: int, end: int, first: int) -> None:
@@ -126,7 +126,7 @@ class _Run:
         status = ctypes.create_string_buffer(_STATUS.size)
         me = threading.get_ident()
         self.at_work.add(me)
-        # Looked at only now: who interrupts looks at those at work after that.
+        # Read only now: an interrupt reads at_work after it is set.
         code = 0 if self.interrupted else self.function.call(self.params, self.launch, first, last, status)
         self.at_work.discard(me)
         if code == 0:
@@ -137,7 +137,7 @@ class _Run:
         return False
 
     def take_chunks(self, shared: int = 1) -> None:
-        """Run chunks until none is left or something failed. shared: how many threads do so."""
+        """Run chunks until none is left or a block failed. shared: how many threads do so."""
         while self.failure is None:
             with self.dealing:
                 first, self.next = self.next, self.next + self.chunk
@@ -149,7 +149,7 @@ class _Run:
 
 
 def _run_aside(run: _Run, threads: int, stop: _Stop) -> None:
-    """Run all blocks of run on another thread, and wait for it; raises what that raised. An interrupt ends it."""
+    """Run all blocks of run on another thread, and wait for it; raises its exception. An interrupt ends it."""
     done, turn = allocate_lock(), itertools.count()
     failed: list[BaseException] = []
     done.acquire()
@@ -171,12 +171,12 @@ def _run_aside(run: _Run, threads: int, stop: _Stop) -> None:
             # No more threads, or the interpreter is ending.
             work()
         if not done.acquire(timeout=_LONG_S):
-            stop(set())  # what stops threads is made ready
+            stop(set())  # the means to stop threads is made ready
             done.acquire()
     except BaseException:
         run.interrupted = True
-        if next(turn) > 0:  # else nobody has begun, and nobody will
-            # However often it is interrupted: blocks that still run would use memory that is gone.
+        if next(turn) > 0:  # else no thread has begun, and none will
+            # However often it is interrupted: running blocks would use memory that is gone.
             surely(lambda: _end(run, done, stop), tries=None)
         raise
     if failed:
@@ -184,14 +184,14 @@ def _run_aside(run: _Run, threads: int, stop: _Stop) -> None:
 
 
 def _end(run: _Run, done: Any, stop: _Stop) -> None:
-    """Return when no block is run any more; it may be called again."""
+    """Return when all blocks have stopped; it may be called again."""
     if run.ended or done.acquire(timeout=_GRACE_S):
         return
     if not stop(run.at_work):
         done.acquire()
     from gridjit.runtime.devices.host.pool import renew
 
-    renew()  # some of the threads may be those that were stopped
+    renew()  # some of the threads may have been stopped
 
 
 def _deal(run: _Run, threads: int) -> None:
@@ -210,7 +210,7 @@ def _deal(run: _Run, threads: int) -> None:
 
 
 def _share(run: _Run, threads: int) -> None:
-    """Run the blocks that are left, together with helpers; return when all are done."""
+    """Run the remaining blocks, together with helpers; return when all are done."""
 
     def assist() -> None:
         with run.condition:
@@ -230,10 +230,10 @@ def _share(run: _Run, threads: int) -> None:
     try:
         run.take_chunks(threads)
     except BaseException:
-        run.interrupted = True  # helpers stop behind their chunks
+        run.interrupted = True  # helpers stop after their chunks
         raise
     finally:
-        # Also after an interrupt: helpers at work still use the caller's memory. One that only comes now does nothing.
+        # Also after an interrupt: helpers at work still use the caller's memory. A late helper does nothing.
         with run.condition:
             run.open = False
             run.condition.wait_for(lambda: run.working == 0)
@@ -266,9 +266,9 @@ def params_buffer(params: Any) -> Any:
 
 
 def judge(report: bytes, function: HostFunction, config: LaunchConfig) -> Status:
-    """Return what the status that a kernel's entry left stands for: an exception, or from SPINS down a wait in vain.
+    """Return the failure of a kernel's status: an exception, or from SPINS down a wait without progress.
 
-    Raises LaunchError if it is anything else.
+    Raises LaunchError for any other status.
     """
     name = function.name.removeprefix("gridjit.")
     failure = _STATUS.unpack_from(report)
@@ -295,7 +295,7 @@ def judge(report: bytes, function: HostFunction, config: LaunchConfig) -> Status
             "go on; call it where all threads of the block reach it"
         )
     if SPINS < code < 0:
-        from gridjit.runtime.devices.host.lanes import lane_trouble  # only then does anyone need its words
+        from gridjit.runtime.devices.host.lanes import lane_trouble  # only its errors need it
 
         raise LaunchError(f"{name} [{config}]: {lane_trouble(code, _dim3(block), _dim3(thread), config.blockdim)}")
     return Status(code=code, block=_dim3(block), thread=_dim3(thread))
@@ -306,7 +306,7 @@ def _dim3(values: tuple[int, ...]) -> Dim3:
 
 
 def too_deep(function: HostFunction) -> str:
-    """Return what happened, and what to do about it, with the numbers if the code tells them."""
+    """Return the error in words, with advice, and with the numbers if the code tells them."""
     return (
         "recursion too deep: a device function calls itself until the stack of its thread, which also holds its "
         f"local arrays, is full{_numbers(function)}; recurse less deeply, declare smaller arrays, "

@@ -17,7 +17,7 @@ _ENTRY = ctypes.CFUNCTYPE(
 )
 # See the host target's stack.py.
 _TOLD = "gridjit.stack.told"
-# Where the mathematics is that objects call; absent ones are only missed by objects that need them.
+# The libraries of mathematics that objects call; only such objects miss an absent library.
 _LIBRARIES = ("libm.so.6", "libmvec.so.1")
 
 
@@ -28,9 +28,9 @@ class HostFunction:
     name: str
     address: int
     call: Entry = field(repr=False)
-    # The addresses of the other symbols that were asked for.
+    # The addresses of the other symbols asked for.
     others: tuple[int, ...] = ()
-    # Where it tells how much of the stack a recursion took that was too deep; 0 if it does not.
+    # The address of the stack size that a too deep recursion took; 0 if the code does not tell it.
     told: int = 0
     # LLVM's claim on the code; dropping it unloads.
     _code: LoadedCode = field(repr=False)
@@ -46,8 +46,8 @@ def load(
 ) -> HostFunction:
     """Return the function called entry of an object file; raises LaunchError if it does not link here.
 
-    symbols: addresses of what this process provides for the code. others: symbols whose addresses are asked for.
-    recursive: whether the code has functions that call themselves.
+    symbols: addresses of this process's symbols for the code. others: symbols whose addresses are asked for. recursive:
+    whether the code has functions that call themselves.
     """
     _know_mathematics()
     code = load_object(image, entry, symbols, [*others, _TOLD] if recursive else others)

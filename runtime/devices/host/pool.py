@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 else:
     try:
-        from _queue import SimpleQueue  # what the standard library's queue has it from, with little else
+        from _queue import SimpleQueue  # the standard library's queue has it from there, and little else
     except ImportError:
         from queue import SimpleQueue
 
@@ -23,7 +23,7 @@ _Work = Callable[[], None]
 
 
 class ThreadPool:
-    """Threads that wait for work; help() never waits for one to be free, and never fails."""
+    """Threads that wait for work; help() never waits for a free thread, and never fails."""
 
     def __init__(self) -> None:
         self._lock = lock()
@@ -31,7 +31,7 @@ class ThreadPool:
         self._size = 0
 
     def help(self, work: _Work, count: int) -> None:
-        """Have up to count threads run work, as soon as they are free."""
+        """Run work on up to count threads, as soon as they are free."""
         with section(), self._lock:
             while self._size < count and self._start():
                 self._size += 1

@@ -1,6 +1,6 @@
-"""printed: what kernels print, kept by the C library in memory until their launch ends, then written to sys.stdout.
+"""printed: kernels' output, kept by the C library in memory until their launch ends, then written to sys.stdout.
 
-Launches that print at the same time share one stream: whichever ends first writes all lines that are complete.
+Launches that print at the same time share one stream: the first to end writes all complete lines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SEEK_SET = 0
 
 
 class _Stream:
-    """A stream of the C library's that writes to memory; cell holds its address, for kernels to find it by."""
+    """A stream of the C library's that writes to memory; cell holds its address, which kernels read."""
 
     def __init__(self, cell: ctypes.c_void_p) -> None:
         self._text, self._size = ctypes.c_void_p(), ctypes.c_size_t()
@@ -27,7 +27,7 @@ class _Stream:
         cell.value = self._file
 
     def take(self) -> bytes:
-        """Return what was printed since the last time. Kernels that print meanwhile wait."""
+        """Return the text printed since the last call. Kernels that print meanwhile wait."""
         library = _library()
         library.flockfile(self._file)
         try:
@@ -39,7 +39,7 @@ class _Stream:
             library.funlockfile(self._file)
 
 
-# One cell for ever: code that was loaded has its address.
+# One cell for ever: loaded code has its address.
 _cell = ctypes.c_void_p()
 _streams: list[_Stream] = []
 _showing = lock()
@@ -54,7 +54,7 @@ def stream_cell() -> int:
 
 
 def show() -> None:
-    """Write what kernels printed to sys.stdout."""
+    """Write kernels' output to sys.stdout."""
     with _showing:
         text = _streams[0].take().decode(errors="replace") if _streams else ""
         if text and sys.stdout is not None:
@@ -72,7 +72,7 @@ def _library() -> Any:
 
 
 def _renew() -> None:
-    """Print to a new stream: the parent's may be locked for ever, and what it holds is the parent's to show."""
+    """Print to a new stream: the parent's may be locked for ever, and its text is the parent's to show."""
     if _streams:
         _streams[:] = [_Stream(_cell)]
 
@@ -84,5 +84,5 @@ _ADDRESSES: dict[str, Callable[[], int]] = {STREAM: stream_cell, COUNTERS: count
 
 
 def addresses(resources: Iterable[str]) -> dict[str, int]:
-    """Return the symbols that resources stand for, with their addresses."""
+    """Return the symbols of resources, with their addresses."""
     return {RESOURCES[name]: _ADDRESSES[RESOURCES[name]]() for name in resources if name in RESOURCES}

@@ -1,4 +1,4 @@
-"""symbols: object files with line tables written to a folder, with what tells gdb where their code is."""
+"""symbols: object files with line tables written to a folder, with a script that shows gdb their code."""
 
 from __future__ import annotations
 

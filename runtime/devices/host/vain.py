@@ -9,7 +9,7 @@ from gridjit.runtime.devices.host.launch import Status
 
 
 def vain_wait(artifact: Artifact, cut: int, where: Status, patience: int) -> LaunchError:
-    """Return the error for a thread that waited at a cut for so many nanoseconds, in which no thread got on."""
+    """Return the error for a thread that waited at a cut of a spin loop for so many ns without progress."""
     places = artifact.metadata.get("waits")
     place = places.get(str(cut)) if isinstance(places, dict) else None
     line = f", at {shown(place, whole=True)}" if place else ""

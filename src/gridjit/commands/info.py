@@ -11,6 +11,7 @@ from typing import Any
 
 from gridjit.commands import printing
 from gridjit.compiler.key.toolchain import NOT_INSTALLED, toolchain
+from gridjit.compiler.numba_state.pristine import is_known_version
 from gridjit.compiler.values.errors import DeviceError
 from gridjit.runtime.devices import presence
 from gridjit.runtime.devices.cuda import census
@@ -19,6 +20,7 @@ from gridjit.runtime.environment.settings import VARIABLES, Settings, Variable, 
 from gridjit.runtime.pool.address import listening_process
 from gridjit.runtime.process.session import Session, session
 
+_UNKNOWN = ", which this gridjit does not know: kernels are right, but it compiles them by numba-cuda's slower ways"
 _NOT_VERSIONS = ("artifact schema", "python", "gridjit sources", "cuda toolkit")
 
 
@@ -46,6 +48,7 @@ def collect() -> dict[str, Any]:
             for name, version in made_with.items()
             if name not in (*_NOT_VERSIONS, "gridjit")
         },
+        "knows_numba_cuda": is_known_version(),
         "artifact_schema": int(made_with["artifact schema"]),
         "target": _target(here),
         "cuda": {
@@ -107,7 +110,8 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "gridjit", f"{facts['gridjit']}, artifacts of schema {facts['artifact_schema']}"
     yield "python", facts["python"]
     for name, version in facts["versions"].items():
-        yield name, version or "not installed"
+        is_new = name == "numba-cuda" and version and not facts["knows_numba_cuda"]
+        yield name, f"{version or 'not installed'}{_UNKNOWN if is_new else ''}"
     instead = f", stands in for {target['stands_in_for']}" if target["stands_in_for"] else ""
     yield "target", f"{target['kind']} ({target['arch']}){instead}" if target["kind"] else f"none: {target['why_not']}"
     yield "CUDA driver", cuda["driver"] or "none"

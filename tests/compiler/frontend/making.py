@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from gridjit import LaunchConfig, cuda
-from gridjit.compiler.frontend.kept import patches
 from gridjit.compiler.frontend.kept.surroundings import Surroundings
 from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.key.fingerprint import fingerprint
-from gridjit.compiler.process import survey
+from gridjit.compiler.numba_state import first_modules, mark, survey
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.values.options import Options
 from gridjit.compiler.values.signature import ArrayType, Signature
@@ -79,13 +78,13 @@ def nothing_kept() -> Iterator[None]:
 def begin_anew(patch: pytest.MonkeyPatch) -> None:
     """Have the next compile be the first one for what looks at numba's code, as in a new process."""
     look_anew(patch)
-    patch.setattr(patches, "_first_modules", set())
+    patch.setattr(first_modules, "_first", set())
 
 
 def look_anew(patch: pytest.MonkeyPatch) -> None:
     """Have the next look at numba's code be the first one."""
     patch.setattr(survey, "_one", [survey.Survey()])
-    patch.setattr(patches, "_watch", patches._Watch())
+    patch.setattr(mark, "_watch", mark._Watch())
 
 
 def everything_of(one: Made) -> tuple[object, ...]:

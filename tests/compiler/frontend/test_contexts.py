@@ -48,13 +48,13 @@ from numba.cuda.descriptor import cuda_target
 
 cuda_target._typingctx = cuda_target._targetctx = None
 assert not cuda_target.target_context._registries, "importing numba-cuda's 16-bit floats gets as far"
-compile_it, read = isolation._isolated, []
+compile_it, read = isolation._in_isolation, []
 
 def isolated(*args):
     read.append(bool(cuda_target.target_context._registries))
     return compile_it(*args)
 
-isolation._isolated = isolated
+isolation._in_isolation = isolated
 
 @gridjit.jit(target="host", cache=False)
 def kernel(x):

@@ -16,9 +16,9 @@ import gridjit
 from gridjit import CompileError, LaunchConfig, cuda
 from gridjit.compiler.frontend.bindings import replacing
 from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
-from gridjit.compiler.frontend.kept import patches, surroundings, within
+from gridjit.compiler.frontend.kept import surroundings
 from gridjit.compiler.frontend.kept.keeping import Keeping
-from gridjit.compiler.process import survey
+from gridjit.compiler.numba_state import mark, survey, within
 from gridjit.compiler.values.options import Options
 from tests.compiler.frontend.making import (
     HOPPER,
@@ -558,8 +558,8 @@ def test_numbas_code_that_was_changed_within_what_its_names_stand_for_is_seen(
     change: Callable[[pytest.MonkeyPatch], None], has_stamps: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not has_stamps:
-        in_survey = ((survey, "of_dictionaries"), (survey, "of_attributes"))
-        for module, name in ((within, "of_dictionaries"), (within, "of_cells"), *in_survey):
+        in_survey = ("of_dictionaries", "of_attributes", "of_cells")
+        for module, name in ((within, "of_dictionaries"), *((survey, name) for name in in_survey)):
             monkeypatch.setattr(module, name, lambda *_: None)
         look_anew(monkeypatch)
     before = surroundings.surroundings((9, 0), False)
@@ -671,7 +671,7 @@ def test_what_a_processs_first_compile_replaces_in_numba_is_as_before_for_the_se
     program.device("shared", f"value * {FIRST}")
     program.device("rec", "1 if value < 1 else rec(value - 1)")
     made(kernel_of(first, **program.names))
-    assert patches._watch.hold()
+    assert mark._watch.hold()
     made(kernel_of("shared(x[i])", **program.names))
     assert made(kernel_of("shared(x[i])", **program.names)).reused == {"shared"}
 

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from gridjit.compiler.frontend import lower
-from gridjit.compiler.frontend.kept import around, patches
-from gridjit.compiler.frontend.kept.within import Within
-from gridjit.compiler.process.survey import Survey
+from gridjit.compiler.numba_state import mark, text
+from gridjit.compiler.numba_state.survey import Survey
+from gridjit.compiler.numba_state.text import numbas_text
+from gridjit.compiler.numba_state.within import Within
 from gridjit.compiler.values.errors import CompileError
 from gridjit.compiler.values.options import Options
 from gridjit.compiler.values.target import Target
@@ -29,7 +30,7 @@ def settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
 
     They are processes in which nobody changed numba yet, whatever other tests did to modules that compiles imported.
     """
-    monkeypatch.setattr(patches, "_later_was_changed", [])
+    monkeypatch.setattr(mark, "_later_was_changed", [])
     module = types.ModuleType("settings_of_shelves")
     module.STEP = 3  # type: ignore[attr-defined]
     sys.modules[module.__name__] = module
@@ -394,9 +395,9 @@ def test_numba_is_told_with_the_colours_of_its_messages_and_not_with_a_programs_
     module.__file__ = f"/somewhere/{package}/__init__.py"
     exec(compile("def init():\n    pass\n", module.__file__, "exec"), vars(module))
     monkeypatch.setitem(sys.modules, package, module)
-    for known in (around._homes, around._is_at_home):  # what they remember is of this process's own packages
-        monkeypatch.setattr(around, known.__name__, functools.cache(known.__wrapped__))
+    for known in (text._homes, text._is_at_home):  # what they remember is of this process's own packages
+        monkeypatch.setattr(text, known.__name__, functools.cache(known.__wrapped__))
     within = Within(Survey())
     within.add([module.init])
-    text = around.numbas_text(["numba.core.errors", "init"], within)
-    assert (text is not None) is is_told
+    told = numbas_text(["numba.core.errors", "init"], within)
+    assert (told is not None) is is_told

@@ -104,6 +104,8 @@ def chain(links: int, *, of: str) -> str:
 
 def test_a_chain_of_uniform_values_is_found_and_one_that_varies_or_is_short_is_none() -> None:
     assert never_ends(chain(32, of="%p"))
+    several = "switch i1 %more, label %over [\n    i1 true, label %loop\n  ]"
+    assert never_ends(chain(32, of="%p").replace("br i1 %more, label %loop, label %over", several))
     assert not never_ends(chain(8, of="%p"))
     assert not never_ends(chain(32, of="%i"))
     assert may_never_end(chain(1, of="%p"))

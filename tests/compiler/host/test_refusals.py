@@ -55,7 +55,10 @@ def test_the_line_comes_from_debug_locations_where_there_are_some(lowered):
         generate(dataclasses.replace(base, modules=(text,)), host_target(), Options())
 
 
-@pytest.mark.parametrize("instruction", ['asm sideeffect "trap;", ""()', 'asm  "exit;", "~{memory}"()'])
+@pytest.mark.parametrize(
+    "instruction",
+    ['asm sideeffect "trap;", ""()', 'asm  "exit;", "~{memory}"()', 'asm sideeffect "membar.cta;\n\texit;", ""()'],
+)
 def test_unknown_inline_assembly_never_reaches_llvm(lowered, instruction):
     base = lowered(fine, "int64[1]")
     text = base.modules[0].replace("store i8* null", f"call void {instruction}\n  store i8* null", 1)

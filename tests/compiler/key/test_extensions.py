@@ -17,7 +17,6 @@ from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.frontend.narrow.contexts import make_contexts
 from gridjit.compiler.key import registrations, registry_entries
 from gridjit.compiler.key.extensions import extensions, numbered
-from gridjit.compiler.key.registration import Registration
 
 EXTENSION = """
 import functools
@@ -288,14 +287,19 @@ def test_labels_that_are_given_twice_are_numbered() -> None:
 
 def test_what_is_quickly_seen_to_be_numbas_has_nothing_of_an_extensions_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     make_contexts()
-    entries = [(kind, one) for entries, kind in registrations.lists_of_registries() for one in entries]
-    seen = [_read(kind, one) for kind, one in entries]
-    quick = [registry_entries._is_numbas_alone(one[0]) for kind, one in entries if kind.startswith("lowering")]
-    assert sum(quick) > len(quick) * 0.9
-    monkeypatch.setattr(registry_entries, "_is_numbas_alone", lambda value: False)
-    monkeypatch.setattr(registry_entries, "_is_template_of_numba_alone", lambda template: False)
-    assert list(map(repr, seen)) == [repr(_read(kind, one)) for kind, one in entries]
+    lists = registrations.lists_of_registries()
+    seen = [registry_entries.registered_in(kind, entries) for entries, kind in lists]
+    implementations = [one[0] for entries, kind in lists if kind.startswith("lowering") for one in entries]
+    assert len(registry_entries._unclear(implementations)) < len(implementations) / 10
+    for name in ("_unclear", "_unclear_templates"):
+        monkeypatch.setattr(registry_entries, name, lambda found: {*range(len(found))})
+    assert [*map(repr, seen)] == [repr(registry_entries.registered_in(kind, entries)) for entries, kind in lists]
 
 
-def _read(kind: str, entry: Any) -> Registration | None:
-    return registry_entries.reader_of(kind)(kind, entry)
+def test_a_template_that_claims_to_be_numbas_is_an_extensions_if_a_method_of_it_is() -> None:
+    from numba.cuda.typing.templates import AbstractTemplate
+
+    names = {"key": "ours", "generic": lambda self, args, kws: None, "__module__": AbstractTemplate.__module__}
+    template: Any = type("Claiming", (AbstractTemplate,), names)
+    (found,) = registry_entries.registered_in("typing implementation", [template])
+    assert found.sources == (template.generic,)

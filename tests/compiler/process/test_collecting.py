@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
-from gridjit.compiler.frontend.kept import patches
+from gridjit.compiler.numba_state import mark
 from gridjit.compiler.process import collecting
 from gridjit.compiler.process.collecting import (
     HARDLY_EVER,
@@ -88,9 +88,9 @@ def test_what_stays_is_old_at_once_and_was_not_gone_through() -> None:
 def test_what_a_first_look_at_numbas_code_keeps_is_old_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     numba_cuda()
     begin_anew(monkeypatch)
-    collecting_rarely(lambda: patches.patches({}))
+    collecting_rarely(lambda: mark.numbas_mark({}))
     old = {id(one) for one in gc.get_objects(generation=2)}
-    copies = [one for one in patches._watch.first.then.values() if gc.is_tracked(one)]
+    copies = [one for one in mark._watch.first.then.values() if gc.is_tracked(one)]
     assert len(copies) > 1000
     assert all(id(one) in old for one in copies)
 

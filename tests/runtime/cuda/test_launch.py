@@ -167,7 +167,7 @@ def test_occupancy_comes_from_the_driver(api, device, artifact):
 
 def test_machine_code_finds_the_launch_function_and_the_kernel_as_numbers(device, artifact):
     kernel = device.load(artifact())
-    assert kernel.address == 0xADD2E55
+    assert (kernel.driver_function, kernel.grid_function) == (0xADD2E55, None)
     assert isinstance(kernel.handle, int)
 
 

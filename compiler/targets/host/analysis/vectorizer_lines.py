@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gridjit.base.regexes import regex
-from gridjit.compiler.targets.host.ir.body import arms
+from gridjit.compiler.targets.host.ir.body import arms, defined, opcode
+from gridjit.compiler.targets.host.ir.module import values
 from gridjit.compiler.targets.host.ir.opcodes import is_operation
 
-_NAME = regex(r'%(?:"[^"]+"|[-\w.$]+)')
-_LABEL = regex(r'label %("[^"]+"|[-\w.$]+)')
-_INSTRUCTION = regex(r"\s*(?:(%\S+) = )?(?:(?:tail|musttail|notail) )?(\w+)(.*)", re.DOTALL)
-_STORE = regex(r" (?:volatile |atomic )*(?P<type>.+) (?P<value>\S+), ptr (?P<at>[^,\s]+)")
-_LOAD = regex(r" (?:volatile |atomic )*(?P<type>.+?), ptr (?P<at>[^,\s]+)")
 # A comparison that tells what a value is where it holds: LLVM replaces the value there.
 _EQUAL = frozenset(("eq", "ne", "oeq", "ueq", "one", "une"))
 _POINTER = ", ptr "
@@ -51,22 +45,21 @@ class LoopValue:
 
 def read(block: int, text: str) -> LoopValue:
     """Return the instruction of a text, which stands in that block."""
-    found = _INSTRUCTION.match(text.partition(", !")[0])
-    if found is None:
-        return LoopValue(block, "", "br", ())
-    name, operation, rest = found[1] or "", found[2], found[3]
-    used = tuple(_NAME.findall(_LABEL.sub("", rest) if "label " in rest else rest))
+    line = text.partition(", !")[0]
+    name, operation = defined(line) or "", opcode(line)
+    rest = line.removeprefix(name).partition(operation)[2]
+    used = tuple(values(rest.partition("label ")[0]))
     root = operation in _ROOTS and not (operation == "call" and is_operation(text))
     root &= operation not in _DIVISIONS or bool(_named(rest.split()[-1]))
     if operation == "phi":
-        values = tuple(_named(value) for value, _ in arms(text))
-        return LoopValue(block, name, operation, tuple(filter(None, values)), values)
+        chosen = tuple(_named(value) for value, _ in arms(text))
+        return LoopValue(block, name, operation, tuple(filter(None, chosen)), chosen)
     if operation == "select":
         return LoopValue(
             block, name, operation, used, tuple(_named(part.split()[-1]) for part in rest.split(", ")[-2:])
         )
-    if memory := {"store": _STORE, "load": _LOAD}.get(operation):
-        return _access(LoopValue(block, name, operation, used, root=root), memory.match(rest))
+    if operation in ("store", "load"):
+        return _access(LoopValue(block, name, operation, used, root=root), rest)
     if operation == "getelementptr":
         moved = rest.partition(_POINTER)[2].partition(",")[0]
         return LoopValue(block, name, operation, used, at=_named(moved))
@@ -76,11 +69,6 @@ def read(block: int, text: str) -> LoopValue:
         return LoopValue(block, name, operation, used, equal=equal, bound=bound)
     copies = "@llvm.memcpy" in rest or "@llvm.memmove" in rest
     return LoopValue(block, name, COPY if copies else operation, used, root=root)
-
-
-def leads_to(body: Sequence[str]) -> list[str]:
-    """Return the names of the blocks that a block leads to."""
-    return _LABEL.findall(body[-1] if body else "")
 
 
 def origins(lines: Sequence[LoopValue]) -> dict[str, str]:
@@ -101,15 +89,18 @@ def _origin(name: str, defined: Mapping[str, LoopValue]) -> str:
     return "%gj" if name.lstrip('%"').startswith("gj.") and name not in defined else name
 
 
-def _access(line: LoopValue, found: re.Match[str] | None) -> LoopValue:
+def _access(line: LoopValue, rest: str) -> LoopValue:
     """Return a load or store with the memory that it is of: a box, a cell, or all that holds values of its type."""
-    if found is None:
-        return line
-    at, value = found["at"], _named(found.groupdict().get("value", ""))
-    own = next((at for kind in (BOX, CELL) if at.lstrip('%"').startswith(kind)), "")
+    accessed, _, pointer = rest.rpartition(_POINTER)
+    at, kind, value = pointer.partition(",")[0].partition(" ")[0], accessed.strip(), ""
+    for word in ("atomic ", "volatile "):
+        kind = kind.removeprefix(word)
+    if line.operation == "store":
+        kind, _, value = kind.rpartition(" ")
+    own = next((at for word in (BOX, CELL) if at.lstrip('%"').startswith(word)), "")
     root = line.root and not own
     return LoopValue(
-        line.block, line.name, line.operation, line.used, None, value, _named(at), own or found["type"], root
+        line.block, line.name, line.operation, line.used, None, _named(value), _named(at), own or kind, root
     )
 
 

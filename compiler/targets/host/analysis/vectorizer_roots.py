@@ -19,11 +19,11 @@ from gridjit.compiler.targets.host.analysis.vectorizer_lines import (
     COPY,
     MAY_VANISH,
     LoopValue,
-    leads_to,
     origins,
     read,
 )
 from gridjit.compiler.targets.host.analysis.vectorizer_ways import is_memory, most_ways, users_of, with_memory
+from gridjit.compiler.targets.host.ir.body import Block
 
 _OPAQUE = frozenset(("alloca", "extractvalue", "insertvalue", "freeze"))
 _DECIDES = frozenset(("br", "switch", "ret"))
@@ -33,14 +33,11 @@ _THREAD = ("%gj.tid.x", "%gj.thread")
 _ROW = ("%gj.thread",)
 
 
-def may_have_chain(blocks: Sequence[tuple[str, list[str]]], most: int) -> bool:
-    """Return whether a chain with more than `most` ways may begin in a region, or in one of its loops.
-
-    blocks: the region's, by name, with their instructions.
-    """
-    lines = [[read(number, line) for line in body] for number, (_, body) in enumerate(blocks)]
-    places = {name: number for number, (name, _) in enumerate(blocks)}
-    after = [[places[target] for target in leads_to(body)] for _, body in blocks]
+def may_have_chain(blocks: Sequence[Block], most: int) -> bool:
+    """Return whether a chain with more than `most` ways may begin in a region, or in one of its loops."""
+    lines = [[read(number, line) for line in block.lines] for number, block in enumerate(blocks)]
+    places = {block.label: number for number, block in enumerate(blocks)}
+    after = [[places[target] for target in block.successors] for block in blocks]
     every = [line for block in lines for line in block]
     pointers = origins(every)
     same = _maybe_same(every, _THREAD, after)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.emit.metadata import ROLLED
 from gridjit.compiler.targets.host.ir.cold_code import COLD
+from gridjit.compiler.targets.host.ir.module import with_each_line
 from gridjit.compiler.targets.host.passes.privatization import ALONE, MARK, PrivatizedArray
 from gridjit.compiler.targets.host.passes.shared_atomics import EXCHANGE, SIMPLE
-
-_MARKED = regex(rf"^\s*(.*){re.escape(MARK)}$", re.MULTILINE)
 
 
 def written_out(text: str) -> str:
     """Return a region's text with each marked operation as a call."""
-    return _MARKED.sub(lambda found: _call(found[1]), text)
+    return with_each_line(text, MARK, lambda line: _call(line.strip().removesuffix(MARK)))
 
 
 def _call(line: str) -> str:

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gridjit.base.regexes import regex
+from gridjit.compiler.targets.host.ir.module import definitions, label_of
 
 NAME = r'%(?:"[^"]*"|[-a-zA-Z$._0-9]+)'
 _NAMES = regex(NAME)
-_LABEL = regex(r'^("[^"]*"|[-a-zA-Z$._0-9]+):')
-_PREDECESSORS = regex(r"\s*; preds = .*$")
 _DEFINITION = regex(rf"^\s*({NAME}) = (.*)$", re.DOTALL)
 _LABELS = regex(rf"label {NAME}")
 _SUCCESSOR = regex(rf"label ({NAME})")
 # Local arrays may move to the slab, where lifetimes, which are for the stack, do not apply.
-_LIFETIME = regex(r"call void @llvm\.lifetime\.")
+_LIFETIME = "call void @llvm.lifetime."
 _ARM = regex(rf"\[ (\S.*?), ({NAME}) \]")
 # Of how many instructions it is remembered what they are: passes ask the same of each some 20 times.
 _REMEMBERED = 1 << 13
@@ -70,39 +69,29 @@ class Body:
 
 def read_body(text: str, name: str, parameters: tuple[Parameter, ...]) -> Body:
     """Return the function called name out of a module's canonical text."""
-    found = re.search(rf'^define [^\n]*@"?{re.escape(name)}"?\([^\n]*\{{\n(.*?)^\}}\n', text, re.MULTILINE | re.DOTALL)
+    found = next((one for one in definitions(text) if one.name == name), None)
     if found is None:
         raise ValueError(f"the module has no function {name}")
-    rest = text[: found.start()] + text[found.end() :]
-    return Body(parameters=parameters, blocks=tuple(_blocks(found.group(1))), rest=rest)
+    rest = text.replace(f"{found.text}\n", "", 1)
+    return Body(parameters=parameters, blocks=tuple(blocks_of(found.body)), rest=rest)
 
 
-def _blocks(text: str) -> Iterator[Block]:
-    label, lines = "", list[str]()
-    for line in _statements(text):
-        if found := _LABEL.match(line):
+def blocks_of(text: str) -> Iterator[Block]:
+    """Yield the blocks of a function's body; a switch, which LLVM prints over several lines, is one line."""
+    label, lines, is_open = "", list[str](), False
+    for line in text.splitlines():
+        statement = line.strip()
+        if begun := label_of(line):
             if lines:
                 yield Block(label=label, lines=tuple(lines))
-            label, lines = "%" + found.group(1), []
-        elif line.strip() and not line.lstrip().startswith(";") and not _LIFETIME.search(line):
-            lines.append(line.strip())
+            label, lines = f"%{begun}", []
+        elif is_open:
+            lines[-1] += f" {statement}"
+            is_open = not statement.startswith("]")
+        elif statement and not statement.startswith(";") and _LIFETIME not in statement:
+            lines.append(statement)
+            is_open = statement.startswith("switch ") and "]" not in statement
     yield Block(label=label, lines=tuple(lines))
-
-
-def _statements(text: str) -> Iterator[str]:
-    """Yield each instruction as one line; a switch is printed over several."""
-    pending = ""
-    for line in text.splitlines():
-        line = _PREDECESSORS.sub("", line)
-        if pending:
-            pending += " " + line.strip()
-            if line.lstrip().startswith("]"):
-                yield pending
-                pending = ""
-        elif line.lstrip().startswith("switch ") and "]" not in line:
-            pending = line
-        else:
-            yield line
 
 
 def lines_of(blocks: Iterable[Block]) -> Iterator[str]:

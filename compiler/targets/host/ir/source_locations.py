@@ -16,9 +16,10 @@ from typing import Any
 from gridjit.base.regexes import regex
 from gridjit.base.values import dataclass
 from gridjit.compiler.source.code_place import CodePlace
+from gridjit.compiler.targets.host.ir.metadata import node_text
+from gridjit.compiler.targets.host.ir.module import FunctionText, with_definitions
 from gridjit.compiler.values.target import Lowered
 
-_FUNCTION = regex(r'^define [^\n]*?@"?([^"(\s]+)"?\([^\n]*\n(.*?)^\}', re.MULTILINE | re.DOTALL)
 # A block that checks divide goes on in blocks at the end of the text, whose names begin with its own.
 _LABEL = regex(r'^"?B(\d+)(?:\.[^":\n]*)?"?:', re.MULTILINE)
 _READ = regex(
@@ -34,7 +35,7 @@ _WAITS = regex(
 )
 _FIRST = 800_000
 _MARK = regex(r", !gj\.spot !(\d+)", needs=("gj.spot",))
-_NODE = r'^!{} = !\{{!"([^"]*)", i32 (\d+), i32 (\d+), i32 (\d+)\}}'
+_NODE = regex(r'!\{!"([^"]*)", i32 (\d+), i32 (\d+), i32 (\d+)\}')
 _PART = regex(r"\d+")
 _ESCAPES = regex(r"(?:_[0-9a-f]{2})+")
 
@@ -60,12 +61,12 @@ def with_locations(text: str, *, always: bool = False) -> str:
     if not always and not _WAITS.search(text):
         return text
     nodes: list[str] = []
-    text = _FUNCTION.sub(lambda found: _marked(found, nodes), text)
+    text = with_definitions(text, lambda one: _marked(one, nodes))
     return "\n".join([text, *nodes, ""])
 
 
-def _marked(found: re.Match[str], nodes: list[str]) -> str:
-    whole, name, body = found[0], found[1], found[2]
+def _marked(function: FunctionText, nodes: list[str]) -> str:
+    name, body = function.symbol.strip('"'), function.text
     places = [(label.start(), int(label[1])) for label in _LABEL.finditer(body)]
     offsets = sorted({offset for _, offset in places})
 
@@ -77,14 +78,14 @@ def _marked(found: re.Match[str], nodes: list[str]) -> str:
         nodes.append(f'!{number} = !{{!"{name}", i32 {start}, i32 {end}, i32 {item}}}')
         return f"{line[1]}, !gj.spot !{number}"
 
-    return whole.replace(body, _READ.sub(mark, body)) if body else whole
+    return _READ.sub(mark, body)
 
 
 def location_of(line: str, rest: str) -> SourceLocation | None:
     """Return the location of an instruction, if it has one; rest: the text that has its module's metadata."""
     if (mark := _MARK.search(line)) is None:
         return None
-    found = re.search(_NODE.format(mark[1]), rest, re.MULTILINE)
+    found = _NODE.match(node_text(rest, f"!{mark[1]}"))
     return (
         SourceLocation(function=found[1], start=int(found[2]), end=int(found[3]), item=found[4] == "1")
         if found

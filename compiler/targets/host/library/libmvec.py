@@ -6,10 +6,9 @@ widest of them for all: a result depends on the argument alone, not on the threa
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
-from gridjit.base.regexes import regex
+from gridjit.compiler.targets.host.ir.calls import calls
 from gridjit.compiler.targets.host.llvm.features import has_feature, libmvec_level
 from gridjit.compiler.values.target import Target
 
@@ -42,8 +41,7 @@ _LIBMVEC = dict.fromkeys(("sin", "cos", "exp", "log", "pow"), 1) | dict.fromkeys
 )
 # Vector extensions: their letter in the vector ABI, the processor feature, and the bytes of a vector.
 _VECTORS = (("e", "avx512f", 64), ("d", "avx2", 32), ("b", "sse2", 16))
-_CALLED = regex(r"\bcall [^@\n]*@(_ZGV\wN(\d+)(v+)_(\w+))\(", needs=("_ZGV",))
-_REPLACED = "gridjit.as.vectors."
+_PREFIX, _REPLACED = "_ZGV", "gridjit.as.vectors."
 
 
 class _Form(NamedTuple):
@@ -56,16 +54,20 @@ class _Form(NamedTuple):
 
 def several_forms(text: str) -> dict[str, str]:
     """Return definitions in place of the functions that optimized code calls beside a wider form, by their symbols."""
-    if "_ZGV" not in text:
+    if _PREFIX not in text:
         return {}
-    called: dict[str, set[_Form]] = {}
-    for symbol, width, parameters, function in _CALLED.findall(text):
-        called.setdefault(function, set()).add(_Form(int(width), symbol, len(parameters)))
+    called = dict.fromkeys(call.name for call in calls(text))
+    found: dict[str, set[_Form]] = {}
+    for symbol in (name for name in called if name.startswith(_PREFIX)):
+        # A letter for the vectors, N, how many items they have, a v for each parameter.
+        form, _, function = symbol.removeprefix(_PREFIX).partition("_")
+        width = form[2:].rstrip("v")
+        found.setdefault(function, set()).add(_Form(int(width), symbol, len(form) - len(width) - 2))
     made = dict[str, str]()
-    for function, forms in called.items():
+    for function, forms in found.items():
         kind = "float" if function.endswith("f") and function != "erf" else "double"
         widest = max(forms)
-        alone = {_Form(1, function, widest.arity)} if re.search(rf"\bcall [^@\n]*@{function}\(", text) else set()
+        alone = {_Form(1, function, widest.arity)} if function in called else set()
         made |= {other.symbol: _by_wider(other, widest, kind) for other in sorted((forms | alone) - {widest})}
     return made
 
@@ -109,7 +111,7 @@ def vector_forms(function: str, kind: str, target: Target) -> list[tuple[str, st
     count = 2 if base in ("pow", "atan2", "hypot") else 1
     size = 4 if kind == "float" else 8
     return [
-        (f"_ZGV{letter}N{width // size}{'v' * count}_{function}", f"<{width // size} x {kind}>")
+        (f"{_PREFIX}{letter}N{width // size}{'v' * count}_{function}", f"<{width // size} x {kind}>")
         for letter, feature, width in _VECTORS
         if has_feature(target, feature)
     ]

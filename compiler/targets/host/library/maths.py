@@ -8,11 +8,10 @@ threads of a block and not for others.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.graph import reached
+from gridjit.compiler.targets.host.ir.calls import calls
 from gridjit.compiler.targets.host.library.float_maths import float_maths
 from gridjit.compiler.targets.host.library.integer_maths import integer_maths
 from gridjit.compiler.targets.host.library.libm import ODD_DECLARATIONS, LibmCall, libm_calls
@@ -33,7 +32,6 @@ _DEFINITIONS = {name: call.definition(name.removeprefix(PREFIX)) for name, call 
 OPAQUE = " nobuiltin"
 # Of zeros with two signs LLVM's own may return either.
 _EXTREMES = {"minnum": "olt", "maxnum": "ogt"}
-_APPROXIMATE = regex(r"(= fdiv) arcp afn ")
 
 
 def names() -> tuple[str, ...]:
@@ -64,7 +62,7 @@ def definitions(names: set[str], target: Target, *, exactly: bool = False) -> st
 def _closure(names: set[str]) -> set[str]:
     """Return the functions among names that are defined here, and the functions that their definitions call in turn."""
     known = [name for name in names if name in _DEFINITIONS]
-    return set(reached(known, lambda name: re.findall(rf"call [^@]*@({PREFIX}\w+)", _DEFINITIONS[name])))
+    return set(reached(known, lambda name: (one.name for one in calls(_DEFINITIONS[name]) if one.name in _DEFINITIONS)))
 
 
 def _vector_declarations(calls: Iterable[LibmCall], target: Target) -> list[str]:
@@ -91,7 +89,7 @@ def _definition(name: str, target: Target | None) -> str:
 
 def exact(maths: str) -> str:
     """Return definitions of `__nv_` functions with each result determined by the arguments."""
-    maths = _APPROXIMATE.sub(r"\1 ", maths)
+    maths = maths.replace("= fdiv arcp afn ", "= fdiv ")
     for name, comparison in _EXTREMES.items():
         for _, kind, word, _ in KINDS:
             if f"@llvm.{name}.{word}(" in maths:

@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
-from gridjit.base.regexes import regex
 from gridjit.base.values import dataclass, field
+from gridjit.compiler.targets.host.ir.module import declarations, definitions
 from gridjit.compiler.targets.host.linked.objects import defined_by, merged
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.values.elf import is_code
 from gridjit.compiler.values.errors import LinkError, UnsupportedError
 from gridjit.compiler.values.target import LinkedFile, Lowered
 
-_HEAD = regex(r"^(?:target (?:triple|datalayout)|source_filename)[^\n]*\n?", re.MULTILINE)
-_FOREIGN = regex(r'^target triple = "(nvptx[^"]*)"', re.MULTILINE)
+_HEAD, _FOREIGN = ("target ", "source_filename"), 'target triple = "nvptx'
 # LLVM ends the process when it is to make machine code of one.
 _OF_GPUS = ("llvm.nvvm.", "llvm.ptx.", "llvm.amdgcn.", "llvm.r600.")
-_INSTRUCTION = regex(r"^declare [^\n]*@(llvm\.(?:nvvm|ptx|amdgcn|r600)\.[\w.]+)\(", re.MULTILINE, needs=_OF_GPUS)
 # Sections in which nvcc puts device code into an object for the host.
-_DEVICE_CODE = regex(rb"\.nv_fatbin|__nv_relfatbin")
-_DEFINE = regex(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
+_DEVICE_CODE = (b".nv_fatbin", b"__nv_relfatbin")
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-O3", "-fPIC", "-fno-stack-protector", "-fno-asynchronous-unwind-tables")
 
@@ -68,13 +64,13 @@ def linked_code(lowered: Lowered) -> LinkedCode:
     texts = tuple(_text(file) for file in files if file.kind in ("ll", "bc"))
     made = tuple(compiled_c(file) for file in files if file.kind == "c")
     objects = (*(file for file in files if file.kind in ("o", "a")), *(one.object for one in made))
-    names = frozenset(name for text in texts for name in _DEFINE.findall(text)).union(*map(defined_by, objects))
+    names = frozenset(one.name for text in texts for one in definitions(text)).union(*map(defined_by, objects))
     unseen = tuple(one.source for one in made if one.source.unseen)
     return LinkedCode(texts=texts, objects=objects, names=names, consumed=unseen)
 
 
 def _check(file: LinkedFile, lowered: Lowered) -> None:
-    is_native = file.kind in ("o", "a") and not _DEVICE_CODE.search(file.data)
+    is_native = file.kind in ("o", "a") and not any(section in file.data for section in _DEVICE_CODE)
     if not is_native and file.kind not in ("ll", "bc", "c"):
         kernel = lowered.kernel or lowered.entry
         raise UnsupportedError(
@@ -93,16 +89,17 @@ def _text(file: LinkedFile) -> str:
         text = file.data.decode() if file.kind == "ll" else llvm.text_of(llvm.parse_bitcode(file.data))
     except (RuntimeError, UnicodeDecodeError) as error:
         raise LinkError(f"{file.name} is not LLVM IR: {error}") from error
-    if found := _FOREIGN.search(text):
+    lines = text.splitlines(keepends=True)
+    if foreign := next((line.split('"')[1] for line in lines if line.startswith(_FOREIGN)), ""):
         raise UnsupportedError(
-            f"{file.name} is LLVM IR for {found[1]}, which the host cannot run; compile its source for this processor"
+            f"{file.name} is LLVM IR for {foreign}, which the host cannot run; compile its source for this processor"
         )
-    if found := _INSTRUCTION.search(text):
+    if instruction := next((one.name for one in declarations(text) if one.name.startswith(_OF_GPUS)), ""):
         raise UnsupportedError(
-            f"{file.name} is LLVM IR that calls {found[1]}, an instruction of GPUs, which the host cannot run; leave "
-            "it out"
+            f"{file.name} is LLVM IR that calls {instruction}, an instruction of GPUs, which the host cannot run; "
+            "leave it out"
         )
-    return _HEAD.sub("", text)
+    return "".join(line for line in lines if not line.startswith(_HEAD))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from llvmlite.binding.ffi import OutputString, lib
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from gridjit.base.interrupts import uninterrupted
-from gridjit.base.regexes import regex
+from gridjit.compiler.targets.host.ir.module import FunctionText, attribute_groups, closing, symbol, with_definitions
 from gridjit.compiler.targets.host.llvm.features import llvm_features
 from gridjit.compiler.targets.joining import joined
 from gridjit.compiler.targets.refusals import of_code
@@ -26,8 +26,6 @@ _UNWRITTEN = frozenset((b"readonly", b"readnone"))
 _PARTS = frozenset("{[<(")
 # Before its version 0.48, llvmlite gives a function's attributes to what it returns.
 _ATTRIBUTES_OF_RESULTS = tuple(map(int, llvmlite.__version__.split(".")[:2])) < (0, 48)
-_DEFINED = regex(r'define [^@]*@(?:"([^"]*)"|([-\w.$]+))')
-_GROUP = regex(r"(?m)^attributes (#\d+) = \{(.*)\}$")
 _BEFORE_ATTRIBUTES = ("unnamed_addr", "local_unnamed_addr")
 # Enough cleaning to see a kernel's shape, and nothing that duplicates or moves a barrier, which is declared convergent.
 # Names are given last, so that every value and block of the result has one. LLVM's NewGVN is not among them: it takes
@@ -115,30 +113,22 @@ def _with_attributes(module: Module, names: Iterable[str], *attributes: str) -> 
         return module
     wanted, text = {*names}, text_of(module)
     # LLVM refuses a function that must and must not be inlined.
-    apart = {group[1]: group[2].replace("noinline", "") for group in _GROUP.finditer(text) if "noinline" in group[2]}
-    lines = text.split("\n")
-    for place, line in enumerate(lines):
-        if _defined(line) in wanted:
-            for name, others in apart.items():
-                line = line.replace(f" {name} ", f" {others} ")
-            lines[place] = with_attributes(line, attributes)
-    return parse("\n".join(lines))
+    groups = attribute_groups(text).items()
+    apart = {name: words.replace("noinline", "") for name, words in groups if "noinline" in words}
 
+    def changed(function: FunctionText) -> str:
+        line, end, body = function.text.partition("\n")
+        for name, others in apart.items() if function.name in wanted else ():
+            line = line.replace(f" {name} ", f" {others} ")
+        return (with_attributes(line, attributes) if function.name in wanted else line) + end + body
 
-def _defined(line: str) -> str:
-    """Return the name of the function whose definition a line begins; "" for others."""
-    found = _DEFINED.match(line)
-    return "" if found is None else (found[1] or found[2])
+    return parse(with_definitions(text, changed))
 
 
 def with_attributes(line: str, attributes: Sequence[str]) -> str:
     """Return the first line of a function's definition with attributes, which stand behind its parameters."""
-    depth, start = 0, line.index("(", _DEFINED.match(line).end())  # type: ignore[union-attr]
-    for place in range(start, len(line)):
-        depth += {"(": 1, ")": -1}.get(line[place], 0)
-        if not depth:
-            break
-    head, rest = line[: place + 1], line[place + 1 :]
+    end = closing(line, line.index("(", line.index("@") + len(symbol(line)))) + 1
+    head, rest = line[:end], line[end:]
     for word in _BEFORE_ATTRIBUTES:
         if rest.startswith(f" {word} "):
             head, rest = f"{head} {word}", rest.removeprefix(f" {word}")

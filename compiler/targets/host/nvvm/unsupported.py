@@ -5,22 +5,21 @@ It runs before any code is generated, because LLVM ends the process at an instru
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from gridjit.base.regexes import regex
+from gridjit.compiler.targets.host.ir.calls import asm_calls, calls
+from gridjit.compiler.targets.host.ir.debug_locations import DEBUG_LOCATION
 from gridjit.compiler.targets.host.ir.intrinsics import is_intrinsic
+from gridjit.compiler.targets.host.ir.metadata import nodes
+from gridjit.compiler.targets.host.ir.module import declarations, definitions
 from gridjit.compiler.targets.host.library.device_libraries import is_provided
 from gridjit.compiler.targets.host.library.maths import is_maths
 from gridjit.compiler.targets.host.library.ptx.inline_asm import asm_function
 from gridjit.compiler.values.errors import UnsupportedError
 from gridjit.compiler.values.target import Lowered
 
-_ASM = regex(r'^[^"\n]*(?:"[^"\n]*"[^"\n]*)?\bcall [^@"\n]*\basm\b[^"\n]*"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
-_DEBUG = regex(r"!dbg !(\d+)")
-
-# A function of cuda.declare_device, not one of numba-cuda's or CUDA's own.
-_DECLARED_BY_USERS = regex(r"(?!brkpt|cuda|nv)[A-Za-z]\w*")
+# What functions begin with that are not of cuda.declare_device, but numba-cuda's or CUDA's own.
+_OWN = ("brkpt", "cuda", "nv", "_")
 # The operations as a user knows them, by the first part of the name that the front end gives their function.
 _VOCABULARY = (
     ("brkpt", "breakpoint()"),
@@ -34,31 +33,25 @@ def refuse_unsupported(lowered: Lowered, linked: frozenset[str] = frozenset()) -
 
     linked: what files that the kernel is linked with define.
     """
-    defined = {name for text in lowered.modules for name in _named(text, "define")} | linked
+    defined = {one.name for text in lowered.modules for one in definitions(text)} | linked
     for text in lowered.modules:
         for name in _missing(text, defined):
-            raise UnsupportedError(_sentence(lowered, text, name, rf'@"?{re.escape(name)}"?\('))
-        for instruction in _ASM.findall(text) if " asm " in text else ():
-            if asm_function(instruction) is None:
-                raise UnsupportedError(_sentence(lowered, text, instruction, re.escape(f'"{instruction}"')))
+            raise UnsupportedError(_sentence(lowered, name, _line(text, name), function=True))
+        for call in asm_calls(text):
+            if asm_function(call.instructions) is None:
+                line = _line_of(text, text[call.start :].partition("\n")[0])
+                raise UnsupportedError(_sentence(lowered, call.instructions, line))
 
 
 def _missing(text: str, defined: set[str]) -> Iterable[str]:
-    for name in _named(text, "declare"):
+    for name in (one.name for one in declarations(text)):
         if not (name in defined or is_intrinsic(name) or is_maths(name) or is_provided(name)):
             yield name
 
 
-def _named(text: str, how: str) -> Iterator[str]:
-    """Yield the names of the functions that a module's text defines, or declares."""
-    for one in f"\n{text}".split(f"\n{how} ")[1:]:
-        name = one.partition("@")[2]
-        yield name[1:].partition('"')[0] if name.startswith('"') else name.partition("(")[0]
-
-
-def _sentence(lowered: Lowered, text: str, name: str, pattern: str) -> str:
-    place, words = kernel_place(lowered, _line(text, pattern)), _words(name)
-    if pattern.startswith("@") and _DECLARED_BY_USERS.fullmatch(name):
+def _sentence(lowered: Lowered, name: str, line: int | None, *, function: bool = False) -> str:
+    place, words = kernel_place(lowered, line), _words(name)
+    if function and name.isascii() and name.isidentifier() and not name.startswith(_OWN):
         return (
             f"{place} calls {name}, which no file for the host defines; put C or LLVM IR with it beside the file for a "
             "GPU that is linked, under the same name with .c, .ll or .bc"
@@ -78,11 +71,13 @@ def kernel_place(lowered: Lowered, line: int | None = None) -> str:
     return f"kernel {lowered.kernel or lowered.entry}{where}"
 
 
-def _line(text: str, pattern: str) -> int | None:
-    """Return the source line of the first use of pattern, where the code carries debug locations."""
-    for use in re.finditer(rf"^.*call.*{pattern}.*$", text, re.MULTILINE):
-        if (debug := _DEBUG.search(use.group())) and (
-            found := re.search(rf"^!{debug.group(1)} = .*?DILocation\(.*?line: (\d+)", text, re.MULTILINE)
-        ):
-            return int(found.group(1))
-    return None
+def _line(text: str, name: str) -> int | None:
+    """Return the source line of the first call of a function, where the code carries debug locations."""
+    lines = (_line_of(text, call.line) for call in calls(text) if call.name == name)
+    return next(filter(None, lines), None)
+
+
+def _line_of(text: str, instruction: str) -> int | None:
+    found = DEBUG_LOCATION.search(instruction)
+    location = nodes(text).get(found[1]) if found else None
+    return int(location.fields["line"]) if location else None

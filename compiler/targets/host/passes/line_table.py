@@ -6,19 +6,15 @@ a part of the kernel, into which the kernel's own function, and what that called
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.body import Block, Body, opcode
+from gridjit.compiler.targets.host.ir.calls import call_in
 from gridjit.compiler.targets.host.ir.debug_locations import DEBUG_LOCATION, without_debug_location
+from gridjit.compiler.targets.host.ir.metadata import MetadataNode, nodes
+from gridjit.compiler.targets.host.ir.module import FunctionText, with_definitions, with_each_line
 
-_DEFINE = regex(r"^define (?P<head>[^\n]*@(?P<name>[\w.$\"-]+)\([^\n]*) \{\n(?P<body>.*?)^\}", re.MULTILINE | re.DOTALL)
-_CALL = regex(r"^(  [^\n]*\bcall [^\n]*@gridjit\.[^\n]*)$", re.MULTILINE)
-_NODE = regex(r"^(!\d+) = (?:distinct )?!DILocation\((.*)\)$", re.MULTILINE)
-_INLINED = regex(r", inlinedAt: (!\d+)")
-_UNIT = regex(r"^(!\d+) = distinct !DICompileUnit\(.*?file: (!\d+)", re.MULTILINE)
-_FIRST = 800_000
+_OURS, _FIRST = "gridjit.", 800_000
 # Instructions that the stages after this take apart.
 _BARE = frozenset(("ret", "br", "switch", "phi", "unreachable", "alloca"))
 
@@ -35,13 +31,19 @@ def _bare(line: str) -> str:
 
 def with_lines(text: str, name: str, line: int) -> str:
     """Return a module's text with its functions described, as parts of the kernel of this name that begins at line."""
-    unit = _UNIT.search(text)
+    found = nodes(text)
+    unit = next((number for number, node in found.items() if node.kind == "DICompileUnit"), None)
     if unit is None:
         return text
-    nodes = {found[1]: found[2] for found in _NODE.finditer(text)}
-    writer = _Descriptions(unit=unit[1], file=unit[2], nodes=nodes, name=name, line=line)
-    described = _DEFINE.sub(writer.described, text).replace("DebugDirectivesOnly", "LineTablesOnly")
+    writer = _Descriptions(unit=unit, file=found[unit].fields["file"], nodes=found, name=name, line=line)
+    described = with_definitions(text, writer.described).replace("DebugDirectivesOnly", "LineTablesOnly")
     return "\n".join([described, *writer.lines, ""])
+
+
+def _lacks_place(line: str) -> bool:
+    """Return whether a line calls a function of gridjit's and has no place in the source."""
+    call = call_in(line)
+    return call is not None and call.name.startswith(_OURS) and " !dbg " not in line
 
 
 @dataclass(slots=True)
@@ -50,25 +52,25 @@ class _Descriptions:
 
     unit: str
     file: str
-    nodes: dict[str, str]
+    nodes: dict[str, MetadataNode]
     name: str
     line: int
     lines: list[str] = field(default_factory=list)
 
-    def described(self, found: re.Match[str]) -> str:
+    def described(self, function: FunctionText) -> str:
         """Return a function of gridjit's with its description; others have theirs."""
-        if not found["name"].startswith("gridjit.") or " !dbg " in found["head"]:
-            return found.group()
+        if not function.name.startswith(_OURS) or " !dbg " in function.head:
+            return function.text
         program = self._add(
-            f'distinct !DISubprogram(name: "{self.name}", linkageName: "{found["name"]}", scope: {self.file}, file: '
+            f'distinct !DISubprogram(name: "{self.name}", linkageName: "{function.name}", scope: {self.file}, file: '
             f"{self.file}, line: {self.line}, type: {self._type()}, scopeLine: {self.line}, "
             f"spFlags: DISPFlagDefinition, unit: {self.unit})"
         )
         here = self._add(f"distinct !DILocation(line: {self.line}, scope: {program})")
         copies: dict[str, str] = {}
-        body = DEBUG_LOCATION.sub(lambda one: f", !dbg {self._inlined(one[1], here, copies)}", found["body"])
-        body = _CALL.sub(lambda one: one[1] if " !dbg " in one[1] else f"{one[1]}, !dbg {here}", body)
-        return f"define {found['head']} !dbg {program} {{\n{body}}}"
+        body = DEBUG_LOCATION.sub(lambda one: f", !dbg {self._inlined(one[1], here, copies)}", function.body)
+        body = with_each_line(body, "call ", lambda line: f"{line}, !dbg {here}" if _lacks_place(line) else line)
+        return f"{function.head} !dbg {program} {{\n{body}}}"
 
     def _type(self) -> str:
         return self._add(f"!DISubroutineType(types: {self._add('!{}')})")
@@ -76,10 +78,10 @@ class _Descriptions:
     def _inlined(self, place: str, here: str, copies: dict[str, str]) -> str:
         """Return a copy of a place that is inlined here at last."""
         if place not in copies and place in self.nodes:
-            outer = _INLINED.search(self.nodes[place])
-            at = here if outer is None else self._inlined(outer[1], here, copies)
-            text = _INLINED.sub("", self.nodes[place])
-            copies[place] = self._add(f"distinct !DILocation({text}, inlinedAt: {at})")
+            outer = self.nodes[place].fields.get("inlinedAt")
+            at = here if outer is None else self._inlined(outer, here, copies)
+            node = MetadataNode("DILocation", self.nodes[place].fields | {"inlinedAt": at})
+            copies[place] = self._add(f"distinct !DILocation({node.written})")
         return copies.get(place, here)
 
     def _add(self, node: str) -> str:

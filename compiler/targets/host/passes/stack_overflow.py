@@ -7,14 +7,12 @@ free. Callers pass the code on, as they do with an exception. The entry notes wh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.memory_layout import local_arrays
 from gridjit.compiler.targets.host.ir.body import Block, Body
+from gridjit.compiler.targets.host.ir.module import FunctionText, with_definitions
 from gridjit.compiler.targets.host.llvm import modules as llvm
-from gridjit.compiler.targets.host.nvvm.recursion import name_of
 from gridjit.compiler.values.target import Target
 
 # A code that no exception has.
@@ -30,9 +28,6 @@ _THREADS = 1024
 _KEPT = 1 << 18
 # What a recursion may take of a stack without a limit, which would take all memory.
 _MOST = 1 << 26
-_FUNCTION = regex(r'^define [^\n]*?@("[^"\n]*"|[^"(\s]+)\([^\n]*\n(?:.*?)^\}', re.MULTILINE | re.DOTALL)
-_RETURNS_CODE = regex(r"define (?:\w+ )*?i32 @")
-_BEGINS = regex(r'^  br label (%"?[^"\s]+"?)$', re.MULTILINE)
 
 # Where the stacks of threads end. Each thread finds its row by its own name from a place on, and only it writes there.
 LIBRARY = f"""
@@ -139,8 +134,9 @@ done:
 
 
 _DECLARATION = f"declare i1 @{_DEEP}(i64)"
-_ASKED = regex(rf"call i1 @{re.escape(_DEEP)}\(i64 0\)")
+_ASKED = f"call i1 @{_DEEP}(i64 0)"
 _ENTRY = ".entered"
+_BEGINS = "\n  br label %"
 # Beside its local arrays, what a function keeps of its values while it calls itself.
 _VALUES = 1 << 10
 
@@ -149,7 +145,7 @@ def watched(text: str, recursive: Collection[str]) -> str:
     """Return a module's text in which those functions return STACK_ENDS where little of the stack is left."""
     if not recursive:
         return text
-    text = _FUNCTION.sub(lambda found: _watched(found[0]) if name_of(found[1]) in recursive else found[0], text)
+    text = with_definitions(text, lambda one: _watched(one.text) if one.name in recursive else one.text)
     return f"{text}\n{_DECLARATION}\n"
 
 
@@ -166,31 +162,28 @@ def with_library(text: str) -> str:
 def _watched(function: str) -> str:
     """Return a function that looks first; one that returns another thing than a code is left as it is."""
     # Local arrays are in the first block, which stays the first.
-    if not _RETURNS_CODE.match(function) or (begins := _BEGINS.search(function)) is None:
+    entry, begins, rest = function.partition(_BEGINS)
+    if not begins or not entry.partition("@")[0].endswith(" i32 "):
         return function
-    look = (
-        f"  %gj.deep = call i1 @{_DEEP}(i64 0)\n  br i1 %gj.deep, label %gj.ends, label {begins[1]}\n"
-        f"gj.ends:\n  ret i32 {STACK_ENDS}"
-    )
-    return function[: begins.start()] + look + function[begins.end() :]
+    look = f"\n  %gj.deep = call i1 @{_DEEP}(i64 0)\n  br i1 %gj.deep, label %gj.ends, label %"
+    label, _, blocks = rest.partition("\n")
+    return f"{entry}{look}{label}\ngj.ends:\n  ret i32 {STACK_ENDS}\n{blocks}"
 
 
 def with_frames(rest: str, module: llvm.Module, target: Target) -> str:
     """Return a module's text in which functions that look at the stack are entered only if their frames fit there."""
     if not looks(rest):
         return rest
-    return _FUNCTION.sub(lambda found: _entered(found, module, target), rest)
+    return with_definitions(rest, lambda one: _entered(one, module, target) if _ASKED in one.text else one.text)
 
 
-def _entered(found: re.Match[str], module: llvm.Module, target: Target) -> str:
+def _entered(function: FunctionText, module: llvm.Module, target: Target) -> str:
     """Return a function that asks, and the one that it then calls: on entry, that one takes its frame at once."""
-    text, name = found[0], found[1]
-    if not _ASKED.search(text):
-        return text
-    types = [str(argument.type) for argument in module.get_function(name_of(name)).arguments]
+    text, name = function.text, function.symbol
+    types = [str(argument.type) for argument in module.get_function(function.name).arguments]
     given = ", ".join(f"{kind} %given.{number}" for number, kind in enumerate(types))
     inner = f'@"{name.strip(chr(34))}{_ENTRY}"'
-    own = _ASKED.sub("icmp ne i32 0, 0", text).replace(f"@{name}(", f"{inner}(", 1)
+    own = text.replace(_ASKED, "icmp ne i32 0, 0").replace(f"@{name}(", f"{inner}(", 1)
     asks = (
         f"define internal i32 @{name}({given}) nounwind {{\n"
         f"  %deep = call i1 @{_DEEP}(i64 {_frame(text, target)})\n  br i1 %deep, label %ends, label %go\n"

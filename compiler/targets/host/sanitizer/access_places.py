@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.debug_locations import DEBUG_LOCATION
+from gridjit.compiler.targets.host.ir.metadata import MetadataNode, nodes
+from gridjit.compiler.targets.host.ir.module import name_of
 from gridjit.compiler.targets.host.sanitizer.routines.record import MOST_SITES, UPDATES
 
 # The folder of a file that is an array's name.
 ARRAY_MARK = "gridjit.array"
 
-_NODE = regex(r"^(!\d+) = (?:distinct )?!(DI\w+)\((.*)\)$", re.MULTILINE)
-_FIELD = regex(r'(\w+): ("(?:[^"\\]|\\.)*"|[^,\s]+)')
 # Instructions that come from implementations in numba itself are at the line of the user's that calls them.
-_NUMBAS = regex(r"[/\\]numba(?:_cuda)?[/\\]")
+_NUMBAS = ("/numba/", "/numba_cuda/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +37,7 @@ UNKNOWN = AccessPlace(file="", line=0, function="", array="")
 class Places:
     """The places of a kernel, numbered from 1 as its accesses name them."""
 
-    nodes: dict[str, tuple[str, dict[str, str]]]
+    nodes: dict[str, MetadataNode]
     numbers: dict[AccessPlace, int] = field(default_factory=dict)
     updates: dict[tuple[AccessPlace, AccessPlace], int] = field(default_factory=dict)
 
@@ -66,11 +64,11 @@ class Places:
         """Return the innermost place that is not numba's own."""
         array, found = "", UNKNOWN
         while location in self.nodes:
-            _, fields = self.nodes[location]
+            fields = self.nodes[location].fields
             name, file, function = self._scope(fields.get("scope", ""))
             array = array or name
             found = AccessPlace(file=file, line=int(fields.get("line", "0")), function=function, array=array)
-            if found.line and not _NUMBAS.search(file):
+            if found.line and not any(folder in file.replace("\\", "/") for folder in _NUMBAS):
                 return found
             location = fields.get("inlinedAt", "")
         return found
@@ -91,20 +89,15 @@ class Places:
         return array, "", ""
 
     def _file(self, file: str) -> tuple[str, str]:
-        _, fields = self.nodes.get(file, ("", {}))
-        return _text(fields.get("directory", "")), _text(fields.get("filename", ""))
+        fields = self.nodes[file].fields if file in self.nodes else {}
+        return name_of(fields.get("directory", "")), name_of(fields.get("filename", ""))
 
 
 def read_places(metadata: str) -> Places:
     """Return the places that a module's metadata describes."""
-    nodes = {found[1]: (found[2], dict(_FIELD.findall(found[3]))) for found in _NODE.finditer(metadata)}
-    return Places(nodes=nodes)
-
-
-def _text(quoted: str) -> str:
-    return re.sub(r"\\([0-9A-Fa-f]{2})", lambda found: chr(int(found[1], 16)), quoted.strip('"'))
+    return Places(nodes=nodes(metadata))
 
 
 def _plain(quoted: str) -> str:
     """Return a function's name without the types that numba adds."""
-    return _text(quoted).partition("[")[0]
+    return name_of(quoted).partition("[")[0]

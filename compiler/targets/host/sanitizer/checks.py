@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.memory_layout import SharedLayout
 from gridjit.compiler.targets.host.ir.body import Body
+from gridjit.compiler.targets.host.ir.calls import call_in
 from gridjit.compiler.targets.host.ir.contexts import ValueType
 from gridjit.compiler.targets.host.ir.debug_locations import without_debug_location
 from gridjit.compiler.targets.host.ir.intrinsics import ITEM, OUTSIDE
@@ -30,12 +29,8 @@ ALL = ("bounds", "uninitialized", "races")
 # The types of values that checks add, for those that are the same in every kernel.
 _OWN = {name: ValueType(text="i64", size=8, align=8) for name in ("%gj.who", "%gj.block", "%gj.number")}
 _CLOCK = ValueType(text="i32", size=4, align=4)
-_NAMED = regex(r"^!llvm\.(?:dbg|module)[^\n]*\n", re.MULTILINE)
 _LIBRARY = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
-# Recursive functions are not inlined and do not know their thread: their accesses are not checked.
-_TOLD = regex(
-    rf"^ *(?:tail )?call void @(?:{re.escape(OUTSIDE)}|{re.escape(ITEM)}\d+|{re.escape(LOCAL)})\([^\n]*\n", re.MULTILINE
-)
+_DROPPED = ("!llvm.dbg", "!llvm.module", _LIBRARY[:30])
 
 
 class Checked(NamedTuple):
@@ -58,10 +53,19 @@ def checked(body: Body, checks: Collection[str], shared: SharedLayout) -> Checke
     places = read_places(body.rest)
     there = items(body) if "bounds" in checks else {}
     made, writes, clocks, arrays = instrument(without_items(body), places, checks, shared, there)
-    rest = _TOLD.sub("", without_debug_location(_NAMED.sub("", made.rest)))
-    lines = (line for line in rest.splitlines() if not line.startswith(_LIBRARY[:30]))
+    rest = without_debug_location(made.rest).splitlines()
+    lines = (line for line in rest if not line.startswith(_DROPPED) and not _tells(line))
     made = Body(parameters=made.parameters, blocks=made.blocks, rest="\n".join(lines) + "\n")
     return Checked(made, places.by_number(), writes, _OWN | dict.fromkeys(clocks, _CLOCK), arrays)
+
+
+def _tells(line: str) -> bool:
+    """Return whether a line tells the checks of an access, as recursive functions do.
+
+    They are not inlined and do not know their thread: their accesses are not checked.
+    """
+    call = call_in(line)
+    return call is not None and (call.name in (OUTSIDE, LOCAL) or call.name.startswith(ITEM))
 
 
 def checks_ir(checks: Collection[str], text: str) -> str:

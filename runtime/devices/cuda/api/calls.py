@@ -15,15 +15,15 @@ from gridjit.runtime.devices.errors import (
 
 
 class Calls:
-    """Calls of the driver. api: cuda.bindings.driver, or what stands in for it."""
+    """Calls of the driver. api: cuda.bindings.driver, or a stand-in for it."""
 
     def __init__(self, api: Any) -> None:
         self.api = api
-        # Contexts that a kernel's error made unusable, and what was told of it.
+        # Contexts that a kernel's error made unusable, and the error's message.
         self._lost: dict[int, str] = {}
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Return what the driver's function of that name returns; raises DriverError or KernelError."""
+        """Return the values of the driver's function of that name; raises DriverError or KernelError."""
         returned = getattr(self.api, name)(*arguments)
         if int(returned[0]):
             raise self.error(name, returned[0])
@@ -42,7 +42,7 @@ class Calls:
         return error
 
     def _context_of_error(self) -> int:
-        """Return the calling thread's context; the one that was lost first, where the driver is past telling."""
+        """Return the calling thread's context; the first lost context, if the driver does not answer any more."""
         code, context = self.api.cuCtxGetCurrent()
         return next(iter(self._lost), 0) if int(code) else int(context)
 
@@ -59,7 +59,7 @@ NAMED = 4
 
 
 def in_words(stream: int | None, device: int | None = None) -> str:
-    """Return what was launched last in stream (None: in each) on device (None: on any); "" if that is not known."""
+    """Return the kernels launched last in stream (None: in each) on device (None: on any); "" if that is not known."""
     from gridjit.runtime.native.last_launches import last_launches  # once something was launched
 
     found = [f"{one.kernel} [{one.config}]" for one in last_launches.of(stream, device)]
@@ -79,7 +79,7 @@ class attributed:  # noqa: N801 - used as a function is
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        # What a lost device raises names them.
+        # LostDeviceError names the kernel already.
         if isinstance(error, KernelError) and not isinstance(error, LostDeviceError):
             launched = in_words(self._stream, self._device)
             raise error.saying(f"{error}; launched last: {launched}" if launched else str(error)) from None

@@ -32,9 +32,9 @@ from gridjit.runtime.memory.copies import Array, address_of, paired_axes
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
 
-# Counts that the kernels work with; what is larger is launched in pieces.
+# The largest count in one launch; larger copies are launched in pieces.
 _MOST = 1 << 30
-# What drivers say of text that they cannot finish.
+# The driver's errors for text that it cannot finish.
 _REFUSALS = frozenset(
     f"CUDA_ERROR_{name}"
     for name in (
@@ -74,7 +74,7 @@ def launches_for(destination: Array, source: Array) -> list[KernelLaunch]:
 
 
 def _in_units(axes: Sequence[Axis], itemsize: int, places: tuple[int, int]) -> tuple[int, list[Axis]]:
-    """Return the largest unit that items, their run and all steps are multiples of, and the axes, units' own last."""
+    """Return the largest unit that divides items, their run and all steps, and the axes, the units' own last."""
     outer, width = list(axes), itemsize
     if outer and outer[-1][1:] == (itemsize, itemsize):
         width *= outer.pop()[0]
@@ -101,7 +101,7 @@ def _too_many(axes: Sequence[Axis], most: int, fast: Sequence[Axis]) -> Sequence
 
 
 def _places(places: tuple[int, int], loops: Sequence[Axis]) -> Iterator[tuple[int, int]]:
-    """Yield where each launch begins."""
+    """Yield each launch's two addresses."""
     for index in itertools.product(*(range(count) for count, _, _ in loops)):
         steps = [(i * to, i * of) for i, (_, to, of) in zip(index, loops, strict=True)]
         yield places[0] + sum(to for to, _ in steps), places[1] + sum(of for _, of in steps)
@@ -127,7 +127,7 @@ class CopyKernels:
         self._loading = lock()
 
     def launch(self, launch: KernelLaunch, stream: int) -> bool:
-        """Launch a kernel in a stream of the current context; return whether it could be had."""
+        """Launch a kernel in a stream of the current context; return whether it could be loaded."""
         if not (kernel := self._kernel(launch.name, launch.unit)):
             return False
         block = LANES if launch.name == "tile" else (THREADS,)

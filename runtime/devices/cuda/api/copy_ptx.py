@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-# What an axis is to the kernels: count, destination's step, source's step.
+# An axis, as the kernels read it: count, destination's step, source's step.
 Axis = tuple[int, int, int]
 
 UNITS = (16, 8, 4, 2, 1)
@@ -73,7 +73,7 @@ end:
 
 
 def _tile_begins(unit: int, steps: range) -> str:
-    """Return what tile declares, and the lines that read its parameters and find the thread's places in a tile."""
+    """Return tile's declarations, and the lines that read its parameters and find the thread's places in a tile."""
     return f"""  .reg .pred %done, %in, {", ".join(f"%in{j}" for j in steps)};
   .reg .b32 %x, %y, %tile, %total, %step, %across, %down, %beside;
   .reg .b32 %width, %height, %column, %row, %left, %count, %place, %base, %put, %get;
@@ -199,7 +199,7 @@ end:
 
 
 def _placed(start: int, most: int, count: str) -> str:
-    """Return the lines that work out, of a number in %left, where it is along axes: %there and %here."""
+    """Return the lines that find the place of a number in %left along the axes: %there and %here."""
     lines = ["  mov.u64 %there, %to;", "  mov.u64 %here, %of;"]
     for number in range(most):
         axis = start + _AXIS * number
@@ -219,7 +219,7 @@ def _placed(start: int, most: int, count: str) -> str:
 
 
 def _registers(unit: int, count: int) -> str:
-    """Return the declarations of what is copied."""
+    """Return the declarations of registers."""
     names = [f"%v{j}" for j in range(count)] + [f"%w{j}" for j in range(count) if unit == 16]
     return f"  .reg .b{64 if unit >= 8 else 32} {', '.join(names)};"
 

@@ -1,7 +1,7 @@
 """Driver: the wall around cuda.bindings' driver module. Handles are ints on this side, and every error code is raised.
 
-cuda.bindings is untyped and takes 70 ms to import; it is imported here alone, when something is first needed that a
-start does without (plain/).
+cuda.bindings is untyped and takes 70 ms to import; only this module imports it, on the first call that is not in
+plain_api.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Driver(MemoryCalls):
         return int(self.call("cuDevicePrimaryCtxRetain", device))
 
     def primary_context_active(self, device: int) -> bool:
-        """Return whether somebody made a device's primary context already."""
+        """Return whether a device's primary context exists already."""
         _, active = self.call("cuDevicePrimaryCtxGetState", device)
         return bool(active)
 
@@ -92,7 +92,7 @@ class Driver(MemoryCalls):
     # -- code --------------------------------------------------------------------------------------------------------
 
     def load_library(self, image: bytes) -> int:
-        """Return the library that a cubin holds; it belongs to no context."""
+        """Return the library of a cubin; it belongs to no context."""
         return int(self.call("cuLibraryLoadData", image, [], [], 0, [], [], 0))
 
     def unload_library(self, library: int) -> None:
@@ -104,7 +104,7 @@ class Driver(MemoryCalls):
         return int(self.call("cuLibraryGetKernel", library, name.encode()))
 
     def global_variable(self, library: int, name: str) -> int:
-        """Return the address of a library's global variable in the current context; 0 if it has none of that name."""
+        """Return the address of a library's global variable in the current context; 0 if there is no such variable."""
         code, address, _ = self.api.cuLibraryGetGlobal(library, name.encode())
         if error_name(code) == "CUDA_ERROR_NOT_FOUND":
             return 0
@@ -148,7 +148,7 @@ class Driver(MemoryCalls):
             self.call("cuLaunchKernel", kernel, *config.griddim, *config.blockdim, sharedmem, stream, 0, given)
 
     def entry_point(self, name: str) -> int:
-        """Return the address of one of the driver's functions, for machine code that calls it."""
+        """Return the address of a driver function, for machine code that calls it."""
         version = int(self.call("cuDriverGetVersion"))
         flags = self._enum("CUdriverProcAddress_flags", "CU_GET_PROC_ADDRESS_DEFAULT")
         address, _ = self.call("cuGetProcAddress", name.encode(), version, flags)
@@ -184,7 +184,7 @@ class Driver(MemoryCalls):
         self.call("cuStreamSynchronize", stream)
 
     def stream_context(self, stream: int) -> int:
-        """Return the context that a stream is of."""
+        """Return a stream's context."""
         return int(self.call("cuStreamGetCtx", stream))
 
     def stream_done(self, stream: int) -> bool:
@@ -192,7 +192,7 @@ class Driver(MemoryCalls):
         return self._ready("cuStreamQuery", stream)
 
     def wait_event(self, stream: int, event: int) -> None:
-        """Make what comes next in a stream wait for an event."""
+        """Make later work in a stream wait for an event."""
         self.call("cuStreamWaitEvent", stream, event, 0)
 
     def stream_capturing(self, stream: int) -> bool:
@@ -205,7 +205,7 @@ class Driver(MemoryCalls):
         return int(status) != 0
 
     def call_back(self, stream: int, function: Any, number: int) -> None:
-        """Have the driver call a ctypes function with a number, in a thread of its own, once stream has got to here."""
+        """Call a ctypes function with a number once stream's earlier work is done, in a thread of the driver's own."""
         address = ctypes.cast(function, ctypes.c_void_p).value
         self.call("cuLaunchHostFunc", stream, self.api.CUhostFn(address), number)
 
@@ -219,7 +219,7 @@ class Driver(MemoryCalls):
         self.call("cuEventDestroy", event)
 
     def record_event(self, event: int, stream: int) -> None:
-        """Note in an event what a stream has been given so far."""
+        """Record the stream's work so far in an event."""
         self.call("cuEventRecord", event, stream)
 
     def synchronize_event(self, event: int) -> None:
@@ -245,7 +245,7 @@ class Driver(MemoryCalls):
 
 @functools.cache
 def driver() -> Driver:
-    """Return this process's driver, initialized; raises DeviceError saying why there is none to use."""
+    """Return this process's driver, initialized; raises DeviceError saying why it cannot be used."""
     if reason := presence.why_not():
         raise DeviceError(f"{reason}; GRIDJIT_TARGET=host runs kernels on this computer's processor")
     made = Driver(plain_api(lambda: importlib.import_module("cuda.bindings.driver")))
@@ -254,7 +254,7 @@ def driver() -> Driver:
 
 
 def launch_config(api: Any, config: LaunchConfig, stream: int, sharedmem: int) -> Any:
-    """Return what cuLaunchKernelEx takes. api: cuda.bindings.driver, or what stands in for it."""
+    """Return the argument of cuLaunchKernelEx. api: cuda.bindings.driver, or a stand-in for it."""
     made = api.CUlaunchConfig()
     made.gridDimX, made.gridDimY, made.gridDimZ = config.griddim
     made.blockDimX, made.blockDimY, made.blockDimZ = config.blockdim
@@ -283,7 +283,7 @@ def _attributes(api: Any, config: LaunchConfig) -> list[Any]:
 
 
 def _attribute(api: Any, name: str, attributes: list[Any]) -> Any:
-    """Return a new attribute of a launch, which is added to attributes."""
+    """Add a new attribute of a launch to attributes, and return it."""
     made = api.CUlaunchAttribute()
     made.id = getattr(api.CUlaunchAttributeID, f"CU_LAUNCH_ATTRIBUTE_{name}")
     attributes.append(made)

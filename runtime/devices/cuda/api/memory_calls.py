@@ -1,4 +1,4 @@
-"""MemoryCalls: the driver's calls about memory: what allocates, frees, copies and fills, and tells of addresses."""
+"""MemoryCalls: the driver's calls that allocate, free, copy and fill memory, and answer questions about addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RELAXED = "CU_STREAM_CAPTURE_MODE_RELAXED"
 
 
 class MemoryCalls(Calls):
-    """What the driver is asked about memory."""
+    """The driver's calls about memory."""
 
     def create_pool(self, device: int, keep: int) -> int:
         """Return a pool of a device's memory that keeps up to keep freed bytes for the next allocation."""
@@ -32,11 +32,11 @@ class MemoryCalls(Calls):
         self.call("cuMemPoolTrimTo", pool, 0)
 
     def allocate_from_pool(self, size: int, pool: int, stream: int) -> int:
-        """Return size bytes of device memory, usable by what comes later in stream."""
+        """Return size bytes of device memory, usable by later work in stream."""
         return int(self.call("cuMemAllocFromPoolAsync", size, pool, stream))
 
     def free_in_stream(self, address: int, stream: int) -> None:
-        """Free pool memory once stream has got to here."""
+        """Free pool memory after stream's work so far."""
         self.call("cuMemFreeAsync", address, stream)
 
     def allocate(self, size: int) -> int:
@@ -57,11 +57,11 @@ class MemoryCalls(Calls):
         return int(self.call("cuMemAllocManaged", size, 0x01 if everywhere else 0x02))  # CU_MEM_ATTACH_GLOBAL, _HOST
 
     def while_capturing(self) -> WhileCapturing:
-        """Allow calls that a capture in another of the thread's streams would forbid, and be broken by."""
+        """Allow calls that a capture in another stream of the thread would forbid and be broken by."""
         return WhileCapturing(self)
 
     def exchange_capture_mode(self, mode: Any) -> Any:
-        """Set what a capture forbids the calling thread; return what was set before."""
+        """Set the calling thread's capture mode; return the mode before."""
         return self.call("cuThreadExchangeStreamCaptureMode", mode)
 
     @cached_property
@@ -74,7 +74,7 @@ class MemoryCalls(Calls):
         self.call("cuMemFreeHost", address)
 
     def register_host(self, address: int, size: int) -> None:
-        """Page-lock host memory that someone else allocated, for every context."""
+        """Page-lock host memory that another library allocated, for every context."""
         self.call("cuMemHostRegister", address, size, 0x01)  # CU_MEMHOSTREGISTER_PORTABLE
 
     def unregister_host(self, address: int) -> None:
@@ -82,7 +82,7 @@ class MemoryCalls(Calls):
         self.call("cuMemHostUnregister", address)
 
     def copy_rows(self, rows: Any, stream: int | None) -> None:
-        """Copy a pitched block of memory: a transfer.Rows. stream: where, or None to return when it is done."""
+        """Copy a pitched block of memory: a transfer.Rows. stream: None to return when it is done."""
         if rows.depth > 1:
             self._copy_planes(rows, stream)
             return
@@ -111,14 +111,14 @@ class MemoryCalls(Calls):
             self.call("cuMemcpy3DAsync", copy, stream)
 
     def copy(self, destination: int, source: int, size: int, stream: int | None) -> None:
-        """Copy bytes between any two places. stream: where, or None to return when it is done."""
+        """Copy bytes between any two addresses. stream: None to return when it is done."""
         if stream is None:
             self.call("cuMemcpy", destination, source, size)
         else:
             self.call("cuMemcpyAsync", destination, source, size, stream)
 
     def copy_peer(self, destination: tuple[int, int], source: tuple[int, int], size: int, stream: int) -> None:
-        """Copy bytes between two devices, in stream; each place is an address and the context that it is of."""
+        """Copy bytes between two devices, in stream; each place is an address and its context."""
         self.call("cuMemcpyPeerAsync", *destination, *source, size, stream)
 
     def fill(self, address: int, value: int, count: int, itemsize: int, stream: int) -> None:
@@ -131,7 +131,7 @@ class MemoryCalls(Calls):
         Memory that the driver does not know is the host's alone.
         """
         attribute = self._enum("CUpointer_attribute", "CU_POINTER_ATTRIBUTE_MEMORY_TYPE")
-        # Most memory is the host's: an error that nobody is told of is not made.
+        # Most memory is the host's: an error that is not shown is not made.
         code, *values = self.api.cuPointerGetAttribute(attribute, address)
         if error_name(code) == "CUDA_ERROR_INVALID_VALUE":
             return None, True, False

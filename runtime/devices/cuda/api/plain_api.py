@@ -1,7 +1,7 @@
-"""PlainApi: the driver's functions that a start needs, called through ctypes; all others are those of cuda.bindings.
+"""PlainApi: the driver's functions that a start needs, called through ctypes; cuda.bindings has the other functions.
 
-Importing cuda.bindings takes longer than everything else up to the first array. What is here has the same names, types
-and numbers as there; cuda.bindings is imported when something is asked for that is not here.
+Importing cuda.bindings takes longer than everything else up to the first array. The functions here have its names,
+types and numbers; cuda.bindings is imported when a program needs another function.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _OK = (0,)
 
 
 class ResultCode(int):
-    """What the driver returned for a call that failed, with the name that it has in cuda.bindings."""
+    """The driver's code for a call that failed, with its name in cuda.bindings."""
 
     @property
     def name(self) -> str:
-        """The driver's name for it, if it is one that is looked for; else its number."""
+        """The driver's name for it, if it is in ERRORS; else its number."""
         return ERRORS.get(int(self), f"CUDA error {int(self)}")
 
 
@@ -43,7 +43,7 @@ class _Location(ctypes.Structure):
 
 
 class PoolProperties(ctypes.Structure):
-    """CUmemPoolProps, with room for what later versions add."""
+    """CUmemPoolProps, with room for fields of later versions."""
 
     _fields_ = [
         ("allocType", ctypes.c_int),
@@ -68,7 +68,7 @@ class _Names:
 class PlainApi:
     """The driver's functions. library: the driver. whole_api: returns cuda.bindings.driver.
 
-    Each returns a tuple, a code and then values, as cuda.bindings' do.
+    Each returns a tuple, a code and then values, as cuda.bindings does.
     """
 
     CUmemPoolProps = PoolProperties
@@ -99,7 +99,7 @@ class PlainApi:
             try:
                 return _called(getattr(self._library, symbol), kinds)
             except AttributeError:
-                pass  # an old driver, of which cuda.bindings tells
+                pass  # an old driver, which cuda.bindings reports
         return getattr(self.whole, name)
 
     # -- functions whose arguments are not only numbers ----------------------------------------------------------------
@@ -124,7 +124,7 @@ class PlainApi:
 
 
 def _called(function: Any, kinds: str) -> Callable[..., tuple[Any, ...]]:
-    """Return what calls a function of the library's. kinds: of its parameters; those after a > are what it returns."""
+    """Return a caller of a library function. kinds: of its parameters; parameters after a > return values."""
     returned = [_KINDS[kinds[at + 1]] for at, kind in enumerate(kinds) if kind == ">"]
     function.argtypes = [
         ctypes.c_void_p if at and kinds[at - 1] == ">" else _KINDS[kind] for at, kind in enumerate(kinds) if kind != ">"
@@ -147,7 +147,7 @@ def _called(function: Any, kinds: str) -> Callable[..., tuple[Any, ...]]:
 
 
 def _with_one(function: Any, kind: Any, *, first: bool) -> Callable[..., tuple[Any, ...]]:
-    """Return what calls a function that returns one value, by its first parameter or its last."""
+    """Return a caller of a function that returns one value, by its first parameter or its last."""
 
     def call(*given: Any) -> tuple[Any, ...]:
         value = kind()

@@ -1,6 +1,6 @@
-"""plain_table: the driver's functions that PlainApi calls, and numbers that these are given, as cuda.h has them.
+"""plain_table: the driver's functions that PlainApi calls, and their numbers, as cuda.h has them.
 
-Parameters: i and u ints, p pointers and handles, z sizes, Q numbers of 64 bits, s text; > before what is returned.
+Parameters: i and u ints, p pointers and handles, z sizes, Q numbers of 64 bits, s text; > before a returned value.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "_exchange_mode": ("cuThreadExchangeStreamCaptureMode", "p"),
 }
 
-# Numbers that only functions of the table above are given.
+# Numbers for functions of the table above.
 NUMBERS: dict[str, dict[str, int]] = {
     "CUdevice_attribute": {
         "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT": 16,
@@ -85,7 +85,7 @@ NUMBERS: dict[str, dict[str, int]] = {
     "CUmemLocationType": {"CU_MEM_LOCATION_TYPE_DEVICE": 1},
 }
 
-# Names of all codes, as errors and what looks for one of them know them.
+# Names of all codes, for errors and for code that looks for one error.
 ERRORS: dict[int, str] = {
     0: "CUDA_SUCCESS",
     1: "CUDA_ERROR_INVALID_VALUE",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
     from gridjit.runtime.queues.streams import Timeline
 
-# Functions that the driver is to call, by the number it was given for them.
+# Functions for the driver to call, by their numbers.
 _pending: dict[int, Callable[[], None]] = {}
 _numbers = itertools.count(1)
 
@@ -44,7 +44,7 @@ class CudaTimeline:
 
     @property
     def epoch(self) -> int:
-        """A number that changes when the context is reset, and with it all handles die."""
+        """A number that changes when the context is reset, which ends all handles."""
         return self.device.context_id
 
     @property
@@ -68,7 +68,7 @@ class CudaTimeline:
         return False
 
     def outside(self, free: Callable[[], None]) -> None:
-        """Call free, which calls the driver, when that may be called: not in its callbacks."""
+        """Call free, which calls the driver, once that is allowed: not in its callbacks."""
         outside(free)
 
     def word(self, stream: int) -> ctypes.c_int64 | None:
@@ -90,11 +90,11 @@ class CudaTimeline:
             return self.driver.create_event(timing=timing)
 
     def destroy_stream(self, stream: int) -> None:
-        """Destroy a stream; one that the context took along is gone already."""
+        """Destroy a stream, unless its context ended and destroyed it."""
         _quietly(self.driver.destroy_stream, stream)
 
     def destroy_event(self, event: int) -> None:
-        """Destroy an event; one that the context took along is gone already."""
+        """Destroy an event, unless its context ended and destroyed it."""
         _quietly(self.driver.destroy_event, event)
 
     def synchronize(self, stream: int) -> None:
@@ -113,12 +113,12 @@ class CudaTimeline:
             return self.driver.stream_done(stream)
 
     def wait(self, stream: int, event: int) -> None:
-        """Make what comes next in stream wait for event."""
+        """Make later work in stream wait for event."""
         with self.device.current:
             self.driver.wait_event(stream, event)
 
     def call_back(self, stream: int, function: Callable[[], None]) -> None:
-        """Have the driver call function when stream has got to here; function must not use the device."""
+        """Call function from the driver after stream's work so far; function must not use the device."""
         number = next(_numbers)
         _pending[number] = function
         try:
@@ -129,7 +129,7 @@ class CudaTimeline:
             raise
 
     def capturing(self, stream: int) -> bool:
-        """Return whether work in stream is being captured; nothing is in a context that was reset."""
+        """Return whether work in stream is being captured; False in a context that was reset."""
         try:
             with self.device.current:
                 return self.driver.stream_capturing(stream)
@@ -139,7 +139,7 @@ class CudaTimeline:
             return False
 
     def record(self, event: int, stream: int) -> None:
-        """Note in event what stream has been given so far."""
+        """Record stream's work so far in event."""
         with self.device.current:
             self.driver.record_event(event, stream)
 
@@ -187,7 +187,7 @@ def call(function: Callable[[], None]) -> None:
 
 
 def outside(free: Callable[[], None]) -> None:
-    """Call free now, or, in a callback, when the program next asks for what is freed so."""
+    """Call free now, or, in a callback, before the next allocation."""
     if _here.called:
         _later.append(free)
     else:
@@ -195,7 +195,7 @@ def outside(free: Callable[[], None]) -> None:
 
 
 def free_waiting() -> None:
-    """Call what had to wait."""
+    """Call the waiting functions."""
     while _later and not _here.called:
         try:
             free = _later.popleft()

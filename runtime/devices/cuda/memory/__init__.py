@@ -1,1 +1,1 @@
-"""A GPU's memory: where it comes from, copies, and the host's memory that copies go through."""
+"""A GPU's memory: allocations, copies, and the host's memory that copies go through."""

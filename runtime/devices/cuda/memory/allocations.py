@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Allocations:
-    """What is allocated on one device. space: whose memory it is."""
+    """Allocations on one device. space: the device's memory."""
 
     def __init__(self, device: CudaDevice, space: CudaSpace) -> None:
         self._device = device
@@ -28,7 +28,7 @@ class Allocations:
         self._space = space
         self._pool: MemoryPool | None = None
         self._making = lock()
-        # Frees that had to wait: they would have broken a capture that was under way.
+        # Frees that would have broken a capture under way, and wait.
         self._waiting: deque[tuple[int, int, MemoryPool, Any]] = deque()
 
     def _pool_of(self, epoch: int) -> MemoryPool:
@@ -41,7 +41,7 @@ class Allocations:
             return self._pool
 
     def allocate(self, size: int, stream: Any) -> Memory:
-        """Return size bytes; raises DriverError if there are not as many, LaunchError while stream is captured."""
+        """Return size bytes; raises DriverError if there are not enough, LaunchError while stream is captured."""
         if size == 0:
             return Memory(self._space, 0, 0)
         handle = stream_handle(stream)
@@ -55,13 +55,13 @@ class Allocations:
                 return Memory(self._space, address, size, owner=stream, free=_nothing)
             pool = self._pool_of(epoch)
             address = pool.allocate(size, handle)
-        # A stream that is only a number may be gone by the time the memory is freed.
+        # A stream that is only a number may be gone when the memory is freed.
         lasting = handle if handle <= 2 or not isinstance(stream, int) else 0
         give = functools.partial(self._free, address, lasting, pool, stream)
         return Memory(self._space, address, size, owner=stream, free=functools.partial(timeline.outside, give))
 
     def _free(self, address: int, handle: int, pool: MemoryPool, stream: Any) -> None:
-        """Free memory; called by the garbage collector, at any time in any thread, so it takes no lock."""
+        """Free memory; the garbage collector calls this at any time in any thread, so it takes no lock."""
         if isinstance(stream, Stream) and not stream.alive:
             handle = 0
         try:
@@ -71,7 +71,7 @@ class Allocations:
                 if self._driver.stream_capturing(handle):
                     self._waiting.append((address, handle, pool, stream))
                     return
-                with self._driver.while_capturing():  # another stream, whose capture any freeing would break
+                with self._driver.while_capturing():  # another stream, whose capture a free would break
                     pool.free(address, handle)
         except DriverError:
             pass  # the context is lost, and the memory with it
@@ -92,7 +92,7 @@ class Allocations:
         return Memory(self._space, address, size, free=self._freeing(self._driver.free_host, address, epoch))
 
     def managed(self, size: int, *, attach_global: bool = True) -> Memory:
-        """Return size bytes that move between host and device; raises DeviceError if the device has no such memory."""
+        """Return size bytes that move between host and device; raises DeviceError on devices without managed memory."""
         if not self._device.attribute("MANAGED_MEMORY"):
             raise DeviceError(f"{self._device!r} has no managed memory: use a mapped array, or copy with to_device()")
         epoch = self._device.renew()
@@ -101,11 +101,11 @@ class Allocations:
         return Memory(self._space, address, size, free=self._freeing(self._driver.free, address, epoch))
 
     def _freeing(self, free: Callable[[int], None], address: int, epoch: int) -> Callable[[], None]:
-        """Return what frees memory that is of no stream."""
+        """Return a function that frees memory without a stream."""
         return functools.partial(timeline.outside, functools.partial(self._free_whole, free, address, epoch))
 
     def _free_whole(self, free: Callable[[int], None], address: int, epoch: int) -> None:
-        """Free memory that is of no stream by a method of the driver's, after all work in the context."""
+        """Free memory without a stream by a method of the driver's, after all work in the context."""
         try:
             if self._driver.context_id(self._device.context) != epoch:
                 return
@@ -124,7 +124,7 @@ KEEP_BYTES = 64 << 20
 
 
 class MemoryPool:
-    """The pool of one context of a device, whose number is epoch."""
+    """The pool of the device's context whose number is epoch."""
 
     def __init__(self, device: CudaDevice, epoch: int) -> None:
         self._device = device
@@ -134,7 +134,7 @@ class MemoryPool:
         self._handle = self._driver.create_pool(device.ordinal, KEEP_BYTES) if has_pools else 0
 
     def allocate(self, size: int, stream: int) -> int:
-        """Return size bytes for what comes later in stream; raises DriverError if there are not as many."""
+        """Return size bytes for later work in stream; raises DriverError if there are not enough."""
         if not self._handle:
             return self._driver.allocate(size)
         try:
@@ -147,7 +147,7 @@ class MemoryPool:
         return self._driver.allocate_from_pool(size, self._handle, stream)
 
     def free(self, address: int, stream: int) -> None:
-        """Free memory once stream has got to here."""
+        """Free memory after stream's work so far."""
         if self._handle:
             self._driver.free_in_stream(address, stream)
         else:

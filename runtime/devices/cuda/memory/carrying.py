@@ -1,8 +1,8 @@
-"""carrying: brings bytes between arrays of the host's and page-locked memory, by several threads, piece by piece.
+"""carrying: copies bytes between the host's arrays and page-locked memory, by several threads, piece by piece.
 
-While the threads bring one piece, the device copies others. The threads are those that run grids on the host, in
-machine code, or Python's where there is no such code. It is asked for only by a process that copies so much more than
-once: it takes some milliseconds to load, and a second to make.
+While the threads copy one piece, the device copies other pieces. The threads are the host's grid threads, in machine
+code, or Python's where there is no machine code. Only a process that copies so much more than once loads it: that takes
+some milliseconds, and a second to make.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from gridjit.runtime.native.engine import Engine
     from gridjit.runtime.native.layout.grid_records import KernelRecord, TransferRecord
 
-# What the device copies at a time, at least and at most.
+# The device's least and largest piece.
 _LEAST_BYTES, _MOST_BYTES = 1 << 20, 16 << 20
-# What a thread brings at a time, in machine code and from Python; and what is worth more than one thread.
+# A thread's piece in machine code and from Python; and a transfer that is worth more than one thread.
 _CHUNK_BYTES, _PART_BYTES = 256 << 10, 2 << 20
 _LARGE_BYTES = 512 << 10
 # More threads than these are not faster.
 _THREADS, _HELPERS = 12, 7
-# The transfer that machine code is worth loading for.
+# The number of the transfer that loads machine code.
 _OFTEN = 3
-# Chunks are dealt one at a time: there are never so many.
+# Chunks are dealt one at a time: there are never this many.
 _SINGLY = 1 << 20
 # A launch's shape: the grid, blocks of one thread, and no shared memory.
 _SHAPE = struct.Struct("=7i")
@@ -47,7 +47,7 @@ _SHAPE = struct.Struct("=7i")
 class StagedCopy:
     """Bytes on their way: addresses in an array of the host's, in page-locked memory, and on the device.
 
-    owner: whose the array is.
+    owner: the array's owner.
     """
 
     here: int
@@ -58,7 +58,7 @@ class StagedCopy:
 
 
 def pieces(size: int) -> Iterator[tuple[int, int]]:
-    """Yield what is copied at a time, ever larger: the first is there soon, and few copies have little to be begun."""
+    """Yield the pieces of a copy, ever larger: the first arrives soon, and few copies are small."""
     at, piece = 0, _LEAST_BYTES
     while at < size:
         length = min(piece, size - at)
@@ -67,7 +67,7 @@ def pieces(size: int) -> Iterator[tuple[int, int]]:
 
 
 class Carrier:
-    """What brings a device's transfers. store: returns where machine code is kept; None: Python's threads bring them.
+    """Copies a device's transfers. store: returns the store of machine code; None: Python's threads copy them.
 
     After an interrupt, threads of Python's may go on for a moment.
     """
@@ -90,8 +90,8 @@ class Carrier:
             self._driver.copy(one.there + start, one.block + start, length, stream)
 
     def read(self, one: StagedCopy, coming: Sequence[tuple[int, int, int]]) -> None:
-        """Bring a transfer to its array. coming: where each piece of it begins, its size, and the event of its end."""
-        # Machine code asks for the others again and again, as long as they are copied.
+        """Copy a transfer to its array. coming: each piece's beginning, its size, and the event of its end."""
+        # Machine code polls the later events while it copies.
         self._driver.synchronize_event(coming[0][2])
         if (machine := self._found(one.size)) is not None:
             machine.read(one, coming, self._device.context)
@@ -103,7 +103,7 @@ class Carrier:
     def _found(self, size: int) -> MachineCarrier | None:
         if size < _LARGE_BYTES:
             return None
-        # No number is passed over, however many threads count at once.
+        # Each number is seen, however many threads count at once.
         count = self._count = self._count + 1
         if count == _OFTEN and self._store is not None:
             from gridjit.runtime.native.engine import engine  # few processes copy so much
@@ -115,7 +115,7 @@ class Carrier:
 
 
 class MachineCarrier:
-    """Brings transfers in machine code, by the threads that run grids, as a kernel of theirs does."""
+    """Copies transfers in machine code, by the threads that run grids, as one of their kernels does."""
 
     def __init__(self, driver: Driver, engine: Engine) -> None:
         from gridjit.runtime.native.layout import grid_records as records
@@ -128,13 +128,13 @@ class MachineCarrier:
             "query": driver.entry_point("cuEventQuery"),
             "move": ctypes.cast(ctypes.CDLL(None).memmove, ctypes.c_void_p).value,
         }
-        # Never freed: a thread that comes late may still look at it.
+        # Never freed: a late thread may still read it.
         self._kernel: KernelRecord = for_ever(
             records.KernelRecord(
                 entry=engine.transfer,
                 engine=ctypes.addressof(engine.record),
                 low=engine.transfer,
-                high=engine.transfer,  # no thread is made to leave one
+                high=engine.transfer,  # no thread is stopped in it
                 threads=min(_THREADS, os.cpu_count() or 1),
                 piece=records.PIECE_PS,
                 chunks=_SINGLY,
@@ -149,7 +149,7 @@ class MachineCarrier:
         self._run(record, "cuMemcpyHtoDAsync")
 
     def read(self, one: StagedCopy, coming: Sequence[tuple[int, int, int]], context: int) -> None:
-        """Bring a transfer's bytes to its array."""
+        """Copy a transfer's bytes to its array."""
         record = self._record(one, context, outward=1)
         for number, (start, length, event) in enumerate(coming):
             record.piece[number] = self._records.PieceRecord(start=start, end=start + length, event=event)
@@ -169,7 +169,7 @@ class MachineCarrier:
         )
 
     def _run(self, record: TransferRecord, call: str) -> None:
-        """Bring all chunks, without the GIL; raises what the driver's call returned, or a signal's handler raised."""
+        """Copy all chunks, without the GIL; raises the driver's error, or a signal handler's exception."""
         shape = _SHAPE.pack(-(-record.size // record.chunk), 1, 1, 1, 1, 1, 0)
         status = ctypes.create_string_buffer(self._records.STATUS_BYTES)
         code = self._engine.call(ctypes.byref(self._kernel), shape, ctypes.byref(record), 0, status)
@@ -178,7 +178,7 @@ class MachineCarrier:
 
 
 def _by_python(to: int, source: int, size: int, owner: object) -> None:
-    """Copy within the host's memory, by this thread and others of Python's."""
+    """Copy within the host's memory, by this and other Python threads."""
     parts = range(0, size, _PART_BYTES)
     turns, ended, all_ended = iter(parts), itertools.count(1), allocate_lock()
     failed: list[BaseException] = []

@@ -1,6 +1,6 @@
 """CudaRooms: the memory of a context that machine code copies host arrays through, kept from launch to launch.
 
-A room is made when all are taken, up to a number of them; it ends with its context.
+A room is made when all are taken, up to a number of rooms; it ends with its context.
 """
 
 from __future__ import annotations
@@ -47,28 +47,28 @@ class CudaRooms:
         return ctypes.addressof(self._record)
 
     def grow(self, stream: int) -> bool:
-        """Make another room, if all are taken and there may be more, and there is memory; return whether there is any.
+        """Add a room, if all are taken, more are allowed, and there is memory; return whether there is any.
 
-        stream: that of a launch that was waited for, so that it is not waited for long.
+        stream: the stream of a launch that was waited for, so that the wait is short.
         """
         with section(), self._growing, contextlib.suppress(DriverError):
             count = self._record.count
             if count < MAX_ROOMS and all(room.taken for room in self._record.rooms[:count]):
                 self._record.rooms[count] = self._room(stream)
-                # Machine code looks at so many, without the lock.
+                # Machine code reads so many rooms, without the lock.
                 self._record.count = count + 1
         return bool(self._record.count)
 
     def _room(self, stream: int) -> RoomRecord:
         memory = self._device.space.allocate(ROOM_BYTES, stream)
-        # Streams that are not ordered with this one may use it then.
+        # Then streams that are not ordered with this stream may use it.
         self._device.timeline.synchronize(stream)
         here = ctypes.create_string_buffer(ROOM_BYTES)
         self._memory.append((memory, here))
         return RoomRecord(here=ctypes.addressof(here), there=memory.address)
 
     def fail(self, code: int, kernel: str, config: LaunchConfig, stream: int) -> None:
-        """Raise what the driver's code says, which it told after a launch was made."""
+        """Raise the error of a code that the driver returned after a launch."""
         last_launches.note(kernel, config, stream, self._device.ordinal)
         with attributed(stream, self._device.ordinal):
             raise self._device.driver.error("cuStreamSynchronize", ResultCode(code))

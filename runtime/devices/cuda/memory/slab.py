@@ -1,6 +1,6 @@
 """Slab: plain memory that is allocated with a context, from which a process's first small arrays are taken.
 
-No byte of it is given out twice, so it is of no stream: who gets it waits for nobody. It ends with its context.
+Each byte is given out once, so it is of no stream, and its user waits for no work. It ends with its context.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SLAB_BYTES = 2 << 20
 # Larger arrays are not taken from a slab.
 MOST_BYTES = 256 << 10
-# Arrays begin at multiples of this, as in the driver's pools.
+# Arrays begin at its multiples, as in the driver's pools.
 _ALIGNMENT = 512
 # compute-sanitizer, once it is in a process.
 _SANITIZER = "libsanitizer-collection.so"
@@ -36,12 +36,12 @@ class Slab:
         self._taking = lock()
 
     def take(self, size: int) -> int:
-        """Return the address of size bytes that nobody was given before; 0 if there are not as many."""
+        """Return the address of size bytes that are not in use; 0 if there are not enough."""
         if size > MOST_BYTES:
             return 0
         rounded = -(-size // _ALIGNMENT) * _ALIGNMENT
         with section(), self._taking:
-            # Nothing is called in between: the garbage collector may take memory too.
+            # No call stands in between: the garbage collector may take memory too.
             if (end := (address := self._next) + rounded) > self._end:
                 return 0
             self._next = end
@@ -49,7 +49,7 @@ class Slab:
 
 
 def slab_of(driver: Driver, context: int) -> Slab | None:
-    """Return a slab of a context that is new; None if there is no memory, or if arrays are to be told apart."""
+    """Return a slab of a new context; None if there is no memory, or if a tool must tell arrays apart."""
     if _is_watched():
         return None
     before = driver.current_context()
@@ -61,12 +61,12 @@ def slab_of(driver: Driver, context: int) -> Slab | None:
     except DriverError:
         return None
     finally:
-        with contextlib.suppress(DriverError):  # it may be gone
+        with contextlib.suppress(DriverError):  # the context may be gone
             driver.set_context(before)
 
 
 def _is_watched() -> bool:
-    """Return whether compute-sanitizer is at work, which looks for what goes beyond the end of an allocation."""
+    """Return whether compute-sanitizer is at work, which looks for accesses beyond the end of an allocation."""
     if not sys.platform.startswith("linux"):
         return False
     try:

@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.memory.staged import Blocks
     from gridjit.runtime.memory.space import Space
 
-# Pitched copies within the device that are made, where kernels cannot be had, before the way through the host is taken.
+# Without kernels: the most pitched copies within the device before the copy goes through the host.
 MOST_COPIES = 64
-# Rows so narrow, in bytes, take the driver long, if there are more bytes than a few.
+# The driver is slow at rows of fewer bytes, if there are more bytes than a few.
 NARROW, FEW = 32, 64 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Temporary:
-    """Memory that a copy passes by. ghost: what lies in it."""
+    """Memory that a copy passes through. ghost: its items."""
 
     memory: Memory
     ghost: Array
@@ -56,7 +56,7 @@ class Temporary:
 class CudaSpace:
     """One GPU's memory.
 
-    What is allocated in a stream is freed in that stream's order; in the default stream, after all blocking streams.
+    Memory allocated in a stream is freed in that stream's order; in the default stream, after all blocking streams.
     """
 
     def __init__(self, device: CudaDevice) -> None:
@@ -73,7 +73,7 @@ class CudaSpace:
 
     @property
     def rooms(self) -> CudaRooms:
-        """What machine code copies through in the device's context."""
+        """The rooms of machine code in the device's context."""
         from gridjit.runtime.devices.cuda.memory.rooms import CudaRooms  # for launches that copy
 
         epoch = self._device.context_id
@@ -98,7 +98,7 @@ class CudaSpace:
         return self._device.timeline
 
     def allocate(self, size: int, stream: Any) -> Memory:
-        """Return size bytes; raises DriverError if there are not as many, LaunchError while stream is captured."""
+        """Return size bytes; raises DriverError if there are not enough, LaunchError while stream is captured."""
         return self._allocations.allocate(size, stream)
 
     def pinned(self, size: int, *, mapped: bool = False) -> Memory:
@@ -106,17 +106,17 @@ class CudaSpace:
         return self._allocations.pinned(size, mapped=mapped)
 
     def managed(self, size: int, *, attach_global: bool = True) -> Memory:
-        """Return size bytes that move between host and device; raises DeviceError if the device has no such memory."""
+        """Return size bytes that move between host and device; raises DeviceError on devices without managed memory."""
         return self._allocations.managed(size, attach_global=attach_global)
 
     def pin(self, address: int, size: int) -> Callable[[], None]:
-        """Page-lock host memory that exists already; returns what undoes it."""
+        """Page-lock host memory that exists already; returns the undo function."""
         with self._device.current:
             self.driver.register_host(address, size)
         return functools.partial(self.driver.unregister_host, address)
 
     def write(self, ghost: Array, values: Array, stream: Any, keep: Owners = ()) -> None:
-        """Copy host values into ghost; page-locked values must not change until stream has got there."""
+        """Copy host values into ghost; page-locked values must not change until stream has copied them."""
         if _are_dense(ghost, values):
             here = address_of(values)
             self._copy_bytes((address_of(ghost), here), here, ghost.nbytes, stream, values)
@@ -143,12 +143,12 @@ class CudaSpace:
             self._copy(copies, stream)
 
     def read(self, ghost: Array, values: Array, stream: Any) -> None:
-        """Copy ghost into host values; page-locked values are there when stream has got there."""
+        """Copy ghost into host values; page-locked values are there once stream has copied them."""
         if _are_dense(ghost, values):
             here = address_of(values)
             self._copy_bytes((here, address_of(ghost)), here, ghost.nbytes, stream, values)
             return
-        # What is repeated by a stride of 0 is copied once.
+        # Items that a stride of 0 repeats are copied once.
         once = without_repeats(ghost)
         turn = straightening(once)
         strided, turned = turn.of(once), turn.of(values)
@@ -174,7 +174,7 @@ class CudaSpace:
             self._copy(copies, stream)
 
     def _copy_bytes(self, place: tuple[int, int], here: int, size: int, stream: Any, owner: object) -> None:
-        """Copy bytes to an address from another: place. One of both is `here`, on the host, where they are owner's."""
+        """Copy bytes between two addresses, to and from: place. `here` is the host address, in owner's memory."""
         handle = stream_handle(stream)
         with self._device.current, attributed(handle, self._device.ordinal):
             if not self._is_staged(here, size, handle):
@@ -186,9 +186,9 @@ class CudaSpace:
             copy(self._blocks, self._device, place, size, handle, owner)
 
     def _is_staged(self, address: int, size: int, handle: int) -> bool:
-        """Return whether bytes that lie together at an address of the host's go through blocks.
+        """Return whether contiguous bytes at a host address go through blocks.
 
-        They do if they are many and the driver cannot copy them by itself. A graph could not repeat what the host does.
+        They do if they are many and the driver cannot copy them by itself. A graph could not repeat the host's part.
         """
         if size <= AT_ONCE_BYTES:
             return False
@@ -196,7 +196,7 @@ class CudaSpace:
         return not on_device and not self.driver.stream_capturing(handle)
 
     def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
-        """Have ghost copied into host values in stream's order: they are there when what comes next in it begins."""
+        """Copy ghost into host values in stream's order: they are there when the stream's next work begins."""
         once = without_repeats(ghost)
         turn = straightening(once)
         strided, turned = turn.of(once), turn.of(values)
@@ -210,9 +210,9 @@ class CudaSpace:
             self._blocks.give_after(block, handle)
 
     def _between(self, strided: Array, stream: Any) -> Temporary | None:
-        """Return memory to pass by on the way to or from the host, where one pitched copy is not enough, or too slow.
+        """Return memory for a copy to or from the host to pass through, where one pitched copy is not enough, or slow.
 
-        Not while stream is captured, when there cannot be any.
+        None while stream is captured: it cannot be allocated.
         """
         dense = StridedLayout.dense(strided.shape, strided.itemsize)
         if _is_one_copy(strided, dense.over(0, strided.dtype)) or self.timeline.capturing(stream_handle(stream)):
@@ -220,21 +220,21 @@ class CudaSpace:
         return self._temporary(strided, stream)
 
     def _temporary(self, like: Array, stream: Any) -> Temporary:
-        """Return dense memory for items like those of a ghost, which is used and freed in the order of stream."""
-        # As an object, since of a number it is not known whether the stream is still there when the memory is freed.
+        """Return dense memory for items like a ghost's, which is used and freed in the order of stream."""
+        # An object, since a stream that is only a number may be gone when the memory is freed.
         memory = self.allocate(like.nbytes, Stream(self.timeline, stream_handle(stream), None))
         ghost = StridedLayout.dense(like.shape, like.itemsize).over(memory.address, like.dtype)
         return Temporary(memory=memory, ghost=ghost)
 
     def _refuse_capture(self, stream: Any) -> None:
-        """A copy through a temporary cannot be repeated when a captured graph runs."""
+        """Raise if stream is captured: a graph cannot repeat the copy."""
         if self.timeline.capturing(stream_handle(stream)):
             raise LaunchError("this copy needs a temporary array, which a graph cannot have: copy contiguous arrays")
 
     def copy(self, destination: Array, source: Array, stream: Any, keep: Owners = ()) -> None:
         """Copy between two ghosts on the device: by one pitched copy, or else by a kernel.
 
-        Ghosts that share memory are copied as if all was read first.
+        Ghosts that share memory are copied through a temporary.
         """
         turn = straightening(destination)
         to, of = turn.of(destination), turn.of(source)
@@ -247,7 +247,7 @@ class CudaSpace:
             self._copy_in_pieces(to, of, stream)
 
     def _copied_by_kernels(self, to: Array, of: Array, stream: Any) -> bool:
-        """Copy by kernels; return whether they could be had."""
+        """Copy by kernels; return whether they could be loaded."""
         from gridjit.runtime.devices.cuda.api.copy_kernels import launches_for  # most copies are pitched ones
 
         launches, handle = launches_for(to, of), stream_handle(stream)
@@ -265,7 +265,7 @@ class CudaSpace:
         self.write(to, values, stream)
 
     def copy_from(self, destination: Array, stream: Any, space: Space, source: Array, source_stream: Any) -> bool:
-        """Copy a ghost of another space into one here; return whether that could be done without the host."""
+        """Copy a ghost of another space into a ghost here; return whether it could be done without the host."""
         if not isinstance(space, CudaSpace):
             return False
 
@@ -294,14 +294,14 @@ class CudaSpace:
         return Whereabouts(device=self.device, on_host=False, on_device=True)
 
     def whereabouts(self, address: int) -> Whereabouts:
-        """Return what the driver says of an address; memory that it does not know is the host's own."""
+        """Return the driver's answer about an address; memory that it does not know is the host's own."""
         with self._device.current:
             ordinal, on_host, on_device = self.driver.memory_at(address)
         return Whereabouts(device=ordinal if on_device else None, on_host=on_host, on_device=on_device)
 
 
 def _are_dense(ghost: Array, values: Array) -> bool:
-    """Return whether the items of both lie together, and in the same order."""
+    """Return whether the items of both are contiguous and in the same order."""
     there, here = ghost.flags, values.flags
     return bool(ghost.size) and (
         (there.c_contiguous and here.c_contiguous) or (there.f_contiguous and here.f_contiguous)
@@ -309,12 +309,12 @@ def _are_dense(ghost: Array, values: Array) -> bool:
 
 
 def _is_one_copy(to: Array, of: Array) -> bool:
-    """Return whether one pitched copy does, and well."""
+    """Return whether one pitched copy is enough, and fast."""
     return copies_between(to, of) <= 1 and (to.nbytes <= FEW or run_between(to, of) >= NARROW)
 
 
 def _share_memory(to: Array, of: Array) -> bool:
-    """Return whether two ghosts may share items; whether interleaved ones do is not always found out."""
+    """Return whether two ghosts may share items; interleaved ghosts may count as sharing."""
     try:
         return bool(to.size) and np.shares_memory(to, of, max_work=1000)  # type: ignore[arg-type]
     except RuntimeError:  # NumPy's TooHardError
@@ -330,8 +330,8 @@ def copy_between(
 ) -> bool:
     """Copy source, a ghost on one device, into destination on another; False if they are laid out differently.
 
-    It is in the order of stream, which is here, and of source_stream, which is there: earlier work there is
-    waited for, and what comes after waits.
+    It is in the order of stream, which is here, and of source_stream, which is there: it waits for earlier work there,
+    and later work there waits for it.
     """
     turn = straightening(destination)
     block = turn.of(destination)
@@ -350,7 +350,7 @@ def copy_between(
 
 
 def _wait(device: CudaDevice, stream: int, other: CudaDevice, others_stream: int) -> None:
-    """Have what comes next in a device's stream wait for what another device's has been given."""
+    """Make later work in a device's stream wait for the work so far in another device's stream."""
     with new_event(other.timeline, timing=False) as event:
         event.record(others_stream)
         device.timeline.wait(stream, event.handle)

@@ -1,8 +1,8 @@
 """staged: copies between a GPU and pageable memory, through page-locked blocks and in the order of their stream.
 
-The driver would wait for such a copy, and for the streams of others too. A block that is in flight is not given to
-another copy before its stream is done with it. The smallest piece is the first on the way to a device and the last on
-the way back: only then does the device have to wait for the host, or the host for the device.
+The driver would wait for such a copy, and for other streams too. A block that is in flight is not given to another copy
+before its stream is done with it. The smallest piece is the first on the way to a device and the last on the way back:
+only then does the device have to wait for the host, or the host for the device.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gridjit.runtime.devices.cuda.memory.carrying import StagedCopy, pieces
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
 
-# What one block holds at most, and what all blocks hold before copies wait for room.
+# The largest block, and the bytes of all blocks from which copies wait for room.
 _BLOCK_BYTES = 64 << 20
 _ALL_BYTES = 256 << 20
 
@@ -34,7 +34,7 @@ class _PinnedBlock:
 
 
 class Blocks:
-    """A device's page-locked blocks: those that are free, and those in flight, each with the event of its end."""
+    """A device's page-locked blocks: free blocks, and blocks in flight, each with the event of its end."""
 
     def __init__(self, device: CudaDevice) -> None:
         self._device = device
@@ -50,10 +50,10 @@ class Blocks:
         return self._device.driver
 
     def take(self, size: int, stream: int) -> _PinnedBlock:
-        """Return a block of at least size bytes that nobody uses, for a copy in stream; the device is current.
+        """Return an unused block of at least size bytes, for a copy in stream; the device is current.
 
-        A larger one that is free will do: the driver may wait for all streams while it makes another. If there is no
-        room, the stream's own copies are waited for before those of others.
+        A larger free block will do: the driver may wait for all streams while it makes another. If there is no room,
+        the stream's own copies are waited for before other copies.
         """
         wanted = max(AT_ONCE_BYTES, 1 << (size - 1).bit_length())
         with section(), self._changing:
@@ -72,27 +72,27 @@ class Blocks:
                 return _PinnedBlock(address=self._driver.allocate_host(wanted), size=wanted)
 
     def give(self, block: _PinnedBlock) -> None:
-        """Have a block that nothing uses any more taken again."""
+        """Free a block that is not in use any more."""
         with section(), self._changing:
             self._free.setdefault(block.size, []).append(block)
 
     def give_after(self, block: _PinnedBlock, stream: int) -> None:
-        """Have a block taken again when stream has got to here."""
+        """Free a block once stream's earlier work is done."""
         with section(), self._changing:
             event = self.event()
             self._driver.record_event(event, stream)
             self._flying.append((block, event, stream))
 
     def event(self) -> int:
-        """Return an event that nobody uses."""
+        """Return an unused event."""
         return self._events.pop() if self._events else self._driver.create_event(timing=False)
 
     def give_event(self, event: int) -> None:
-        """Have an event used again."""
+        """Let an event be used again."""
         self._events.append(event)
 
     def _renew(self) -> None:
-        """Forget what ended with its context."""
+        """Forget the blocks of an ended context."""
         epoch = self._device.context_id
         if epoch != self._epoch:
             self._free, self._events, self._bytes, self._epoch = {}, [], 0, epoch
@@ -107,7 +107,7 @@ class Blocks:
                 self._flying.append((block, event, stream))
 
     def _large(self, wanted: int) -> _PinnedBlock | None:
-        """Return the smallest free block that is large enough, and have it no longer free; None if there is none."""
+        """Take and return the smallest free block that is large enough; None if there is none."""
         size = min((size for size, free in self._free.items() if free and size >= wanted), default=None)
         return None if size is None else self._free[size].pop()
 
@@ -144,7 +144,7 @@ def read(blocks: Blocks, device: CudaDevice, place: tuple[int, int], size: int, 
             block = blocks.take(count, stream)
             one = StagedCopy(here=here + at, block=block.address, there=there + at, size=count, owner=owner)
             coming.append(_coming(blocks, device.driver, one, block, stream))
-            if len(coming) > 1:  # so that the device has something to do meanwhile
+            if len(coming) > 1:  # the device copies meanwhile
                 _arrive(blocks, device, coming)
         while coming:
             _arrive(blocks, device, coming)
@@ -155,7 +155,7 @@ def read(blocks: Blocks, device: CudaDevice, place: tuple[int, int], size: int, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Coming:
-    """What a device copies into a block: where each piece begins, its size, and the event of its end."""
+    """A copy of a device's into a block: each piece's beginning, its size, and the event of its end."""
 
     transfer: StagedCopy
     block: _PinnedBlock
@@ -163,7 +163,7 @@ class _Coming:
 
 
 def _coming(blocks: Blocks, driver: Driver, one: StagedCopy, block: _PinnedBlock, stream: int) -> _Coming:
-    """Have the device copy a transfer into a block, the largest pieces first."""
+    """Copy a transfer from the device into a block, the largest pieces first."""
     found = []
     for end, length in reversed([*pieces(one.size)]):
         start = one.size - end - length
@@ -174,7 +174,7 @@ def _coming(blocks: Blocks, driver: Driver, one: StagedCopy, block: _PinnedBlock
 
 
 def _arrive(blocks: Blocks, device: CudaDevice, coming: deque[_Coming]) -> None:
-    """Bring the first of what is coming to its place, and have it no longer coming."""
+    """Copy the first coming transfer to its place, and remove it from coming."""
     first = coming[0]
     device.carrier.read(first.transfer, first.pieces)
     coming.popleft()
@@ -184,5 +184,5 @@ def _arrive(blocks: Blocks, device: CudaDevice, coming: deque[_Coming]) -> None:
 
 
 def _parts(size: int) -> Iterator[tuple[int, int]]:
-    """Yield what goes through one block each: where it begins, and its size."""
+    """Yield the parts that go through one block each: beginning and size."""
     return ((at, min(_BLOCK_BYTES, size - at)) for at in range(0, size, _BLOCK_BYTES))

@@ -9,7 +9,7 @@ import contextlib
 from typing import Any
 
 from gridjit import cuda
-from gridjit.compiler.frontend.kept.patches import numbas_own_text
+from gridjit.compiler.numba_state.mark import numbas_own_text
 from gridjit.compiler.targets.ptx.nvvm import compile_ptx
 from gridjit.compiler.values.errors import GridjitError
 from gridjit.compiler.values.options import Options

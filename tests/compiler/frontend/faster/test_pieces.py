@@ -20,8 +20,8 @@ from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.frontend.bindings.types import parse_signature
 from gridjit.compiler.frontend.faster import colours, matched, operators, pieces, resolving
 from gridjit.compiler.frontend.faster.piece import Piece
-from gridjit.compiler.frontend.faster.written_for import are_known, function_at, record
 from gridjit.compiler.frontend.lower import lower
+from gridjit.compiler.numba_state.pristine import function_at, is_pristine, record
 from gridjit.compiler.values.options import Options
 from gridjit.compiler.values.target import Target
 from gridjit.compiler.view.config import ConfigView
@@ -100,12 +100,12 @@ def test_a_wrong_kernel_is_refused_in_the_words_of_numbas_own_passes(kernel: tup
 @pytest.mark.parametrize("place", PLACES)
 def test_each_piece_was_written_for_the_numba_cuda_that_is_installed(place: str) -> None:
     records = next(piece.written_for[place] for piece in pieces.PIECES if place in piece.written_for)
-    assert are_known({place: records})
+    assert is_pristine({place: records})
 
 
 @pytest.mark.parametrize("piece", pieces.PIECES, ids=lambda piece: piece.name)
 def test_a_piece_replaces_only_functions_whose_text_it_was_written_for(piece: Piece) -> None:
-    if not are_known(piece.written_for):
+    if not is_pristine(piece.written_for):
         pytest.skip("another numba-cuda, or one without what this piece makes faster")
     known = {function for place in piece.written_for if (function := plain(function_at(place))) is not None}
     replaced: list[Any] = []
@@ -161,7 +161,7 @@ def _is_known(path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> bool:
     path.write_text(text)
     monkeypatch.syspath_prepend(str(path.parent))
     place = f"{path.stem}:known"
-    return are_known({place: (record(function_at(place).__code__, 3),)})
+    return is_pristine({place: (record(function_at(place).__code__, 3),)})
 
 
 def test_a_function_that_was_known_is_looked_at_again_wherever_something_else_may_have_taken_its_place(
@@ -180,7 +180,7 @@ def test_a_function_that_was_known_is_looked_at_again_wherever_something_else_ma
     records = {"looked_at_again:Derived.known": (record(Base.known.__code__, 2),)}
 
     def known() -> list[bool]:
-        return [are_known(records) for _ in range(2)]
+        return [is_pristine(records) for _ in range(2)]
 
     assert known() == [True, True]
     for owner, name, value in (

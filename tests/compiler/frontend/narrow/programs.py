@@ -2,7 +2,7 @@
 
 TEXT = """
 import hashlib
-from gridjit.compiler.frontend.kept.patches import numbas_own_text
+from gridjit.compiler.numba_state.mark import numbas_own_text
 
 @gridjit.jit(target="host", cache=False)
 def kernel(x):

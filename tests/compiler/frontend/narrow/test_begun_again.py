@@ -57,16 +57,14 @@ def round_a_number():
 
 BESIDE = """
 waits, thread = threading.Event(), threading.Thread(target=round_a_number)
-with_all = isolation._with_all_it_needs
+in_isolation = isolation._in_isolation
 
-def note_and_compile(view, compile_it):
-    def begin(record):
-        if threading.current_thread() is thread:
-            waits.set()
-        return compile_it(record)
-    return with_all(view, begin)
+def note_and_compile(*given):
+    if threading.current_thread() is thread:
+        waits.set()
+    return in_isolation(*given)
 
-isolation._with_all_it_needs = note_and_compile
+isolation._in_isolation = note_and_compile
 set_aside = isolation.set_contexts_aside
 
 def inner_begins():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.library.narrow_floats.builder import BFLOAT, HALF, IRBuilder, narrowed
 from gridjit.compiler.targets.host.library.narrow_floats.conversions import from_number, to_number
 from gridjit.compiler.targets.host.library.narrow_floats.mangled_names import INTEGERS, CppFunction
@@ -15,10 +14,20 @@ from gridjit.compiler.targets.host.library.narrow_floats.mangled_names import IN
 # CUDA's numbers of two of the formats, and one of our own for that of powers of two.
 _E4M3, _E5M2, _E8M0 = 0, 1, 2
 _FORMATS = {"e4m3": _E4M3, "e5m2": _E5M2, "e8m0": _E8M0}
-_OWNER = regex(r"__nv_fp8(?:x([24]))?_(e4m3|e5m2|e8m0)")
-_CVT = regex(r"__nv_cvt_(float|double|float2|double2|bfloat16raw)_to_(fp8|e8m0)(?:x2)?")
+# A class by its name: how many floats it has, and their format.
+_OWNERS = {
+    f"__nv_fp8{several}_{name}": (count, number)
+    for several, count in (("", 1), ("x2", 2), ("x4", 4))
+    for name, number in _FORMATS.items()
+}
+# A function on bare bits: the type that it converts, how many of them, and whether to powers of two.
+_CONVERSIONS = {
+    f"__nv_cvt_{word}{several}_to_{to}": (letter, len(several) + 1, to.startswith("e8m0"))
+    for word, letter in (("float", "f"), ("double", "d"), ("bfloat16raw", "__nv_bfloat16"))
+    for several in ("", "2")
+    for to in ("fp8", "e8m0", "fp8x2", "e8m0x2")
+}
 _TO_RAW = "__nv_cvt_e8m0_to_bf16raw"
-_WORDS = {"float": "f", "double": "d", "bfloat16raw": "__nv_bfloat16"}
 # Types whose C++ names begin with a digit's worth of letters: what is made of several floats, and of what size each is.
 _VECTORS = {"6float2": ("f", 2), "7double2": ("d", 2), "6float4": ("f", 4), "7double4": ("d", 4)}
 _SIZES = {"f": 4, "d": 8}
@@ -30,10 +39,9 @@ def fp8_function(code: IRBuilder, named: CppFunction) -> bool:
     """Write what a symbol names, by pointers %r, %a, %b, %c; return whether it is a function of these formats."""
     if named.kind == "function":
         return _raw(code, named.name)
-    owner = _OWNER.fullmatch(named.owner)
-    if owner is None:
+    if named.owner not in _OWNERS:
         return False
-    count, of = int(owner[1] or 1), _FORMATS[owner[2]]
+    count, of = _OWNERS[named.owner]
     if named.kind == "constructor":
         return _constructor(code, of, count, named.types)
     return _conversion(code, of, named.types) if count == 1 else _floats(code, of, count, named.types)
@@ -44,14 +52,12 @@ def _raw(code: IRBuilder, name: str) -> bool:
     if name == _TO_RAW:
         code.store("i16", _bfloat(code, code.load("i8", "%a")), "%r")
         return True
-    found = _CVT.fullmatch(name)
-    if found is None:
+    if name not in _CONVERSIONS:
         return False
     saturate, how = code.load("i32", "%b"), code.load("i32", "%c")
-    kind, pair = found[1].removesuffix("2"), found[1].endswith("2")
-    letter = _WORDS[kind]
-    make = _exponent if found[2] == "e8m0" else _narrow
-    for n in range(2 if pair else 1):
+    letter, count, powers = _CONVERSIONS[name]
+    make = _exponent if powers else _narrow
+    for n in range(count):
         code.store("i8", make(code, letter, code.at("%a", n * _SIZES.get(letter, 0)), saturate, how), code.at("%r", n))
     return True
 

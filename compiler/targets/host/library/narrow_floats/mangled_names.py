@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-
-from gridjit.base.regexes import regex
 
 # Integers by their letter: how many bits, and whether they have a sign.
 INTEGERS = {
@@ -19,10 +16,8 @@ INTEGERS = {
     "x": (64, True),
     "y": (64, False),
 }
-_FUNCTION = regex(r"_ZL(\d+)(\w+)_nbst", needs=("_nbst",))
-_OPERATOR = regex(r"_Z(pl|mi|ml|dv|pL|mI|mL|dV|ps|ng|eq|ne|gt|lt|ge|le)(\w+)_nbst", needs=("_nbst",))
-_CONSTRUCTOR = regex(r"_ZN(\d+)(\w+)_nbst", needs=("_nbst",))
-_CONVERSION = regex(r"\w*?_ZNV?K(\d+)(\w+)Ev_(?:\d+|nbst)", needs=("_ZN",))
+_OPERATORS = frozenset(["pl", "mi", "ml", "dv", "pL", "mI", "mL", "dV", "ps", "ng", "eq", "ne", "gt", "lt", "ge", "le"])
+_DIGITS = "0123456789"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,27 +36,37 @@ class CppFunction:
 
 def read_name(symbol: str) -> CppFunction | None:
     """Return the function that a symbol names, or None for a symbol of another form."""
-    if "_Z" not in symbol:
+    _, is_conversion, rest = symbol.partition("_ZNK" if "_ZNK" in symbol else "_ZNVK")
+    if is_conversion:
+        owner, rest = source_name(rest)
+        to, _, end = rest.removeprefix("cv").rpartition("Ev_")
+        known = owner and rest.startswith("cv") and (end == "nbst" or end.isdecimal())
+        return CppFunction(kind="conversion", name=owner, owner=owner, types=to) if known else None
+    if not symbol.startswith("_Z") or not symbol.endswith("_nbst"):
         return None
-    if found := _FUNCTION.fullmatch(symbol):
-        name, types = _split(found[1], found[2])
+    mangled = symbol[2:].removesuffix("_nbst")
+    if mangled[:2] in _OPERATORS:
+        return CppFunction(kind="operator", name=mangled[:2], owner=_first_class(mangled[2:]), types=mangled[2:])
+    name, types = source_name(mangled[1:])
+    if mangled.startswith("L") and name:
         return CppFunction(kind="function", name=name, owner=_first_class(types), types=types)
-    if found := _OPERATOR.fullmatch(symbol):
-        return CppFunction(kind="operator", name=found[1], owner=_first_class(found[2]), types=found[2])
-    if found := _CONSTRUCTOR.fullmatch(symbol):
-        owner, rest = _split(found[1], found[2])
-        return CppFunction(kind="constructor", name=owner, owner=owner, types=rest[3:]) if rest[:3] == "C1E" else None
-    if found := _CONVERSION.fullmatch(symbol):
-        owner, rest = _split(found[1], found[2])
-        return CppFunction(kind="conversion", name=owner, owner=owner, types=rest[2:]) if rest[:2] == "cv" else None
+    if mangled.startswith("N") and name and types.startswith("C1E"):
+        return CppFunction(kind="constructor", name=name, owner=name, types=types[3:])
     return None
 
 
-def _split(length: str, text: str) -> tuple[str, str]:
-    return text[: int(length)], text[int(length) :]
+def source_name(text: str) -> tuple[str, str]:
+    """Return the name that a text begins with, after its length, and the rest of the text; "" if it has none."""
+    rest = text.lstrip(_DIGITS)
+    length = int(text[: len(text) - len(rest)] or 0)
+    return rest[:length], rest[length:]
 
 
 def _first_class(types: str) -> str:
     """Return the first class among mangled types, or an empty text."""
-    found = re.search(r"(\d+)(?=__)", types)
-    return types[found.end() : found.end() + int(found[1])] if found else ""
+    at = types.find("__")
+    while at >= 0:
+        if length := types[len(types[:at].rstrip(_DIGITS)) : at]:
+            return types[at : at + int(length)]
+        at = types.find("__", at + 1)
+    return ""

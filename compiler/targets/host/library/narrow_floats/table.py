@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache
 
-from gridjit.base.regexes import regex
+from gridjit.compiler.targets.host.ir.calls import FunctionCall, calls, split_arguments
 from gridjit.compiler.targets.host.ir.intrinsics import OURS, declaration
 from gridjit.compiler.targets.host.library.narrow_floats.arithmetic import BODIES, OPERATORS, THREE, TWO
 from gridjit.compiler.targets.host.library.narrow_floats.builder import (
@@ -30,17 +30,25 @@ _KINDS = {"__half": HALF, "__nv_bfloat16": BFLOAT}
 _PAIR = "__nv_bfloat162"
 _OWN = {"half": HALF, "bfloat16": BFLOAT}
 _WORDS = {**WORDS, "float": "f", "double": "d"}
-_INTO = regex(rf"__({'|'.join(_WORDS)})2(half|bfloat16)(?:_(rn|rz|ru|rd))?")
-_FROM = regex(rf"__(half|bfloat16)2({'|'.join(_WORDS)})(?:_(rn|rz|ru|rd))?")
-_BITS = regex(r"__(?:half|bfloat16)_as_u?short|__u?short_as_(?:half|bfloat16)")
-_LOAD, _STORE = regex(r"__ld(?:g|cg|ca|cs|lu|cv)"), regex(r"__st(?:wb|cg|cs|wt)")
+_MODES = ("", "_rn", "_rz", "_ru", "_rd")
+# Conversions by their names: the 16-bit type's word, the other type's, and how the result is rounded.
+_INTO = {f"__{word}2{own}{mode}": (own, word, mode[1:]) for word in _WORDS for own in _OWN for mode in _MODES}
+_FROM = {f"__{own}2{word}{mode}": (own, word, mode[1:]) for word in _WORDS for own in _OWN for mode in _MODES}
+_INTEGERS = ("short", "ushort")
+_BITS = {name for own in _OWN for bits in _INTEGERS for name in (f"__{own}_as_{bits}", f"__{bits}_as_{own}")}
+_LOADS = {f"__ld{how}" for how in ("g", "cg", "ca", "cs", "lu", "cv")}
+_STORES = {f"__st{how}" for how in ("wb", "cg", "cs", "wt")}
 
 
-_CALLED = regex(r"call (\w+) @((?:llvm\.|__nv_)[\w.]+)\(([^)]*)\)")
-_SHUFFLE = regex(r"__shfl(?:_(up|down|xor))?_sync")
 # The mode of a shuffle, and the lane at which a segment ends: its first lane for upward shuffles alone.
-_MODES = {None: (0, 31), "up": (1, 0), "down": (2, 31), "xor": (3, 31)}
+_SHUFFLES = {
+    "__shfl_sync": (0, 31),
+    "__shfl_up_sync": (1, 0),
+    "__shfl_down_sync": (2, 31),
+    "__shfl_xor_sync": (3, 31),
+}
 _NAME = f"{OURS}shfl.sync.i32"
+_MATHS, _OUTER = "__nv_", ("__nv_", "llvm.")
 _SIZES = {"__half": 16, "__nv_bfloat16": 16, "__half2": 32, "__nv_bfloat162": 32}
 
 DECLARED = f"{declaration(_NAME)}\n"
@@ -52,8 +60,8 @@ def definitions(symbols: Iterable[str]) -> str:
     if not texts:
         return ""
     library = _library(texts)
-    called = {(found[2], _declared(*found.groups())) for text in texts for found in _CALLED.finditer(text)}
-    declared = sorted(line for name, line in called if f"@{name}(" not in library)
+    called = {one.name: one for text in texts for one in calls(text) if one.name.startswith(_OUTER)}
+    declared = sorted(_declared(one) for name, one in called.items() if f"@{name}(" not in library)
     return "\n".join([library, *declared, *texts])
 
 
@@ -67,12 +75,12 @@ def _library(texts: Iterable[str]) -> str:
 def maths_of(symbols: Iterable[str]) -> set[str]:
     """Return the `__nv_` functions that the definitions of symbols call."""
     texts = (text for symbol in symbols if (text := definition(symbol)) is not None)
-    return {found[2] for text in texts for found in _CALLED.finditer(text) if found[2].startswith("__nv_")}
+    return {one.name for text in texts for one in calls(text) if one.name.startswith(_MATHS)}
 
 
-def _declared(result: str, name: str, arguments: str) -> str:
-    types = ", ".join(argument.split()[0] for argument in arguments.split(", "))
-    return f"declare {result} @{name}({types})"
+def _declared(call: FunctionCall) -> str:
+    types = ", ".join(argument.split()[0] for argument in split_arguments(call.arguments))
+    return f"declare {call.type} @{call.name}({types})"
 
 
 @cache
@@ -97,16 +105,17 @@ def _defined(symbol: str, code: IRBuilder, pointers: str, attributes: str = "") 
 
 def _function(code: IRBuilder, named: CppFunction) -> bool:
     name = named.name
-    if found := _INTO.fullmatch(name):
-        code.store("i16", from_number(code, _OWN[found[2]], _WORDS[found[1]], "%a", found[3] or "rn"), "%r")
-    elif found := _FROM.fullmatch(name):
-        bits = code.load("i16", "%a")
-        code.store(*to_number(code, _OWN[found[1]], _WORDS[found[2]], bits, found[3] or "rz"), "%r")
-    elif _BITS.fullmatch(name):
+    if name in _INTO:
+        own, word, mode = _INTO[name]
+        code.store("i16", from_number(code, _OWN[own], _WORDS[word], "%a", mode or "rn"), "%r")
+    elif name in _FROM:
+        own, word, mode = _FROM[name]
+        code.store(*to_number(code, _OWN[own], _WORDS[word], code.load("i16", "%a"), mode or "rz"), "%r")
+    elif name in _BITS:
         code.store("i16", code.load("i16", "%a"), "%r")
-    elif _LOAD.fullmatch(name):
+    elif name in _LOADS:
         code.store(_size(named), code.load(_size(named), code.load("ptr", "%a")), "%r")
-    elif _STORE.fullmatch(name):
+    elif name in _STORES:
         code.store(_size(named), code.load(_size(named), "%b"), code.load("ptr", "%a"))
     elif named.owner in _KINDS and name == "atomicAdd":
         bits = added(code, _KINDS[named.owner], code.load("ptr", "%a"), code.load("i16", "%b"))
@@ -194,10 +203,10 @@ _WRITERS: dict[str, Callable[[IRBuilder, CppFunction], bool]] = {
 
 def shuffle(code: IRBuilder, named: CppFunction) -> bool:
     """Write a shuffle by pointers to its result, mask, value, lane and width; return whether the symbol is one."""
-    found, size = _SHUFFLE.fullmatch(named.name), _SIZES.get(named.owner)
-    if found is None or size is None:
+    size = _SIZES.get(named.owner)
+    if named.name not in _SHUFFLES or size is None:
         return False
-    mode, end = _MODES[found[1]]
+    mode, end = _SHUFFLES[named.name]
     mask, value, lane, width = (
         code.load(kind, pointer)
         for kind, pointer in zip(("i32", f"i{size}", "i32", "i32"), ("%a", "%b", "%c", "%d"), strict=True)

@@ -6,33 +6,32 @@ numba-cuda has no functions for them: kernels use inline PTX. The cluster's shap
 from __future__ import annotations
 
 import math
-import re
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.intrinsics import BARRIER, GRID_BARRIER, OURS, SREG, WAITS, declaration
 from gridjit.compiler.values.launch_config import Dim3
 
 PREFIX = "gridjit.cluster."
 WAIT = f"{PREFIX}wait"
-_SPACE = r"(?:\s|\\0[9AaDd])*"
-_ARRIVE = r"barrier\.cluster\.arrive(?:\.release|\.relaxed)?(?:\.aligned)?;"
-_WAIT = r"barrier\.cluster\.wait(?:\.acquire)?(?:\.aligned)?;"
-_BARRIERS = {
-    re.compile(f"{_SPACE}{_ARRIVE}{_SPACE}"): f"{PREFIX}arrive",
-    re.compile(f"{_SPACE}(?:{_ARRIVE}{_SPACE})?{_WAIT}{_SPACE}"): WAIT,
-}
-_REGISTER = regex(rf"{_SPACE}mov\.u32{_SPACE}\$0,{_SPACE}%(\w+(?:\.[xyz])?);{_SPACE}")
+_WAIT, _ARRIVE = "barrier.cluster.wait", "barrier.cluster.arrive"
+_WAITS = [f"{_WAIT}{how}{aligned};" for how in ("", ".acquire") for aligned in ("", ".aligned")]
+_ARRIVALS = [f"{_ARRIVE}{how}{aligned};" for how in ("", ".release", ".relaxed") for aligned in ("", ".aligned")]
 _ATTRIBUTES = "alwaysinline nounwind willreturn memory(none)"
 _OF_AXIS = ("cluster_ctaid", "cluster_nctaid", "clusterid", "nclusterid")
 _RANKS = ("cluster_ctarank", "cluster_nctarank")
-_REGISTERS = {*(f"{name}.{axis}" for name in _OF_AXIS for axis in "xyz"), *_RANKS}
+# The functions that stand for inline PTX about clusters, as `plain` returns it.
+FUNCTIONS = {
+    **{f"mov.u32 $0, %{name}.{axis};": f"{PREFIX}{name}.{axis}" for name in _OF_AXIS for axis in "xyz"},
+    **{f"mov.u32 $0, %{name};": f"{PREFIX}{name}" for name in _RANKS},
+    **dict.fromkeys(_ARRIVALS, f"{PREFIX}arrive"),
+    **dict.fromkeys([*_WAITS, *(f"{first} {last}" for first in _ARRIVALS for last in _WAITS)], WAIT),
+}
 
 
-def cluster_function(instruction: str) -> str | None:
-    """Return the function that stands for an inline PTX instruction about clusters, or None."""
-    if found := _REGISTER.fullmatch(instruction):
-        return f"{PREFIX}{found[1]}" if found[1] in _REGISTERS else None
-    return next((name for pattern, name in _BARRIERS.items() if pattern.fullmatch(instruction)), None)
+def plain(instructions: str) -> str:
+    """Return inline PTX with one space between any two words; LLVM IR has codes for tabs and ends of lines."""
+    for code in ("\\09", "\\0A", "\\0a", "\\0D", "\\0d"):
+        instructions = instructions.replace(code, " ")
+    return " ".join(instructions.replace(",", ", ").replace(";", "; ").split())
 
 
 def definitions(names: set[str], cluster: Dim3 | None) -> str:
@@ -48,7 +47,7 @@ def definitions(names: set[str], cluster: Dim3 | None) -> str:
 
 def waits(text: str) -> bool:
     """Return whether a module's inline PTX waits for the other blocks of a cluster."""
-    return "barrier.cluster.wait" in text and re.search(_WAIT, text) is not None
+    return _WAIT in text
 
 
 def _barriers(shape: Dim3) -> tuple[str, str]:

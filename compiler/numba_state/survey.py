@@ -12,34 +12,27 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, compress, count
 from types import CellType, FunctionType, ModuleType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from gridjit.base.forking import lock
+from gridjit.compiler.numba_state.first_modules import FRONT_END
+from gridjit.compiler.numba_state.stamps import Stamps, of_attributes, of_cells, of_dictionaries
+from gridjit.compiler.numba_state.watched import Watched, copies, same_items
 from gridjit.compiler.process.collecting import collecting_rarely, making_what_stays
-from gridjit.compiler.process.stamps import Stamps, of_attributes, of_cells, of_dictionaries
-from gridjit.compiler.process.watched import Watched, same_items
+from gridjit.compiler.source.objects import cell_value, cell_values
 
-# How the names of their modules begin.
-FRONT_END = ("numba.", "llvmlite.")
 # What can be changed in a function, besides what its closure's cells hold.
 CHANGEABLE = ("__code__", "__defaults__", "__kwdefaults__")
 Parts: TypeAlias = "tuple[Any, Any, Any]"
 changeable: Callable[[FunctionType], Parts] = operator.attrgetter(*CHANGEABLE)
 
 
-class Owner(NamedTuple):
-    """A module or a class: itself, and the dictionary of its names."""
-
-    itself: Any
-    names: dict[str, Any]
-
-
 class Survey:
     """All that was found, in the order in which it was found, and what each owner's names stood for at the last look.
 
-    homes: for each owner, the name of its module; a module is its own. modules: all whose names are the front end's.
-    fresh: values that names were found to stand for, with their classes, and those of the values that are classes of
-    other modules; a follower takes them away.
+    owners: the modules and classes; more come at the end. homes: for each of them, the name of its module. modules: all
+    whose names are the front end's. fresh: values that names were found to stand for, with their
+    classes, and those of the values that are classes of other modules; a follower takes them away.
     changed_owners, changed_functions, changed_cells: the indices of what looks found changed, in that order.
     first_names, first_parts, first_contents: what each owner, function and cell of a closure had when it was first
     looked at, perhaps by an interrupted survey that this one replaces.
@@ -56,32 +49,28 @@ class Survey:
         self.first_contents: list[object] = []
         self.moved = 0
         self.notes: dict[type, Any] = {}
+        self.owners: list[Any] = []
         self.homes: list[str] = []
         self.fresh: list[tuple[list[Any], list[type], list[type]]] = []
         self.modules: dict[str, ModuleType] = {}
         self._imports: Watched[dict[str, Any]] = Watched(_of_front_end, _same_modules, of_dictionaries)
-        self._owners: Watched[Owner] = Watched(_copied, _same_names, _of_names)
+        self._names: Watched[dict[str, Any]] = Watched(copies, same_items, of_dictionaries)
         self._classes: set[type] = set()
-        self._functions: Watched[FunctionType] = Watched(changeable, is_unchanged, _of_functions)
+        self._functions: Watched[FunctionType] = Watched(_all_changeable, is_unchanged, _of_functions)
         self._known: dict[FunctionType, None] = {}
         # Defaults of keyword-only parameters: dictionaries that may change in place, each with its function's index.
-        self._keywords: Watched[dict[str, Any]] = Watched(dict, same_items, of_dictionaries)
+        self._keywords: Watched[dict[str, Any]] = Watched(copies, same_items, of_dictionaries)
         self._of_keywords: list[int] = []
         # What functions' closures hold, and each one's function.
-        self._cells: Watched[CellType] = Watched(_content, _same_content, of_cells)
+        self._cells: Watched[CellType] = Watched(cell_values, _same_content, of_cells)
         self.of_cells: list[FunctionType] = []
         # What the interrupted survey knew of dictionaries, functions and cells, by identity; they are kept alive here.
         self._older: dict[int, tuple[object, Any]] = {} if older is None else {**older._older, **older._all_first()}
 
     @property
-    def owners(self) -> Sequence[Owner]:
-        """The modules and classes; more come at the end."""
-        return self._owners.objects
-
-    @property
     def names(self) -> Sequence[dict[str, object]]:
         """What the names of each owner stood for at the last look."""
-        return self._owners.then
+        return self._names.then
 
     @property
     def functions(self) -> Sequence[FunctionType]:
@@ -92,6 +81,11 @@ class Survey:
     def parts(self) -> Sequence[Parts]:
         """The code and the defaults that each function had at the last look."""
         return self._functions.then
+
+    @property
+    def cells(self) -> Sequence[CellType]:
+        """The cells of these functions' closures."""
+        return self._cells.objects
 
     @property
     def contents(self) -> Sequence[object]:
@@ -107,7 +101,7 @@ class Survey:
             self.changed_functions.append(index)
         self.changed_functions += [index for index, _ in self._functions.news()]
         self.changed_cells += [index for index, _ in self._cells.news()]
-        changed = [index for index, _ in self._owners.news()]
+        changed = [index for index, _ in self._names.news()]
         self.changed_owners += changed
         if not self._imports.objects:
             collecting_rarely(lambda: making_what_stays(lambda: self._look_at_all(replaced)))
@@ -119,7 +113,7 @@ class Survey:
 
     def path(self, index: int) -> str:
         """Return the name of an owner."""
-        itself = self.owners[index].itself
+        itself = self.owners[index]
         return self.homes[index] if type(itself) is ModuleType else f"{self.homes[index]}.{itself.__qualname__}"
 
     def watch(self, functions: Iterable[FunctionType]) -> list[FunctionType]:
@@ -138,18 +132,19 @@ class Survey:
         return new
 
     def _add_cells(self, functions: Iterable[FunctionType]) -> None:
-        known, start = {id(cell) for cell in self._cells.objects}, len(self._cells.objects)
+        known, start = {*map(id, self.cells)}, len(self.cells)
         new = {id(cell): (cell, one) for one in functions for cell in one.__closure__ or () if id(cell) not in known}
         self.of_cells += [one for _, one in new.values()]
-        self._cells.add(cell for cell, _ in new.values())
-        cells = self._cells.objects[start:]
-        self.first_contents += self._firsts(cells, self.contents[start:], self.changed_cells, start, operator.is_)
+        self._cells.add([cell for cell, _ in new.values()])
+        self.first_contents += self._firsts(
+            self.cells[start:], self.contents[start:], self.changed_cells, start, operator.is_
+        )
 
     def _all_first(self) -> dict[int, tuple[object, Any]]:
         known = (
-            *zip((one.names for one in self.owners), self.first_names, strict=False),
+            *zip(self._names.objects, self.first_names, strict=False),
             *zip(self.functions, self.first_parts, strict=False),
-            *zip(self._cells.objects, self.first_contents, strict=False),
+            *zip(self.cells, self.first_contents, strict=False),
         )
         return {id(one): (one, first) for one, first in known}
 
@@ -175,20 +170,23 @@ class Survey:
                 self.moved += known is not None
                 self.modules[name] = module
                 if type(module) is ModuleType and vars(module).get("__name__") == name:
-                    found.append(Owner(module, vars(module)))
+                    found.append(module)
                     homes.append(name)
         self._add(found, homes)
 
-    def _add(self, found: list[Owner], homes: list[str]) -> None:
+    def _add(self, found: list[Any], homes: list[str]) -> None:
         while found:
             start = len(self.owners)
+            self.owners += found
             self.homes += homes
-            self._owners.add(found)
-            all_names = [one.names for one in found]
-            self.first_names += self._firsts(all_names, self.names[start:], self.changed_owners, start, same_items)
+            names: list[Any] = [*map(vars, found)]
+            if type(names[0]) is not dict:  # classes show them through proxies, each of which refers to nothing else
+                names = gc.get_referents(*names)
+            self._names.add(names)
+            self.first_names += self._firsts(names, self.names[start:], self.changed_owners, start, same_items)
             found, homes = self._new_classes(self.names[start:], are_new=True)
 
-    def _new_classes(self, names: Iterable[dict[str, Any]], *, are_new: bool = False) -> tuple[list[Owner], list[str]]:
+    def _new_classes(self, names: Iterable[dict[str, Any]], *, are_new: bool = False) -> tuple[list[Any], list[str]]:
         """Return the classes that names stand for, are of these modules, and are not known yet, each with its module.
 
         are_new: whether the names are of new owners, so that what they stand for is fresh.
@@ -197,15 +195,16 @@ class Survey:
         kinds = [*map(type, values)]
         are_classes = map({kind for kind in {*kinds} if issubclass(kind, type)}.__contains__, kinds)
         met = dict.fromkeys(compress(values, are_classes))
-        found = {cls: home for cls in met if cls not in self._classes and self._is_home(home := cls.__module__)}
+        homes, modules, known = [*map(_module_of, met)], self.modules, self._classes
+        found = {
+            cls: home
+            for cls, home in zip(met, homes, strict=True)
+            if cls not in known and type(home) is str and home in modules
+        }
         if are_new:
             self.fresh.append((values, kinds, [cls for cls in met if cls not in self._classes and cls not in found]))
         self._classes.update(found)
-        # A class shows the dictionary of its names through a proxy, which refers to nothing but that dictionary.
-        return [*map(Owner, found, gc.get_referents(*map(vars, found)))], [*found.values()]
-
-    def _is_home(self, module: object) -> bool:
-        return type(module) is str and module in self.modules
+        return [*found], [*found.values()]
 
 
 def is_unchanged(function: FunctionType, then: tuple[object, ...]) -> bool:
@@ -217,39 +216,27 @@ def _same_parts(first: tuple[object, ...], then: tuple[object, ...]) -> bool:
     return all(map(operator.is_, first, then))
 
 
-def _content(cell: CellType) -> object:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return _EMPTY
+def _all_changeable(functions: Sequence[FunctionType]) -> list[Parts]:
+    return [*map(changeable, functions)]
 
 
 def _same_content(cell: CellType, then: object) -> bool:
-    return _content(cell) is then
+    return cell_value(cell) is then
 
 
-_EMPTY = object()
+_module_of: Callable[[type], object] = operator.attrgetter("__module__")
 
 
-def _of_front_end(modules: Mapping[str, Any]) -> dict[str, Any]:
+def _of_front_end(tables: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     # Programs put modules there under keys that are not texts.
-    return {name: one for name, one in [*modules.items()] if isinstance(name, str) and name.startswith(FRONT_END)}
+    return [
+        {name: one for name, one in [*modules.items()] if isinstance(name, str) and name.startswith(FRONT_END)}
+        for modules in tables
+    ]
 
 
 def _same_modules(modules: Mapping[str, Any], then: dict[str, Any]) -> bool:
-    return same_items(_of_front_end(modules), then)
-
-
-def _copied(one: Owner) -> dict[str, Any]:
-    return one.names.copy()
-
-
-def _same_names(one: Owner, then: dict[str, Any]) -> bool:
-    return same_items(one.names, then)
-
-
-def _of_names(owners: Iterable[Owner]) -> Stamps | None:
-    return of_dictionaries([one.names for one in owners])
+    return same_items(_of_front_end([modules])[0], then)
 
 
 def _of_functions(functions: Sequence[FunctionType]) -> Stamps | None:

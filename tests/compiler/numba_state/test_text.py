@@ -8,9 +8,9 @@ from types import FunctionType
 import pytest
 from numba.core.utils import SortedMap, erase_traceback
 
-from gridjit.compiler.frontend.kept.around import numbas_text
-from gridjit.compiler.frontend.kept.within import Within
-from gridjit.compiler.process.survey import Survey
+from gridjit.compiler.numba_state.survey import Survey
+from gridjit.compiler.numba_state.text import numbas_text
+from gridjit.compiler.numba_state.within import Within
 from tests.programs import run_new_python
 
 
@@ -64,9 +64,9 @@ def test_generated_code_of_a_program_is_seen_behind_other_functions() -> None:
 TEXT = """
 from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 numba_cuda()
-from gridjit.compiler.frontend.kept import patches
-patches.patches({})
-print(patches.numbas_own_text())
+from gridjit.compiler.numba_state import mark
+mark.numbas_mark({})
+print(mark.numbas_own_text())
 """
 
 

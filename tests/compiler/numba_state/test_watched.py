@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.process.stamps import of_dictionaries
-from gridjit.compiler.process.watched import Watched, same_items
+from gridjit.compiler.numba_state.stamps import of_dictionaries
+from gridjit.compiler.numba_state.watched import Watched, copies, same_items
 
 stamped = pytest.mark.skipif(of_dictionaries([]) is None, reason="dictionaries have no versions in this Python")
 
@@ -17,7 +17,7 @@ class Noted:
 
     def __init__(self, stamps_of: Any) -> None:
         self._compared: list[Any] = []
-        self.watched: Watched[dict[str, int]] = Watched(dict, self._same, stamps_of)
+        self.watched: Watched[dict[str, int]] = Watched(copies, self._same, stamps_of)
 
     def _same(self, table: dict[str, int], then: dict[str, int]) -> bool:
         self._compared.append(table)

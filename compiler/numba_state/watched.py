@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
-from gridjit.compiler.process.stamps import Stamps
+from gridjit.compiler.numba_state.stamps import Stamps
 
 One = TypeVar("One")
 
@@ -14,13 +14,13 @@ One = TypeVar("One")
 class Watched(Generic[One]):
     """Objects, and what each was when it was added.
 
-    look: returns what is compared of an object. same: whether an object still has what look returned. stamps_of:
-    returns the objects' stamps, which tell at once which of them may have changed; None if there are none.
+    look: returns what is compared of each of some objects. same: whether an object still has what look returned.
+    stamps_of: returns the objects' stamps, which tell at once which of them may have changed; None if there are none.
     """
 
     def __init__(
         self,
-        look: Callable[[One], Any],
+        look: Callable[[Sequence[One]], list[Any]],
         same: Callable[[One, Any], bool],
         stamps_of: Callable[[Sequence[One]], Stamps | None] = lambda _: None,
     ) -> None:
@@ -35,7 +35,7 @@ class Watched(Generic[One]):
         # Read before the look: an object that changes meanwhile is compared next time.
         if (stamps := self._stamps_of(new)) is not None:
             stamps.settle(stamps.read())
-        looked = [*map(self._look, new)]
+        looked = self._look(new)
         self.objects += new
         self.then += looked
         if self._stamps is None or stamps is None:
@@ -59,8 +59,8 @@ class Watched(Generic[One]):
         candidates = range(len(self.objects)) if self._stamps is None else self._stamps.changed(now)
         found = [index for index in candidates if not self._same(self.objects[index], self.then[index])]
         before = [(index, self.then[index]) for index in found]
-        for index in found:
-            self.then[index] = self._look(self.objects[index])
+        for index, now_is in zip(found, self._look([self.objects[index] for index in found]), strict=True):
+            self.then[index] = now_is
         if self._stamps is not None:
             self._stamps.settle(now)
         return before
@@ -73,3 +73,8 @@ def same_items(table: dict[Any, Any], then: dict[Any, Any]) -> bool:
         and all(map(operator.is_, table.values(), then.values()))
         and all(map(operator.is_, table, then))
     )
+
+
+def copies(tables: Sequence[dict[Any, Any]]) -> list[dict[Any, Any]]:
+    """Return copies of dictionaries."""
+    return [*map(dict, tables)]

@@ -7,9 +7,9 @@ from types import CellType, FunctionType
 import pytest
 
 from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
-from gridjit.compiler.frontend.kept import surroundings, within
-from gridjit.compiler.process import stamps, survey
-from gridjit.compiler.process.stamps import Stamps, of_attributes, of_cells, of_dictionaries
+from gridjit.compiler.frontend.kept import surroundings
+from gridjit.compiler.numba_state import stamps, survey, within
+from gridjit.compiler.numba_state.stamps import Stamps, of_attributes, of_cells, of_dictionaries
 from tests.compiler.frontend.making import look_anew
 
 needs_versions = pytest.mark.skipif(sys.version_info >= (3, 13), reason="dictionaries have no versions")
@@ -94,7 +94,7 @@ def test_with_and_without_stamps_a_patch_of_numba_is_another_surrounding(monkeyp
     from numba.cuda import cgutils
 
     if not has_stamps:
-        for owner, name in ((survey, "of_dictionaries"), (within, "of_dictionaries"), (within, "of_cells")):
+        for owner, name in ((survey, "of_dictionaries"), (within, "of_dictionaries"), (survey, "of_cells")):
             monkeypatch.setattr(owner, name, lambda _: None)
         monkeypatch.setattr(survey, "of_attributes", lambda *_: None)
         look_anew(monkeypatch)

@@ -12,9 +12,9 @@ import pytest
 
 import gridjit
 from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
-from gridjit.compiler.key import put_in_numba as put_in_numba_module
-from gridjit.compiler.key.put_in_numba import put_in_numba
-from gridjit.compiler.process import survey
+from gridjit.compiler.numba_state import changes as changes_module
+from gridjit.compiler.numba_state import survey
+from gridjit.compiler.numba_state.changes import changes
 from tests.programs import run_python
 
 numba_cuda()
@@ -77,22 +77,22 @@ def test_a_kernel_stored_before_a_function_of_numbas_got_other_code_is_not_launc
 
 
 def test_numba_as_it_is_adds_nothing_to_a_key_also_after_a_compile() -> None:
-    assert put_in_numba() == ((), ())
+    assert changes() == ((), ())
     launched()
-    assert put_in_numba() == ((), ())
+    assert changes() == ((), ())
 
 
 @pytest.mark.parametrize("before", [True, False])
 def test_what_has_names_of_kernels_raise_outside_of_them_adds_nothing_to_a_key(before: bool) -> None:
     lines = [
         "from gridjit import cuda",
-        "from gridjit.compiler.key.put_in_numba import put_in_numba",
+        "from gridjit.compiler.numba_state.changes import changes",
         "import numba.cuda.fp16, numba.cuda.bf16" if before else "cuda.fp16, cuda.bf16",
-        "print(put_in_numba())",
+        "print(changes())",
         "cuda.fp16, cuda.bf16, cuda.libdevice",
-        "print(put_in_numba())",
+        "print(changes())",
         "cuda.fp16.hsin.__code__ = (lambda: 3).__code__",
-        "print(len(put_in_numba()[0]))",
+        "print(len(changes()[0]))",
     ]
     assert run_python("-c", "\n".join(lines)).stdout == "((), ())\n((), ())\n1\n"
 
@@ -120,13 +120,13 @@ def test_what_has_names_of_kernels_raise_outside_of_them_adds_nothing_to_a_key(b
 def test_what_a_program_puts_in_numbas_place_counts_as_long_as_it_is_there(
     undo: pytest.MonkeyPatch, owner: Any, name: str, value: object
 ) -> None:
-    assert put_in_numba() == ((), ())
+    assert changes() == ((), ())
     undo.setattr(owner, name, value)
-    (field,), private = put_in_numba()
+    (field,), private = changes()
     assert private == ()
-    assert put_in_numba() == ((field,), ())
+    assert changes() == ((field,), ())
     undo.undo()
-    assert put_in_numba() == ((), ())
+    assert changes() == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -142,51 +142,51 @@ def test_what_a_program_puts_in_numbas_place_counts_as_long_as_it_is_there(
 def test_a_change_is_not_taken_for_numbas_own_after_a_look_was_interrupted(
     undo: pytest.MonkeyPatch, owner: Any, name: str, value: object, interrupted: str
 ) -> None:
-    assert put_in_numba() == ((), ())
+    assert changes() == ((), ())
     undo.setattr(owner, name, value)
-    told = put_in_numba()
+    told = changes()
     for _ in range(2):
         survey.begin_anew()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(put_in_numba_module, interrupted, interrupt)
+            patch.setattr(changes_module, interrupted, interrupt)
             with contextlib.suppress(KeyboardInterrupt):
-                put_in_numba()
-        assert put_in_numba() == told != ((), ())
+                changes()
+        assert changes() == told != ((), ())
     undo.undo()
-    assert put_in_numba() == ((), ())
+    assert changes() == ((), ())
 
 
 def test_a_change_that_is_undone_between_two_looks_is_none(undo: pytest.MonkeyPatch) -> None:
-    assert put_in_numba() == ((), ())
+    assert changes() == ((), ())
     for name, value in (("__code__", with_other_constants), ("__defaults__", (1,))):
         undo.setattr(numbers.float_as_bool, name, value)
         survey.the_survey().look()
         undo.undo()
         survey.the_survey().look()
-    assert put_in_numba() == ((), ())
+    assert changes() == ((), ())
 
 
 def test_one_change_is_told_from_another(undo: pytest.MonkeyPatch) -> None:
     found = []
     for code in (is_zero.__code__, launched.__code__, numbers.int_as_bool.__code__):
         undo.setattr(numbers.float_as_bool, "__code__", code)
-        found.append(put_in_numba())
+        found.append(changes())
     for value in (is_zero, launched, functools.partial(is_zero, 1), functools.partial(is_zero, 2)):
         undo.setattr(codegen, "run_nvdisasm", value)
-        found.append(put_in_numba())
+        found.append(changes())
     assert len({*found}) == 7
 
 
 def test_a_function_that_one_of_numbas_wraps_counts_too(undo: pytest.MonkeyPatch) -> None:
     wrapped = numba.core.cgutils.for_range.__wrapped__
     undo.setattr(wrapped, "__code__", (lambda builder, count, start=None, intp=None: (yield)).__code__)
-    ((label, _),), _ = put_in_numba()
+    ((label, _),), _ = changes()
     assert label == "code of numba.core.cgutils.for_range"
 
 
 def test_what_gridjit_cannot_see_into_keeps_artifacts_in_this_process(undo: pytest.MonkeyPatch) -> None:
     undo.setattr(codegen, "run_nvdisasm", Method())
-    _, (reason,) = put_in_numba()
+    _, (reason,) = changes()
     assert "codegen.run_nvdisasm" in reason
 
 
@@ -196,6 +196,6 @@ def test_a_class_of_numbas_that_dataclasses_wrote_methods_for_is_its_own(undo: p
     for name in ("dataclasses", "Written"):
         undo.setitem(names, name, None)
     exec(text, names)
-    assert put_in_numba() == ((), ())
+    assert changes() == ((), ())
     undo.setattr(names["Written"], "__init__", is_zero)
-    assert [label for label, _ in put_in_numba()[0]] == ["put in numba: numba.core.cgutils.Written.__init__"]
+    assert [label for label, _ in changes()[0]] == ["put in numba: numba.core.cgutils.Written.__init__"]

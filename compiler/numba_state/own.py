@@ -1,45 +1,50 @@
-"""numbas_own: which values under numba's names are numba's own, and which a program put there."""
+"""own: which values under numba's names are numba's own, as its files have them, and which a program put there."""
 
 from __future__ import annotations
 
 import functools
+import marshal
 import operator
 import sys
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from itertools import chain, compress, repeat
 from pathlib import Path
-from types import FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy
 
+from gridjit.base.interrupts import let_through
 from gridjit.compiler.key.installed import distribution_of
-from gridjit.compiler.process.stamps import addresses
+from gridjit.compiler.numba_state.stamps import addresses, set_since_made
+from gridjit.compiler.process.refusing import refuses
 from gridjit.compiler.source.libraries import home_of, is_library, is_numbas
-from gridjit.compiler.source.objects import cell_value, of_kind
+from gridjit.compiler.source.objects import cell_values, of_kind
+from gridjit.compiler.source.scalars import scalar_text
 
-# Kinds of objects that hold functions, and how to get at those.
-_HOLDERS: Mapping[type, Callable[[Any], tuple[object, ...]]] = {
-    staticmethod: lambda value: (value.__func__,),
-    classmethod: lambda value: (value.__func__,),
-    MethodType: lambda value: (value.__func__,),
-    property: lambda value: (value.fget, value.fset, value.fdel),
-    functools.cached_property: lambda value: (value.func,),
-    functools.partial: lambda value: (value.func,),
-    type(functools.lru_cache(len)): lambda value: (value.__wrapped__,),
+# Kinds of objects that hold functions, and the names that they have for those.
+HELD: Mapping[type, tuple[str, ...]] = {
+    staticmethod: ("__func__",),
+    classmethod: ("__func__",),
+    MethodType: ("__func__",),
+    property: ("fget", "fset", "fdel"),
+    functools.cached_property: ("func",),
+    functools.partial: ("func",),
+    type(functools.lru_cache(len)): ("__wrapped__",),
 }
 
 
 def parts_of(value: Any) -> tuple[object, ...]:
     """Return the functions and classes that a value is, or holds."""
-    parts = _HOLDERS.get(type(value))
-    return (value,) if parts is None else tuple(part for part in parts(value) if part is not None)
+    if (names := HELD.get(type(value))) is None:
+        return (value,)
+    return tuple([part for name in names if (part := getattr(value, name)) is not None])
 
 
 def counts(kind: type) -> bool:
     """Return whether objects of a class are looked at: functions, what holds one, classes, and a program's objects."""
-    if kind is FunctionType or kind in _HOLDERS or issubclass(kind, type):
+    if kind is FunctionType or kind in HELD or issubclass(kind, type):
         return True
     home = home_of(kind)
     return not is_library(home) and distribution_of(home) is None and _is_pythons(home, kind)
@@ -80,22 +85,31 @@ def sorted_out(values: Sequence[Any], kinds: Sequence[type], classes: Iterable[t
     classes: those of the values that are classes, of modules other than numba's.
     """
     functions = dict.fromkeys(compress(values, map(operator.is_, kinds, repeat(FunctionType))))
-    holders = [*compress(values, map(_holders({*kinds}).__contains__, kinds))]
-    parts = [*map(parts_of, holders)]
-    functions.update((part, None) for part in chain.from_iterable(parts) if type(part) is FunctionType)
+    holders, parts = _held(values, kinds)
+    are_functions = [*map(operator.is_, map(type, parts), repeat(FunctionType))]
+    functions.update(dict.fromkeys(compress(parts, are_functions)))
     numbas, odd, elsewhere, holding = _told_apart([*functions])
     programs = {one for one in (*elsewhere, *classes) if is_python_code(one)}
     foreign: dict[int, Any] = {id(one): one for one in programs}
-    for holder, those in zip(holders, parts, strict=True):
-        if any(one in programs if type(one) is FunctionType else is_python_code(one) for one in those):
+    for holder, part, is_function in zip(holders, parts, are_functions, strict=True):
+        if id(part) in foreign if is_function else is_python_code(part):
             foreign[id(holder)] = holder
     wrapped = _wrapped(holding, functions)
     return Sorted([*dict.fromkeys((*numbas, *wrapped, *holding))], [*odd, *wrapped], foreign)
 
 
-def _holders(kinds: Iterable[type]) -> set[type]:
-    """Return the classes of all that is looked at but is neither a class nor a function."""
-    return {kind for kind in kinds if kind is not FunctionType and not issubclass(kind, type) and counts(kind)}
+def _held(values: Sequence[Any], kinds: Sequence[type]) -> tuple[list[Any], list[Any]]:
+    """Return what is looked at but is neither a class nor a function, and beside each what it holds, or itself."""
+    looked_at = {kind for kind in {*kinds} if kind is not FunctionType and not issubclass(kind, type) and counts(kind)}
+    holders: list[Any] = []
+    parts: list[Any] = []
+    for kind in looked_at:
+        those = [*compress(values, map(operator.is_, kinds, repeat(kind)))]
+        for name in HELD.get(kind, ("",)):
+            found = [*map(operator.attrgetter(name), those)] if name else those
+            holders += compress(those, map(operator.is_not, found, repeat(None)))
+            parts += [part for part in found if part is not None]
+    return holders, parts
 
 
 def is_python_code(value: object) -> bool:
@@ -130,8 +144,8 @@ def _wrapped(holding: list[FunctionType], known: Container[FunctionType]) -> lis
     """Return numba's functions that others hold in their closures and that are not known."""
     found: dict[FunctionType, None] = {}
     while holding:
-        cells = chain.from_iterable(one.__closure__ or () for one in holding)
-        held = dict.fromkeys(one for one in map(cell_value, cells) if type(one) is FunctionType)
+        cells = cell_values(chain.from_iterable([one.__closure__ or () for one in holding]))
+        held = dict.fromkeys([one for one in cells if type(one) is FunctionType])
         holding = [one for one in held if one not in found and one not in known and is_own_function(one)]
         found.update(dict.fromkeys(holding))
     return [*found]
@@ -176,3 +190,69 @@ def _imports(module: ModuleType, top: str) -> bool:
 
 
 _is_numbas: Callable[[Any], bool] = functools.cache(lambda name: isinstance(name, str) and is_numbas(name))
+
+
+def not_as_written(functions: Sequence[FunctionType]) -> list[FunctionType]:
+    """Return those of numba's functions whose code or defaults differ from their file's; none before Python 3.12.
+
+    Python's own version of a function tells that for most of them. The file is read only for the others.
+    """
+    return [one for one in set_since_made(functions) or () if is_own_function(one) and not _is_as_written(one)]
+
+
+def _is_as_written(function: FunctionType) -> bool:
+    """Return whether a function is as its module's file says, or as a function of that file makes it."""
+    if refuses(function):
+        return True
+    has_defaults = function.__defaults__ is not None or function.__kwdefaults__ is not None
+    if not has_defaults and _is_made_by_another(function):
+        return True
+    # A function that wraps another may have that one's name.
+    if not function.__code__.co_freevars and function.__code__.co_qualname != function.__qualname__:
+        return False
+    name = function.__globals__.get("__name__")
+    codes = _codes_of(name) if isinstance(name, str) else ()
+    # Code without a file, such as what decorators write, cannot be compared.
+    return not codes or (function.__code__ in codes and _are_written(function, codes))
+
+
+def _is_made_by_another(function: FunctionType) -> bool:
+    """Return whether a function's very code is part of another function's, as a decorator's wrapper is."""
+    others = [one for one in function.__globals__.values() if type(one) is FunctionType and one is not function]
+    return any(function.__code__ is code for one in others for code in _within(one.__code__.co_consts))
+
+
+def _are_written(function: FunctionType, codes: Iterable[CodeType]) -> bool:
+    """Return whether its module's code has the plain values of a function's defaults; together, if all are plain."""
+    constants = [one for code in codes for one in code.co_consts]
+    given: list[Any] = [*(function.__kwdefaults__ or {}).values()]
+    defaults = function.__defaults__ or ()
+    if all(scalar_text(one) is not None for one in defaults):
+        given += [defaults] if defaults else []
+    else:
+        given += defaults
+    texts = {_text(one) for one in constants}
+    return all(_text(one) in texts for one in given if type(one) is tuple or scalar_text(one) is not None)
+
+
+def _text(value: Any) -> bytes:
+    return b"" if isinstance(value, CodeType) else marshal.dumps(value, 0)
+
+
+@functools.cache
+def _codes_of(module: str) -> frozenset[CodeType]:
+    """Return all code of a module's file; none if it cannot be read."""
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    try:
+        code = spec.loader.get_code(spec.name)  # type: ignore[union-attr]  # one without it has no file
+    except Exception as error:
+        let_through(error)
+        return frozenset()
+    return frozenset() if code is None else frozenset((code, *_within(code.co_consts)))
+
+
+def _within(constants: Iterable[object]) -> Iterator[CodeType]:
+    for one in constants:
+        if isinstance(one, CodeType):
+            yield one
+            yield from _within(one.co_consts)

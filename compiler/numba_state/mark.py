@@ -1,4 +1,4 @@
-"""Patches: whether numba's code is what it was at the first look: programs change it in every way.
+"""mark: a number that changes when numba's code does, in whatever way a program changes it; and a text of that code.
 
 Compared are the values of its modules' and classes' names, what is inside these values, and which modules have numba's
 names.
@@ -7,19 +7,18 @@ names.
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Iterable, Mapping
 from itertools import chain, compress, repeat
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeAlias
 
 from gridjit.base.forking import section
-from gridjit.compiler.frontend.kept.within import Within
-from gridjit.compiler.frontend.narrow.modules import LEFT_OUT
-from gridjit.compiler.frontend.narrow.words import imported_by_programs
+from gridjit.compiler.numba_state.first_modules import is_first, note_first_modules
+from gridjit.compiler.numba_state.survey import Survey, surveying, the_survey
+from gridjit.compiler.numba_state.text import numbas_text
+from gridjit.compiler.numba_state.watched import same_items
+from gridjit.compiler.numba_state.within import Within
 from gridjit.compiler.process.collecting import making_what_stays
-from gridjit.compiler.process.survey import FRONT_END, Survey, surveying, the_survey
-from gridjit.compiler.process.watched import same_items
 from gridjit.compiler.source.objects import MISSING
 from gridjit.compiler.source.scalars import scalar_text
 
@@ -88,7 +87,7 @@ class _Group:
     def _original(self, index: int, originals: Originals) -> dict[str, Any]:
         """Return what an owner's names stand for, less what a compile replaced."""
         names = self._survey.names[index]
-        replaced = originals.get(id(self._survey.owners[index].itself)) if originals else None
+        replaced = originals.get(id(self._survey.owners[index])) if originals else None
         if not replaced:
             return names
         found = {**names, **replaced}
@@ -98,20 +97,18 @@ class _Group:
         """Return whether an owner's names stand for what they did; changes that do not matter are noted."""
         if index not in self.then:
             return True
-        itself, names = self._survey.owners[index]
-        if not _same(itself, names, self.then[index]):
+        names = self._survey.names[index]
+        if not _same(self._survey.owners[index], names, self.then[index]):
             return False
-        self.then[index] = self._survey.names[index]
+        self.then[index] = names
         return True
 
-    def hold(self) -> bool:
-        """Return whether the insides of all that the names stood for are as they were."""
-        return self._within.hold()
+    def hold(self, changed: Iterable[int]) -> bool:
+        """Return whether the changed owners' names, and the insides of all values, are as they were."""
+        return all(map(self.same, changed)) and self._within.hold()
 
     def text(self) -> str | None:
         """Return a text of all this that holds in any process; None if it contains a program's code."""
-        from gridjit.compiler.frontend.kept.around import numbas_text
-
         if (count := len(self.then)) not in self._text:
             told = (f"{name} {many}" for name, many in self._told)
             self._text[count] = numbas_text(chain(told, self._names), self._within)
@@ -127,8 +124,6 @@ class _Watch:
         self.first, self.later = _Group(self.survey), _Group(self.survey)
         self._seen = 0
         self._changes, self._moved = len(self.survey.changed_owners), self.survey.moved
-        # Owners that have changed, and are compared until they are as they were.
-        self._other: dict[int, None] = {}
 
     def hold(self, originals: Originals = NOTHING) -> bool:
         """Look at what was imported since the last call, and return whether all is what it was."""
@@ -141,10 +136,10 @@ class _Watch:
         survey, changes = self.survey, self._changes
         self._changes = len(survey.changed_owners)
         changed = [*dict.fromkeys(index for index in survey.changed_owners[changes:] if index < self._seen)]
-        if not (all(map(self.later.same, changed)) and self.later.hold()):
+        if not self.later.hold(changed):
             _later_was_changed[:] = [True]
             return False
-        if not (all(map(self.first.same, changed)) and self.first.hold()):
+        if not self.first.hold(changed):
             return False
         if self._seen < len(survey.owners):
             new, self._seen = range(self._seen, len(survey.owners)), len(survey.owners)
@@ -155,12 +150,12 @@ class _Watch:
         note_first_modules()
         homes = self.survey.homes
         found = [index for index in new if homes[index] != _DRIVER]
-        first = [homes[index] in _first_modules for index in found]
+        first = [is_first(homes[index]) for index in found]
         self.first.add(compress(found, first), originals)
         self.later.add(compress(found, map(operator.not_, first)), originals)
 
 
-def patches(originals: Originals) -> int:
+def numbas_mark(originals: Originals) -> int:
     """Return a number that changes when numba's code changes.
 
     originals: what gridjit's own compile, now under way, replaced in numba; this counts as unchanged.
@@ -171,19 +166,6 @@ def patches(originals: Originals) -> int:
         _watch = _Watch()
         _watch.hold(originals)
     return _patched
-
-
-def note_first_modules() -> bool:
-    """Note which of numba's modules are there, unless a compile began before; return whether none did.
-
-    Modules that are imported later are kept apart from them, and those that only some processes import at all.
-    """
-    if _first_modules:
-        return False
-    names = (name for name in [*sys.modules] if isinstance(name, str) and name.startswith(FRONT_END))
-    _first_modules.update(name for name in names if not name.startswith(LEFT_OUT))
-    _first_modules.update(imported_by_programs())
-    return True
 
 
 def numbas_own_text() -> str | None:
@@ -234,5 +216,3 @@ _watch = _Watch()
 _patched = 0
 # Whether something was changed that is not part of the text.
 _later_was_changed: list[bool] = []
-# The modules that were there before any compile.
-_first_modules: set[str] = set()

@@ -1,4 +1,4 @@
-"""around: what the names of numba's modules and classes refer to, as a text that is the same in another process.
+"""text: what the names of numba's modules and classes refer to, as a text that is the same in another process.
 
 Functions count by where they are written, plain values by what they are, other objects by their classes. If a
 program's own code replaces numba's, no text can be made.
@@ -21,8 +21,8 @@ import numpy
 
 from gridjit.base.digests import blake2b, utf8
 from gridjit.base.interrupts import let_through
-from gridjit.compiler.frontend.kept.within import Within
-from gridjit.compiler.process.stamps import addresses
+from gridjit.compiler.numba_state.stamps import addresses
+from gridjit.compiler.numba_state.within import Within
 from gridjit.compiler.source.libraries import file_of, is_library
 
 _PYTHONS = os.path.dirname(os.__file__) + os.sep

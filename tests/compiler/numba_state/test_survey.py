@@ -3,7 +3,7 @@ from __future__ import annotations
 import numba.core.cgutils
 import pytest
 
-from gridjit.compiler.process.survey import Survey
+from gridjit.compiler.numba_state.survey import Survey
 
 
 def test_a_survey_in_place_of_an_interrupted_one_tells_only_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:

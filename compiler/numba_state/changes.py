@@ -14,23 +14,23 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
 from gridjit.base.forking import section
-from gridjit.compiler.key.as_written import not_as_written
 from gridjit.compiler.key.extensions import numbered
 from gridjit.compiler.key.fingerprint import fingerprint_values
 from gridjit.compiler.key.installed import owner_of
-from gridjit.compiler.key.numbas_own import (
+from gridjit.compiler.numba_state.own import (
     counts,
     is_numbas_own,
     is_own_function,
     is_put,
     is_python_code,
+    not_as_written,
     parts_of,
     sorted_out,
     with_other_code,
 )
+from gridjit.compiler.numba_state.survey import Survey, begin_anew, surveying, the_survey
 from gridjit.compiler.process.collecting import collecting_rarely
 from gridjit.compiler.process.refusing import refuses
-from gridjit.compiler.process.survey import Survey, begin_anew, surveying, the_survey
 from gridjit.compiler.source.code import plan_of
 from gridjit.compiler.source.libraries import home_of, is_numbas
 from gridjit.compiler.source.objects import MISSING, closure_of, of_kind
@@ -40,7 +40,7 @@ Fields: TypeAlias = "tuple[tuple[str, str], ...]"
 _Parts: TypeAlias = "tuple[Any, Any, Any]"
 
 
-def put_in_numba() -> tuple[Fields, tuple[str, ...]]:
+def changes() -> tuple[Fields, tuple[str, ...]]:
     """Return the fields of what is in numba's place, and why artifacts made with it may not be stored."""
     with section(), surveying:
         try:
@@ -156,7 +156,7 @@ class _Numba:
 
     def _matters(self, index: int, name: str, first: object) -> bool:
         """Return whether a name of an owner stood for something, or may hide a builtin or what a base class has."""
-        return first is not MISSING or of_kind(self.survey.owners[index].itself, type) or hasattr(builtins, name)
+        return first is not MISSING or of_kind(self.survey.owners[index], type) or hasattr(builtins, name)
 
     def _module(self, index: int) -> ModuleType:
         """Return the module that an owner is, or is of."""
