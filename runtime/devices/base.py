@@ -63,7 +63,7 @@ class LoadedKernel(Protocol):
 
     @property
     def grid_function(self) -> int | None:
-        """The address of a function like launch_grid of runtime/native/grids, which reports failures; None as above."""
+        """The address of a function like launch_grid of native/c/grids.h, which reports failures; None as above."""
         ...
 
     @property

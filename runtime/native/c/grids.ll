@@ -1,4 +1,4 @@
-; made from sources 47449114c4092727e0cc30395d56292ea0ef2f200e65f42d5b0db4a553858234 by make native
+; made from sources d3da7a502509f2e2cf4ba2a85be4e2d533af9ffca7c98d34def5d01da7372972 by make native
 %struct.Launch = type { %struct.Shape, i64 }
 %struct.Shape = type { i32, i32, i32, i32, i32, i32, i32 }
 %struct.Caller = type { ptr, i64, ptr, ptr, i32, i32, i32, i32 }

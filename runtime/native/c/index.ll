@@ -1,4 +1,4 @@
-; made from sources 78cf423b183268cc8e6dc2027003d98e3caa8d74d3c0b0445931910793cb45e3 by make native
+; made from sources c7a65bd4b9e95a547f7a34faa53c8898852746079d9fc3a4e09da905971e99e5 by make native
 @HOT = external constant i64
 @TUPLE_ITEMS = external constant i64
 @BYTES_DATA = external constant i64

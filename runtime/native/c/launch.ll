@@ -1,4 +1,4 @@
-; made from sources 520dc90f629800a496a9089c31a5a29461434ce010e91fcc5095fa7eedf080d2 by make native
+; made from sources 9ba450c9f0223ad2ff62b8b0af40cf5077723c20fa067b6e3a91d5d2166d66cd by make native
 %struct.Packed = type { [5 x ptr], i64 }
 %struct.Tensor = type { ptr, i64, i32, i32, ptr, ptr, i64 }
 %struct.Operation = type { i32, i32, ptr, i64, i64, i64, i64, i64, i32, i32, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64 }

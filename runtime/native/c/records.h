@@ -1,6 +1,6 @@
-/* The records that the native functions read, as C has them, and CPython's objects. The ctypes classes of records.py
- * and staging/records.py have the same fields at the same places: scripts/make-native.py adds checks of each, and
- * defines the numbers of those modules. */
+/* The records that the native functions read, as C has them, and CPython's objects. The ctypes classes in
+ * native/layout have the same fields at the same places: scripts/make-native.py adds checks of each, and defines the
+ * numbers of those modules. */
 
 #ifndef RECORDS_H
 #define RECORDS_H

@@ -1,7 +1,7 @@
 /* Launches of host arrays. launch_staged is given a table and its parameters, where each array still has its address on
  * the host. It copies the arrays through a room, launches, waits, and copies back what was written: two copies of the
  * driver's at most, however many arrays there are. It returns 0, a code of the driver's, or one of those of
- * staging/records.py; until the launch is made, nothing has changed.
+ * layout/staging_records.py; until the launch is made, nothing has changed.
  *
  * What a directed argument holds is kept meanwhile, as others may put something else in its place: the reader leaves
  * the array in the first word of its parameters. */
