@@ -10,7 +10,8 @@ from collections.abc import Collection, Hashable, Mapping
 from typing import TypeVar
 
 from gridjit.compiler.targets.host.ir.body import defined, opcode, used
-from gridjit.compiler.targets.host.ir.instructions import Instruction, instruction, is_value
+from gridjit.compiler.targets.host.ir.instructions import Instruction, is_value
+from gridjit.compiler.targets.host.ir.parse import parse
 
 Part = TypeVar("Part", bound=Hashable)
 # An expression is a dictionary: how often each part counts. Two parts have names: the constant, the place along a row.
@@ -33,14 +34,14 @@ def affine(name: str, lines: Mapping[str, str]) -> Affine:
     if not name.startswith("%"):
         return plus({}, {ONE: int(name)})
     line = lines.get(name, "")
-    if (wide := _wide(line)) is not None and wide.operands[0].startswith("%"):
-        return _widened(wide.operation, wide.operands[0], lines)
+    if (wide := _wide(line)) is not None and wide.values[0].startswith("%"):
+        return _widened(wide.opcode, wide.values[0], lines)
     if (found := _summed(line)) is None:
         return {name: 1}
-    a, b = found.operands
-    if found.operation == "xor":  # with all bits: -a - 1
+    a, b = found.values
+    if found.opcode == "xor":  # with all bits: -a - 1
         return plus({ONE: -1}, affine(a, lines), -1) if b == "-1" else {name: 1}
-    return plus(affine(a, lines), affine(b, lines), -1 if found.operation == "sub" else 1)
+    return plus(affine(a, lines), affine(b, lines), -1 if found.opcode == "sub" else 1)
 
 
 def computed_sum(total: Affine, lines: Mapping[str, str], name: str) -> tuple[str, tuple[str, ...]] | None:
@@ -49,7 +50,7 @@ def computed_sum(total: Affine, lines: Mapping[str, str], name: str) -> tuple[st
     None if a part of it does not have a name, or counts more than once.
     """
     wide = {one: found for one, line in lines.items() if (found := _wide(line)) is not None}
-    named = {f"{found.operation} {found.operands[0]}": one for one, found in wide.items()}
+    named = {f"{found.opcode} {found.values[0]}": one for one, found in wide.items()}
     parts = [(named.get(part, part), times) for part, times in total.items() if part != ONE]
     if any(abs(times) != 1 or " " in part for part, times in parts):
         return None
@@ -77,7 +78,7 @@ def _widened(kind: str, name: str, lines: Mapping[str, str]) -> Affine:
     whole = {f"{kind} {name}": 1}
     if (found := _summed(lines.get(name, ""))) is None:
         return whole
-    operation, operands = found.operation, found.operands
+    operation, operands = found.opcode, found.values
     wraps = ("nuw" if kind == "zext" else "nsw") not in found.flags and operands[1] != "0"
     negative = kind == "zext" and any(one.startswith("-") for one in operands)
     if operation not in ("add", "sub") or wraps or negative:
@@ -88,20 +89,20 @@ def _widened(kind: str, name: str, lines: Mapping[str, str]) -> Affine:
 
 def _wide(line: str) -> Instruction | None:
     """Return an instruction's parts, if it widens 32 bits to 64; else None."""
-    found = instruction(line)
-    if found is None or found.operation not in ("zext", "sext") or (found.type, found.to) != ("i32", "i64"):
+    found = parse(line)
+    if found.opcode not in ("zext", "sext") or (found.kind, found.type) != ("i32", "i64"):
         return None
-    return found if len(found.operands) == 1 and is_value(found.operands[0]) else None
+    return found if not found.notes and is_value(found.values[0]) else None
 
 
 def _summed(line: str) -> Instruction | None:
     """Return an instruction's parts, if it adds, subtracts or flips bits; else None."""
-    found = instruction(line)
-    if found is None or not found.is_binary or not found.type.startswith("i"):
+    found = parse(line)
+    if not found.is_binary or not found.kind.startswith("i"):
         return None
-    if found.operation == "or":
+    if found.opcode == "or":
         return found if found.flags == ("disjoint",) else None
-    return found if found.operation in ("add", "sub", "xor") and found.wraps else None
+    return found if found.opcode in ("add", "sub", "xor") and found.wraps else None
 
 
 class Row:
@@ -137,17 +138,17 @@ class Row:
             return {ONE: int(name)}
         if self.varies(name) is not True:
             return {name: 1} if self.varies(name) is False else None
-        found = instruction(self.lines.get(name, ""))
-        if found and found.operation in ("zext", "sext") and _is_cast(found, "i32", "i64"):
+        found = parse(self.lines.get(name, ""))
+        if found.opcode in ("zext", "sext") and _is_cast(found, "i32", "i64"):
             nneg = "nneg" in found.flags
-            return self.widened(found.operands[0], "sext" if nneg else found.operation, nneg=nneg)
-        if found is None or not _is_arithmetic(found):
+            return self.widened(found.values[0], "sext" if nneg else found.opcode, nneg=nneg)
+        if not _is_arithmetic(found):
             return None
-        a, b = found.operands
+        a, b = found.values
         return self._combined(found, self.value(a), self.value(b))
 
     def _combined(self, found: Instruction, a: Affine | None, b: Affine | None) -> Affine | None:
-        operation = found.operation
+        operation = found.opcode
         if a is None or b is None or (operation == "or" and "disjoint" not in found.flags):
             return None
         if operation in ("mul", "shl"):
@@ -162,32 +163,30 @@ class Row:
             return {f"{how} {name}": 1}
         if name == self.place:
             return {PLACE: 1}
-        found, exact = instruction(self.lines.get(name, "")), "nsw" if how == "sext" else "nuw"
-        if found and found.operation == "trunc" and _is_cast(found, "i64", "i32"):
-            return self.value(found.operands[0]) if exact in found.flags else None
-        if found is None or not _is_arithmetic(found):
+        found, exact = parse(self.lines.get(name, "")), "nsw" if how == "sext" else "nuw"
+        if found.opcode == "trunc" and _is_cast(found, "i64", "i32"):
+            return self.value(found.values[0]) if exact in found.flags else None
+        if not _is_arithmetic(found):
             return None
-        a, b = found.operands
+        a, b = found.values
         if not (exact in found.flags or b == "0" or (nneg and "nsw" in found.flags)):
             return None
         return self._combined(found, self.widened(a, how), self.widened(b, how))
 
 
 def _is_arithmetic(found: Instruction) -> bool:
-    return found.operation in _OPERATIONS and found.type in ("i32", "i64") and found.is_binary
+    return found.opcode in _OPERATIONS and found.kind in ("i32", "i64") and found.is_binary
 
 
 def _is_cast(found: Instruction, kind: str, to: str) -> bool:
     """Return whether a cast is of a value, from one type to another."""
-    return (found.type, found.to) == (kind, to) and len(found.operands) == 1 and found.operands[0].startswith("%")
+    return (found.kind, found.type) == (kind, to) and not found.notes and found.values[0].startswith("%")
 
 
 def _is_shifted(line: str) -> bool:
     """Return whether an instruction shifts a value by a number of places."""
-    found = instruction(line)
-    return (
-        found is not None and found.operation in _SHIFTS and len(found.operands) == 2 and found.operands[1].isdecimal()
-    )
+    found = parse(line)
+    return found.opcode in _SHIFTS and not found.notes and not found.is_vector and found.values[1].isdecimal()
 
 
 def _scaled(operation: str, a: Affine, b: Affine) -> Affine | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.ir.body import Body, used, without_labels
-from gridjit.compiler.targets.host.ir.instructions import Instruction, instruction
+from gridjit.compiler.targets.host.ir.instructions import Instruction
+from gridjit.compiler.targets.host.ir.parse import parse
 
 # What threads of a block ask of each other, or of where they are in it.
 _OF_A_BLOCK = frozenset(("%gj.thread", "%gj.shared", "%gj.slab"))
@@ -64,17 +65,17 @@ class _Parts:
 
     def take(self, line: str) -> bool:
         """Return whether an instruction makes a part, or a place in the grid, of parts."""
-        found = instruction(line)
-        if found is None or found.type not in ("i32", "i64"):
+        found = parse(line)
+        if found.kind not in ("i32", "i64"):
             return False
-        if found.operation in ("sext", "zext") and (found.type, found.to) == ("i32", "i64"):
-            return len(found.operands) == 1 and self._copy(found.name, found.operands[0])
+        if found.opcode in ("sext", "zext") and (found.kind, found.type) == ("i32", "i64"):
+            return not found.notes and self._copy(found.result, found.values[0])
         if not found.is_binary:
             return False
-        a, b = found.operands
-        if found.operation == "add":
-            copies = not found.flags and found.type == "i32" and a.startswith("%gj.") and b == "0"
-            return self._copy(found.name, a) if copies else self._add(a, b)
+        a, b = found.values
+        if found.opcode == "add":
+            copies = not found.flags and found.kind == "i32" and a.startswith("%gj.") and b == "0"
+            return self._copy(found.result, a) if copies else self._add(a, b)
         return found.flags == ("nuw", "nsw") and self._multiply(found)
 
     def _copy(self, name: str, source: str) -> bool:
@@ -88,16 +89,16 @@ class _Parts:
         return False
 
     def _multiply(self, found: Instruction) -> bool:
-        a, b = found.operands
-        if found.operation == "shl" and b.isdecimal():
+        a, b = found.values
+        if found.opcode == "shl" and b.isdecimal():
             b = str(1 << int(b))
-        elif found.operation != "mul":
+        elif found.opcode != "mul":
             return False
         if b in self.blocks:
             a, b = b, a
         if a not in self.blocks or not (b in self.dimensions or b.isdigit()):
             return False
-        self.starts[found.name] = int(b) if b.isdigit() else 0
+        self.starts[found.result] = int(b) if b.isdigit() else 0
         return True
 
     def _add(self, a: str, b: str) -> bool:

@@ -10,28 +10,21 @@ as in the kernel, so none counts that LLVM may round in another way.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from gridjit.base.regexes import regex
-from gridjit.compiler.targets.host.ir.body import NAME, used
-from gridjit.compiler.targets.host.ir.instructions import Instruction, instruction
+from gridjit.compiler.targets.host.ir.body import used
+from gridjit.compiler.targets.host.ir.instructions import Instruction, Operand
+from gridjit.compiler.targets.host.ir.parse import parse
 
 _OPERATIONS = frozenset(("add", "sub", "mul", "shl", "or"))
 _CASTS = frozenset(("sext", "zext", "trunc"))
-_FLAGS = regex(r" (?:nuw|nsw|nneg|samesign|exact|disjoint|inbounds)(?= )")
 # What a condition is compared with that does not depend on the axis.
 _TRUE = "true"
 _OPPOSITE = {"slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt", "eq": "ne", "ne": "eq"}
-_FLOAT = r"(?P<type>double|float) (?P<a>\S+), (?P<b>\S+)$"
-_ARITHMETIC = regex(rf"(?P<name>{NAME}) = (?P<operation>fadd|fsub|fmul|fdiv) {_FLOAT}")
-_CONVERSION = regex(
-    rf"(?P<name>{NAME}) = (?P<operation>sitofp|uitofp|fptosi) (?:nneg )?(?P<type>\S+) (?P<a>{NAME}) to (?P<to>\S+)$"
-)
-_QUOTIENT = regex(
-    rf"(?P<name>{NAME}) = (?P<operation>[su]div|[al]shr) (?:exact )?(?P<type>i\d+) (?P<a>{NAME}), (?P<b>\d+)$"
-)
+_ARITHMETIC = frozenset(("fadd", "fsub", "fmul", "fdiv"))
+_CONVERSIONS = frozenset(("sitofp", "uitofp", "fptosi"))
+_QUOTIENTS = frozenset(("udiv", "sdiv", "ashr", "lshr"))
 _WORDS = {"double": "f64", "float": "f32"}
 
 
@@ -63,10 +56,10 @@ def comparisons(
 
     lines: the instructions by the names of their results. axis: what differs along a row.
     """
-    found = instruction(lines.get(condition, ""))
-    if found and _is_opposite(found):
-        return comparisons(found.operands[0], not holds, lines, axis)
-    if found and (joined := _both(found) if holds else _either(found)):
+    found = parse(lines.get(condition, ""))
+    if _is_opposite(found):
+        return comparisons(found.values[0], not holds, lines, axis)
+    if joined := _both(found) if holds else _either(found):
         parts = [comparisons(part, holds, lines, axis) for part in joined]
         return None if None in parts else tuple(one for part in parts for one in part or ())
     one = _comparison(condition, holds, lines, axis)
@@ -75,10 +68,10 @@ def comparisons(
 
 def necessary(condition: str, holds: bool, lines: Mapping[str, str], axis: Collection[str]) -> tuple[Comparison, ...]:
     """Return comparisons that all hold wherever condition is equal to holds; the condition may ask for more."""
-    found = instruction(lines.get(condition, ""))
-    if found and _is_opposite(found):
-        return necessary(found.operands[0], not holds, lines, axis)
-    if found and (joined := _both(found) if holds else _either(found)):
+    found = parse(lines.get(condition, ""))
+    if _is_opposite(found):
+        return necessary(found.values[0], not holds, lines, axis)
+    if joined := _both(found) if holds else _either(found):
         parts = (necessary(part, holds, lines, axis) for part in joined)
         return tuple(one for part in parts for one in part)
     one = _comparison(condition, holds, lines, axis)
@@ -86,63 +79,60 @@ def necessary(condition: str, holds: bool, lines: Mapping[str, str], axis: Colle
 
 
 def _is_opposite(found: Instruction) -> bool:
-    return (found.operation, found.type, found.operands[1:]) == ("xor", "i1", ("true",))
+    return (found.opcode, found.kind, found.values[1:]) == ("xor", "i1", ("true",))
 
 
 def _both(found: Instruction) -> tuple[str, ...]:
     """Return the conditions that both have to hold; none if an instruction does not say so."""
-    if found.operation == "select" and found.type == "i1" and found.operands[2:] == ("i1 false",):
+    if found.opcode == "select" and found.kind == "i1" and found.operands[2:] == (Operand("i1", "false"),):
         return _of_select(found, 1)
-    return found.operands if (found.operation, found.type, len(found.operands)) == ("and", "i1", 2) else ()
+    return found.values if (found.opcode, found.kind, len(found.values)) == ("and", "i1", 2) else ()
 
 
 def _either(found: Instruction) -> tuple[str, ...]:
     """Return the conditions of which one has to hold; none if an instruction does not say so."""
-    if found.operation == "select" and found.type == "i1" and found.operands[1:2] == ("i1 true",):
+    if found.opcode == "select" and found.kind == "i1" and found.operands[1:2] == (Operand("i1", "true"),):
         return _of_select(found, 2)
-    return found.operands if (found.operation, found.type, len(found.operands)) == ("or", "i1", 2) else ()
+    return found.values if (found.opcode, found.kind, len(found.values)) == ("or", "i1", 2) else ()
 
 
 def _of_select(found: Instruction, place: int) -> tuple[str, ...]:
     """Return the condition that an instruction chooses by, and the one at a place that it may choose."""
-    if len(found.operands) != 3 or not found.operands[place].startswith("i1 "):
-        return ()
-    return found.operands[0], found.operands[place].removeprefix("i1 ")
+    return (found.values[0], found.values[place]) if found.operands[place].type == "i1" and not found.notes else ()
 
 
 def _binary(line: str) -> Instruction | None:
     """Return an instruction's parts, if it is arithmetic on two integers; else None."""
-    found = instruction(line)
-    of_integers = found is not None and found.operation in _OPERATIONS and found.type.startswith("i")
-    return found if found and of_integers and found.is_binary else None
+    found = parse(line)
+    return found if found.opcode in _OPERATIONS and found.kind.startswith("i") and found.is_binary else None
 
 
 def _cast(line: str) -> Instruction | None:
     """Return an instruction's parts, if it widens or narrows an integer; else None."""
-    found = instruction(line)
-    if found is None or found.operation not in _CASTS or len(found.operands) != 1:
+    found = parse(line)
+    if found.opcode not in _CASTS or found.notes:
         return None
-    return found if found.operands[0].startswith("%") and found.type.startswith("i") else None
+    return found if found.values[0].startswith("%") and found.kind.startswith("i") else None
 
 
 def _comparison(condition: str, holds: bool, lines: Mapping[str, str], axis: Collection[str]) -> Comparison | None:
     made = _slice([condition], lines)
     varying = _varying(made, lines, axis)
-    found = instruction(lines.get(condition, ""))
-    compares = found is not None and found.operation == "icmp" and found.type.startswith("i") and found.is_binary
-    if found is None or not compares or condition not in varying:
+    found = parse(lines.get(condition, ""))
+    compares = found.opcode == "icmp" and found.kind.startswith("i") and found.is_binary
+    if not compares or condition not in varying:
         if condition in varying:
             return None
         return _make("eq" if holds else "ne", False, "i1", (condition, _TRUE), made, varying, lines)
     inner = [name for name in made if name != condition]
     steps = _steps([(name, lines[name]) for name in inner if name in varying], varying)
-    a, b = found.operands
+    a, b = found.values
     if steps is None or (not steps.isdisjoint((a, b)) and {a, b} <= varying):
         return None
     predicate = found.flags[-1]
     signed = predicate if predicate in ("eq", "ne") else f"s{predicate[1:]}"
     chosen = signed if holds else _OPPOSITE[signed]
-    return _make(chosen, predicate[0] == "u", found.type, (a, b), inner, varying, lines)
+    return _make(chosen, predicate[0] == "u", found.kind, (a, b), inner, varying, lines)
 
 
 def _make(
@@ -211,11 +201,11 @@ def _is_linear(line: str, varying: Collection[str]) -> bool:
     found = _binary(line)
     if found is None:
         return False
-    operation, (a, b) = found.operation, found.operands
+    operation, (a, b) = found.opcode, found.values
     if operation == "mul":
         return not (a in varying and b in varying)
     if operation == "shl":
-        return b.isdigit() and int(b) < int(found.type[1:]) - 1
+        return b.isdigit() and int(b) < int(found.kind[1:]) - 1
     return operation != "or" or "disjoint" in found.flags
 
 
@@ -236,21 +226,21 @@ def checked(one: Comparison) -> tuple[list[str], list[str]]:
 def _checked(line: str, varying: frozenset[str]) -> tuple[list[str], list[str]]:
     """Return an instruction without flags that make its result poison, with the bit that says that it wrapped."""
     binary, cast = _binary(line), _cast(line)
-    if binary and binary.name in varying:
+    if binary and binary.result in varying:
         return _checked_arithmetic(binary)
-    if cast and cast.name in varying and cast.operation != "sext":
+    if cast and cast.result in varying and cast.opcode != "sext":
         return _checked_cast(cast)
     if not varying.isdisjoint(used(line)) and (asked := asked_step(line)) is not None:
         return asked
-    return [_FLAGS.sub("", line)], []
+    return [str(parse(line).without_poison())], []
 
 
 def _checked_arithmetic(found: Instruction) -> tuple[list[str], list[str]]:
-    operation, kind, (a, b) = found.operation, found.type, found.operands
+    operation, kind, (a, b) = found.opcode, found.kind, found.values
     if operation == "shl":
         operation, b = "mul", str(1 << int(b))
     verb = {"or": "add"}.get(operation, operation)
-    name = found.name
+    name = found.result
     pair, bit = beside(name, "pair"), beside(name, "wraps")
     both = f"{{ {kind}, i1 }}"
     return [
@@ -261,9 +251,9 @@ def _checked_arithmetic(found: Instruction) -> tuple[list[str], list[str]]:
 
 
 def _checked_cast(found: Instruction) -> tuple[list[str], list[str]]:
-    name, kind, (a,), to = found.name, found.type, found.operands, found.to
+    name, kind, (a,), to = found.result, found.kind, found.values, found.type
     bit = beside(name, "wraps")
-    if found.operation == "zext":
+    if found.opcode == "zext":
         return [f"{name} = zext {kind} {a} to {to}", f"{bit} = icmp slt {kind} {a}, 0"], [bit]
     back = beside(name, "back")
     lines = [f"{name} = trunc {kind} {a} to {to}", f"{back} = sext {to} {name} to {kind}"]
@@ -272,33 +262,50 @@ def _checked_cast(found: Instruction) -> tuple[list[str], list[str]]:
 
 def is_step(line: str, varying: Collection[str]) -> bool:
     """Return whether an instruction makes a monotone value of a monotone one and values that do not vary."""
-    if _CONVERSION.match(line):
+    found = parse(line)
+    if _is_conversion(found):
         return True
-    if found := _QUOTIENT.match(line):
-        return int(found["b"]) > 0
-    found = _ARITHMETIC.match(line)
-    if found is None or (found["a"] in varying and found["b"] in varying):
+    if _is_quotient(found):
+        return int(found.values[1]) > 0
+    if not _is_float_arithmetic(found) or all(one in varying for one in found.values):
         return False
-    return found["operation"] != "fdiv" or found["a"] in varying
+    return found.opcode != "fdiv" or found.values[0] in varying
 
 
 def asked_step(line: str) -> tuple[list[str], list[str]] | None:
     """Return such an instruction as it is asked at one place, with the bit that says that it cannot be; else None."""
-    if found := _QUOTIENT.match(line):
-        signed = found["operation"] in ("sdiv", "ashr")
-        plain = f"{found['name']} = {found['operation']} {found['type']} {found['a']}, {found['b']}"
-        return ([plain], []) if signed else _unless_negative(plain, found)
-    if found := _CONVERSION.match(line):
+    found = parse(line)
+    if _is_quotient(found):
+        plain = str(found.without_poison())
+        return ([plain], []) if found.opcode in ("sdiv", "ashr") else _unless_negative(plain, found)
+    if _is_conversion(found):
         return _asked_conversion(found)
-    return ([line], []) if _ARITHMETIC.match(line) else None
+    return ([line], []) if _is_float_arithmetic(found) else None
 
 
-def _asked_conversion(found: re.Match[str]) -> tuple[list[str], list[str]]:
-    name, operation, kind, a, to = found["name"], found["operation"], found["type"], found["a"], found["to"]
-    plain = f"{name} = {operation} {kind} {a} to {to}"
-    if operation == "sitofp":
+def _is_conversion(found: Instruction) -> bool:
+    return found.opcode in _CONVERSIONS and not found.notes and found.values[0].startswith("%")
+
+
+def _is_quotient(found: Instruction) -> bool:
+    """Return whether an instruction divides an integer by a number, or shifts it to the right by one."""
+    if found.opcode not in _QUOTIENTS or not found.is_binary:
+        return False
+    a, b = found.values
+    return a.startswith("%") and b.isdecimal()
+
+
+def _is_float_arithmetic(found: Instruction) -> bool:
+    """Return whether an instruction computes with two floats as IEEE 754 says."""
+    return found.opcode in _ARITHMETIC and found.kind in _WORDS and not (found.flags or found.notes)
+
+
+def _asked_conversion(found: Instruction) -> tuple[list[str], list[str]]:
+    name, kind, (a,), to = found.result, found.kind, found.values, found.type
+    plain = str(found.without_poison())
+    if found.opcode == "sitofp":
         return [plain], []
-    if operation == "uitofp":
+    if found.opcode == "uitofp":
         return _unless_negative(plain, found)
     size, bit = beside(name, "size"), beside(name, "wraps")
     return [
@@ -308,9 +315,9 @@ def _asked_conversion(found: re.Match[str]) -> tuple[list[str], list[str]]:
     ], [bit]
 
 
-def _unless_negative(plain: str, found: re.Match[str]) -> tuple[list[str], list[str]]:
-    bit = beside(found["name"], "wraps")
-    return [plain, f"{bit} = icmp slt {found['type']} {found['a']}, 0"], [bit]
+def _unless_negative(plain: str, found: Instruction) -> tuple[list[str], list[str]]:
+    bit = beside(found.result, "wraps")
+    return [plain, f"{bit} = icmp slt {found.kind} {found.values[0]}, 0"], [bit]
 
 
 def beside(name: str, word: str) -> str:

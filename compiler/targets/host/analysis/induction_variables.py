@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gridjit.compiler.targets.host.ir.body import Body, arms, defined, definitions_of
-from gridjit.compiler.targets.host.ir.instructions import instruction
+from gridjit.compiler.targets.host.ir.parse import parse
 
 # Steps by which a number of 64 bits does not overflow before 2**48 turns, each with a barrier, have been taken.
 _MOST = 1 << 15
@@ -30,8 +30,8 @@ def _counter(phi: str, lines: dict[str, str]) -> Iterator[str]:
 
 
 def _is_step(line: str, name: str) -> bool:
-    found = instruction(line)
-    if found is None or found.operation != "add" or found.type != "i64" or not (found.wraps and found.is_binary):
+    found = parse(line)
+    if found.opcode != "add" or found.kind != "i64" or not (found.wraps and found.is_binary):
         return False
-    of, by = found.operands
+    of, by = found.values
     return of == name and by.isdecimal() and int(by) <= _MOST

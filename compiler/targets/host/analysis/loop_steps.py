@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.affine import added, computed_sum
 from gridjit.compiler.targets.host.ir.body import NAME, Block, arms, defined
-from gridjit.compiler.targets.host.ir.instructions import instruction, is_value
+from gridjit.compiler.targets.host.ir.instructions import is_value
 from gridjit.compiler.targets.host.ir.intrinsics import COORDINATES
+from gridjit.compiler.targets.host.ir.parse import parse
 
 GOTO = regex(rf"br label ({NAME})$")
 BRANCH = regex(rf"br i1 ({NAME}), label ({NAME}), label ({NAME})")
@@ -20,10 +21,10 @@ _SWAPPED = {"sgt": "slt", "sge": "sle", "ugt": "ult", "uge": "ule"}
 
 def other(following: str, place: str, lines: Mapping[str, str], kind: str = "i64") -> str:
     """Return the value added to a place to get the following one, or "" if it is made in another way."""
-    found = instruction(lines.get(following, ""))
-    if found is None or found.operation != "add" or found.type != kind or not (found.wraps and found.is_binary):
+    found = parse(lines.get(following, ""))
+    if found.opcode != "add" or found.kind != kind or not (found.wraps and found.is_binary):
         return ""
-    a, b = found.operands
+    a, b = found.values
     if place not in (a, b) or a.startswith("-") or b.startswith("-"):
         return ""
     return b if a == place else a
@@ -31,10 +32,10 @@ def other(following: str, place: str, lines: Mapping[str, str], kind: str = "i64
 
 def compared(condition: str, lines: Mapping[str, str]) -> tuple[str, str, str] | None:
     """Return the place that a condition compares with an end, the comparison, and the end."""
-    found = instruction(lines.get(condition, ""))
-    if found is None or found.operation != "icmp" or len(found.operands) != 2 or not found.type.startswith("i"):
+    found = parse(lines.get(condition, ""))
+    if found.opcode != "icmp" or found.notes or not found.kind.startswith("i"):
         return None
-    (*_, predicate), (a, b) = found.flags, found.operands
+    (*_, predicate), (a, b) = found.flags, found.values
     if predicate in _BEFORE_END and a.startswith("%"):
         return a, predicate, b
     if predicate in _SWAPPED and b.startswith("%"):
@@ -107,11 +108,10 @@ def is_non_negative(name: str, lines: Mapping[str, str]) -> bool:
     if name.removeprefix("%gj.") in COORDINATES:
         return True
     line = lines.get(name, "")
-    if (found := instruction(line)) is None:
-        return False
-    operands = [one for one in found.operands if is_value(one)]
-    grows = found.operation in _GROWING and "nsw" in found.flags
-    copies = found.operation == "zext" or (found.operation in ("sext", "add") and line.endswith(", 0"))
+    found = parse(line)
+    operands = [one for one in found.values if is_value(one)]
+    grows = found.opcode in _GROWING and "nsw" in found.flags
+    copies = found.opcode == "zext" or (found.opcode in ("sext", "add") and line.endswith(", 0"))
     return (grows or copies) and bool(operands) and all(is_non_negative(one, lines) for one in operands)
 
 
@@ -130,12 +130,10 @@ def _most(name: str, lines: Mapping[str, str]) -> int:
         return int(name)
     if (coordinate := name.removeprefix("%gj.")) in COORDINATES:
         return COORDINATES[coordinate][1] - 1
-    found = instruction(lines.get(name, ""))
-    if found is None:
+    found = parse(lines.get(name, ""))
+    if found.opcode in ("sext", "zext"):
+        return _most(found.values[0], lines) if is_value(found.values[0]) else 1 << 64
+    if found.opcode not in _GROWING or not found.is_binary:
         return 1 << 64
-    if found.operation in ("sext", "zext"):
-        return _most(found.operands[0], lines) if is_value(found.operands[0]) else 1 << 64
-    if found.operation not in _GROWING or not found.is_binary:
-        return 1 << 64
-    a, b = (_most(one, lines) for one in found.operands)
-    return {"add": a + b, "mul": a * b, "shl": a << min(b, 64)}[found.operation]
+    a, b = (_most(one, lines) for one in found.values)
+    return {"add": a + b, "mul": a * b, "shl": a << min(b, 64)}[found.opcode]

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 from math import gcd
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.graph import reached
-from gridjit.compiler.targets.host.ir.body import NAME, Body, arms, defined, definitions_of, opcode, used
-from gridjit.compiler.targets.host.ir.instructions import Element, element, instruction, is_value
+from gridjit.compiler.targets.host.ir.body import Body, arms, defined, definitions_of, opcode, used
+from gridjit.compiler.targets.host.ir.instructions import Instruction, is_value
+from gridjit.compiler.targets.host.ir.parse import parse
 
-_VALUE = rf"({NAME}|-?\d+)"
 _CASTS = frozenset(("sext", "zext", "trunc", "freeze"))
-_EITHER = regex(rf"{NAME} = select i1 ({NAME}), i\d+ {_VALUE}, i\d+ {_VALUE}(?:,|$)", needs=("select",))
 _BRANCH = "br i1 "
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
 _SIZES |= {"{ float, float }": 8, "{ double, double }": 16}
@@ -74,20 +72,20 @@ class Addresses:
 
     def of(self, pointer: str) -> Address | None:
         """Return the address of a pointer; None if it is not a pointer into shared memory."""
-        line = self.lines.get(pointer, "")
-        found = element(line)
-        if found is None:
+        found = parse(self.lines.get(pointer, ""))
+        if not _steps(found):
             leads = pointer == _SHARED or self._may_lead_to_shared(pointer)
             return Address(pointer if pointer == _SHARED else "", _Sum()) if leads else None
-        before = self._part(found.base)
+        before = self._part(found.pointer)
         kind, index = _index(found)
         size = _bytes(kind)
         if before is None:
             return None
         by = self._sum(index) if size and index else _Sum(((pointer, 1),))
-        if (inner := element(self.lines.get(found.base, ""))) and self._is_wrapped(_index(inner)[1], index):
+        inner = parse(self.lines.get(found.pointer, ""))
+        if _steps(inner) and self._is_wrapped(_index(inner)[1], index):
             by = _Sum()
-        if found.base == _SHARED and not by.terms:
+        if found.pointer == _SHARED and not by.terms:
             return Address(f"{_SHARED}+{by.low * (size or 1)}", _Sum())  # where an array begins
         return Address(before.base, before.by.plus(by, size or 1))
 
@@ -146,13 +144,12 @@ class Addresses:
             if (name := waiting.pop()) in seen or name.isdecimal() or name.startswith("%gj."):
                 continue
             seen.add(name)
-            line = self.lines.get(name, "")
-            made, found = opcode(line) if line else "", instruction(line)
-            if made == "phi":
-                waiting += [arm for arm, _ in arms(line)]
-            elif made in _KEEP_SIGN and found:
-                waiting += [one for one in found.operands if is_value(one)]
-            elif made not in ("zext", "lshr"):
+            found = parse(self.lines.get(name, ""))
+            if found.opcode == "phi":
+                waiting += found.values
+            elif found.opcode in _KEEP_SIGN and not found.is_vector:
+                waiting += [one for one in found.values if is_value(one)]
+            elif found.opcode not in ("zext", "lshr"):
                 return False
         return True
 
@@ -203,26 +200,27 @@ class Addresses:
     def _of_line(self, name: str, line: str) -> _Sum:
         if name in self.counted:
             return _Sum((), *self.counted[name])
-        found = instruction(line)
-        a, b = (*found.operands, "", "")[:2] if found else ("", "")
-        if found and found.operation in _CASTS and is_value(a):
+        found = parse(line)
+        a, b = (*found.values, "", "")[:2]
+        if found.opcode in _CASTS and is_value(a) and not found.is_vector:
             return self._sum(a)
-        if found and is_value(a) and is_value(b) and found.type.startswith("i"):
-            if found.operation == "add" and (self._is_wrapped(a, b) or self._is_wrapped(b, a)):
+        if is_value(a) and is_value(b) and found.kind.startswith("i"):
+            if found.opcode == "add" and (self._is_wrapped(a, b) or self._is_wrapped(b, a)):
                 return self._sum(a if self._is_wrapped(a, b) else b)
-            if found.operation in ("lshr", "and") and b.isdecimal():
+            if found.opcode in ("lshr", "and") and b.isdecimal():
                 counted = self._sum(a)
-                by = int(b) if found.operation == "lshr" else 0
+                by = int(b) if found.opcode == "lshr" else 0
                 known = not counted.terms and counted.low >= 0 and (by or counted.high == 0)
-                first = self.first.setdefault((found.operation, counted, b), name)
+                first = self.first.setdefault((found.opcode, counted, b), name)
                 return _Sum((), counted.low >> by, counted.high >> by) if known else _Sum(((first, 1),))
-            if found.operation in ("add", "sub") or (found.operation == "or" and "disjoint" in found.flags):
-                return self._sum(a).plus(self._sum(b), -1 if found.operation == "sub" else 1)
-            if found.operation in ("mul", "shl") and not b.startswith("%"):
-                return _Sum().plus(self._sum(a), 1 << int(b) if found.operation == "shl" else int(b))
-        if either := _EITHER.match(line):
-            one, other = self._sum(either[2]), self._sum(either[3])
-            if self._negative(either[1]) == other:
+            if found.opcode in ("add", "sub") or (found.opcode == "or" and "disjoint" in found.flags):
+                return self._sum(a).plus(self._sum(b), -1 if found.opcode == "sub" else 1)
+            if found.opcode in ("mul", "shl") and not b.startswith("%"):
+                return _Sum().plus(self._sum(a), 1 << int(b) if found.opcode == "shl" else int(b))
+        if _chooses(found):
+            condition, *values = found.values
+            one, other = map(self._sum, values)
+            if self._negative(condition) == other:
                 return other
             if one.terms == other.terms:
                 return _Sum(one.terms, min(one.low, other.low), max(one.high, other.high))
@@ -230,20 +228,33 @@ class Addresses:
 
     def _negative(self, condition: str) -> _Sum | None:
         """Return the sum that a condition compares with 0, to learn whether an index counts from the end."""
-        found = instruction(self.lines.get(condition, ""))
-        if found is None or found.operation != "icmp" or not found.is_binary or found.flags[-1] not in ("slt", "ult"):
+        found = parse(self.lines.get(condition, ""))
+        if found.opcode != "icmp" or not found.is_binary or found.flags[-1] not in ("slt", "ult"):
             return None
-        return self._sum(found.operands[0]).plus(self._sum(found.operands[1]), -1)
+        return self._sum(found.values[0]).plus(self._sum(found.values[1]), -1)
 
     def _is_wrapped(self, index: str, size: str) -> bool:
         """Return whether an index that may be negative gets an array's size then."""
-        either = _EITHER.match(self.lines.get(size, ""))
-        return either is not None and either[3] == "0" and self._negative(either[1]) == self._sum(index)
+        found = parse(self.lines.get(size, ""))
+        chooses = _chooses(found) and found.values[2] == "0"
+        return chooses and self._negative(found.values[0]) == self._sum(index)
 
 
-def _index(found: Element) -> tuple[str, str]:
+def _steps(found: Instruction) -> bool:
+    """Return whether an instruction steps from a pointer to an item."""
+    return found.opcode == "getelementptr" and not found.is_vector
+
+
+def _chooses(found: Instruction) -> bool:
+    """Return whether an instruction chooses one of two integers, by a named condition."""
+    if found.opcode != "select" or not found.operands[1].type.startswith("i"):
+        return False
+    return found.values[0].startswith("%") and all(map(is_value, found.values[1:]))
+
+
+def _index(found: Instruction) -> tuple[str, str]:
     """Return the type of the items that a pointer is moved by, and how many, "" if no number says it."""
-    indices, kind = [text.partition(" ")[2] for text in found.indices], found.kind
+    indices, kind = list(found.values[1:]), found.type
     while len(indices) > 1 and indices[0] == "0" and kind.startswith("["):
         indices, kind = indices[1:], kind[1:-1].partition(" x ")[2]
     return kind, indices[0] if len(indices) == 1 and is_value(indices[0]) else ""
@@ -289,10 +300,10 @@ def _counted(body: Body, lines: Mapping[str, str]) -> dict[str, tuple[int, int]]
 def _turns(branch: str, lines: Mapping[str, str]) -> int:
     """Return how many turns a loop takes that counts a number down while it is positive; 0 if unknown."""
     asked = branch.removeprefix(_BRANCH).partition(",")[0] if branch.startswith(_BRANCH) else ""
-    found = instruction(lines.get(asked, ""))
-    if found is None or found.operation != "icmp" or found.flags != ("sgt",) or found.operands[1:2] != ("0",):
+    found = parse(lines.get(asked, ""))
+    if found.opcode != "icmp" or found.flags != ("sgt",) or found.values[1:2] != ("0",):
         return 0
-    left = found.operands[0]
+    left = found.values[0]
     phi = lines.get(left, "")
     return max(0, _start(phi, left, -1, lines) or 0) if phi else 0
 
@@ -303,6 +314,6 @@ def _start(phi: str, name: str, step: int, lines: Mapping[str, str]) -> int | No
         return None
     values = [value for value, _ in arms(phi)]
     numbers = [value for value in values if not value.startswith("%")]
-    others = (instruction(lines.get(value, "")) for value in values if value.startswith("%"))
-    counts = all(one and one.operation == "add" and one.operands[:2] == (name, str(step)) for one in others)
+    others = (parse(lines.get(value, "")) for value in values if value.startswith("%"))
+    counts = all(one.opcode == "add" and one.values == (name, str(step)) for one in others)
     return int(numbers[0]) if len(numbers) == 1 and counts else None

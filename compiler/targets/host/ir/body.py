@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gridjit.base.regexes import regex
-from gridjit.compiler.targets.host.ir.module import definitions, label_of
+from gridjit.compiler.targets.host.ir.module import FunctionText, closing, definitions, label_of
+from gridjit.compiler.targets.host.ir.types import split_commas
 
 NAME = r'%(?:"[^"]*"|[-a-zA-Z$._0-9]+)'
 _NAMES = regex(NAME)
@@ -47,6 +48,9 @@ class Block:
         """The phi instructions that open it."""
         return tuple(line for line in self.lines if opcode(line) == "phi")
 
+    def __str__(self) -> str:
+        return "\n".join([f"{self.label[1:]}:", *(f"  {line}" for line in self.lines)])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
@@ -66,6 +70,10 @@ class Body:
         """The instructions, block by block."""
         return lines_of(self.blocks)
 
+    def __str__(self) -> str:
+        parameters = ", ".join(f"{one.type} {one.name}" for one in self.parameters)
+        return "\n".join([f"define i32 @kernel({parameters}) {{", *map(str, self.blocks), "}"])
+
 
 def read_body(text: str, name: str, parameters: tuple[Parameter, ...]) -> Body:
     """Return the function called name out of a module's canonical text."""
@@ -74,6 +82,18 @@ def read_body(text: str, name: str, parameters: tuple[Parameter, ...]) -> Body:
         raise ValueError(f"the module has no function {name}")
     rest = text.replace(f"{found.text}\n", "", 1)
     return Body(parameters=parameters, blocks=tuple(blocks_of(found.body)), rest=rest)
+
+
+def body_of(function: FunctionText, rest: str = "") -> Body:
+    """Return a function as a body, with its parameters by their types and names. rest: the text of its module."""
+    start = function.head.index("(")
+    given = split_commas(function.head[start + 1 : closing(function.head, start)])
+    parameters = (one.split(" ") for one in given if one)
+    return Body(
+        parameters=tuple(Parameter(type=" ".join(words[:-1]), name=words[-1]) for words in parameters),
+        blocks=tuple(blocks_of(function.body)),
+        rest=rest,
+    )
 
 
 def blocks_of(text: str) -> Iterator[Block]:

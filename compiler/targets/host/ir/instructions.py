@@ -1,92 +1,157 @@
-"""Instructions: what an instruction that computes with numbers says, read once for all who ask.
-
-Patterns for each kind of question would take longer to compile than a small kernel's code takes to read.
-"""
+"""Instructions: one instruction of a function as fields, which print as LLVM writes them."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
-# Of how many instructions it is remembered what they say: passes ask the same of each several times.
-_REMEMBERED = 1 << 13
+from gridjit.compiler.targets.host.ir.types import LABEL, element, member, truth
+
 _WRAPS = frozenset(("nuw", "nsw"))
-# What types begin with that consist of several words: those of vectors and structures.
-_COMPOUND = frozenset("<{")
+COMPARISONS = frozenset(("icmp", "fcmp"))
+BINARY = frozenset(
+    (
+        *("add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor"),
+        *("fadd", "fsub", "fmul", "fdiv", "frem"),
+    )
+)
+CASTS = frozenset(
+    (
+        *("trunc", "zext", "sext", "fptrunc", "fpext", "fptoui", "fptosi", "uitofp", "sitofp"),
+        *("ptrtoint", "inttoptr", "bitcast", "addrspacecast", "ptrtoaddr"),
+    )
+)
+TERMINATORS = frozenset(("br", "switch", "ret", "unreachable", "indirectbr", "invoke", "callbr", "resume"))
+# Operations of which LLVM writes the type of the first operand only, as the others have the same one.
+_ONE_TYPE = BINARY | COMPARISONS
+# Operations that write a type before their operands: of the result, or of the memory that a pointer points to.
+_TYPED = frozenset(("load", "getelementptr", "alloca", "call"))
+
+
+_COMPOUND = frozenset(("<", "{", "["))
+_POISON = frozenset(("nuw", "nsw", "nneg", "samesign", "exact", "disjoint", "inbounds"))
+
+
+class Operand(NamedTuple):
+    """An operand: its type, its value as LLVM writes it ("%x", "0", "@array"), and the attributes of an argument."""
+
+    type: str
+    value: str
+    attributes: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.type, self.attributes, self.value)))
 
 
 class Instruction(NamedTuple):
-    """An instruction: the name of its result, its operation, flags or predicate, and its operands.
+    """An instruction: result, the name that it defines ("" if none), its operation and its operands.
 
-    type: that of the first operand. operands: as they are written; those after the first may begin with a type, and
-    what is noted about the instruction comes last. to: the type that a cast makes.
+    flags: the words between the operation and its types ("nuw", "slt", "volatile"). type: of the loaded, allocated,
+    stepped-over, returned or merged value, or the one that a cast makes; "" for others. callee: the function that a
+    call calls, with its sign ("@f", "%f"), or inline assembly. signature: the text before it. before: "tail" and the
+    like. notes: the text behind the operands: ordering, alignment, attributes, metadata. known: whether it was read;
+    an instruction that is not known has no operands, and its text is in notes.
     """
 
-    name: str
-    operation: str
-    flags: tuple[str, ...]
-    type: str
-    operands: tuple[str, ...]
-    to: str = ""
+    result: str
+    opcode: str
+    flags: tuple[str, ...] = ()
+    type: str = ""
+    operands: tuple[Operand, ...] = ()
+    notes: str = ""
+    callee: str = ""
+    before: str = ""
+    signature: str = ""
+    known: bool = True
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The operands that are not labels, as they are written."""
+        return tuple(one.value for one in self.operands if one.type != LABEL)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the blocks that it names: successors, or the predecessors of a phi."""
+        return tuple(one.value for one in self.operands if one.type == LABEL)
+
+    @property
+    def arms(self) -> tuple[tuple[str, str], ...]:
+        """The (value, predecessor) pairs of a phi."""
+        return tuple(zip(self.values, self.labels, strict=True)) if self.opcode == "phi" else ()
+
+    @property
+    def predicate(self) -> str:
+        """The predicate of a comparison ("slt"), the operation of an atomicrmw ("add"); "" for others."""
+        return self.flags[-1] if self.opcode in COMPARISONS or self.opcode == "atomicrmw" else ""
+
+    @property
+    def kind(self) -> str:
+        """The type of the first operand; "" without operands."""
+        return self.operands[0].type if self.operands else ""
+
+    @property
+    def pointer(self) -> str:
+        """The address that it loads, stores, exchanges or updates, or steps from; "" for others."""
+        place = _POINTERS.get(self.opcode)
+        return self.operands[place].value if place is not None and len(self.operands) > place else ""
+
+    @property
+    def accessed(self) -> str:
+        """The named pointer that it loads or stores through; "" if it does neither."""
+        return self.pointer if self.opcode in ("load", "store") and self.pointer.startswith("%") else ""
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether it reads or writes memory atomically."""
+        return self.opcode in ("atomicrmw", "cmpxchg") or "atomic" in self.flags
+
+    @property
+    def is_volatile(self) -> bool:
+        """Whether it is volatile."""
+        return "volatile" in self.flags
 
     @property
     def is_binary(self) -> bool:
-        """Whether it has two operands, each a value or a whole number, and nothing is noted about it."""
-        return len(self.operands) == 2 and is_value(self.operands[0]) and is_value(self.operands[1])
+        """Whether it computes with two numbers, each a value or written out, and nothing is noted about it."""
+        return self.opcode in _ONE_TYPE and not self.notes and all(map(is_value, self.values)) and not self.is_vector
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether its first operand consists of several numbers."""
+        return self.kind[:1] in _COMPOUND
 
     @property
     def wraps(self) -> bool:
         """Whether no flag but those on wrapping around is set."""
         return _WRAPS.issuperset(self.flags)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is noted about it: no metadata, no alignment."""
+        return not self.notes
 
-@lru_cache(_REMEMBERED)
-def instruction(line: str) -> Instruction | None:
-    """Return what an instruction says; None if it has no result, or several numbers in one.
+    def without_poison(self) -> Instruction:
+        """Return the instruction without the flags that make its result poison where they do not hold."""
+        return self._replace(flags=tuple(one for one in self.flags if one not in _POISON))
 
-    Of one that does not compute, it says little.
-    """
-    name, equals, made = line.partition(" = ")
-    head, *others = made.split(", ")
-    words = head.split(" ")
-    if (
-        not equals
-        or len(words) < 3
-        or not _COMPOUND.isdisjoint(head)
-        or ('"' in line and _is_parted(name, *words, *others))
-    ):
-        return None
-    if words[-2] == "to":
-        return Instruction(name, words[0], tuple(words[1:-4]), words[-4], (words[-3], *others), words[-1])
-    return Instruction(name, words[0], tuple(words[1:-2]), words[-2], (words[-1], *others))
+    @property
+    def callee_name(self) -> str:
+        """The name of the function that it calls, without sign and quotes; "" for others."""
+        return self.callee[1:].strip('"') if self.callee.startswith("@") else ""
 
+    @property
+    def result_type(self) -> str:
+        """The type of its result; "void" if it has none."""
+        return _result_type(self)
 
-class Element(NamedTuple):
-    """A pointer that is moved to an item: the type of what it is counted in, the pointer, and what follows it."""
-
-    kind: str
-    base: str
-    indices: tuple[str, ...]
+    def __str__(self) -> str:
+        words = [self.opcode, *self.flags]
+        text = " ".join([self.before, *words] if self.before else words)
+        if body := _written(self):
+            text = f"{text} {body}"
+        return f"{self.result} = {text}{self.notes}" if self.result else f"{text}{self.notes}"
 
 
-@lru_cache(_REMEMBERED)
-def element(line: str) -> Element | None:
-    """Return what an instruction says that moves a pointer; None for any other."""
-    _, moves, made = line.partition(" = getelementptr ")
-    head, points, rest = made.rpartition(", ptr ")
-    base, *indices = rest.split(", ")
-    if not moves or not points or ('"' in made and _is_parted(head, base, *indices)):
-        return None
-    start = min((head.index(bracket) for bracket in "[{" if bracket in head), default=head.rfind(" ") + 1)
-    return Element(head[start:], base, tuple(indices))
-
-
-def accessed(line: str) -> str:
-    """Return the named pointer that an instruction loads or stores through; "" if it does neither."""
-    if not (line.startswith("store ") or " = load " in line):
-        return ""
-    name = line.rpartition("ptr ")[2].partition(", ")[0]
-    return name if name.startswith("%") else ""
+_POINTERS = {"load": 0, "store": 1, "atomicrmw": 0, "cmpxchg": 0, "getelementptr": 0}
 
 
 def is_value(text: str) -> bool:
@@ -94,6 +159,54 @@ def is_value(text: str) -> bool:
     return text.startswith("%") or text.removeprefix("-").isdecimal()
 
 
-def _is_parted(*parts: str) -> bool:
-    """Return whether one of the parts ends within a name in quotes, which may have any characters."""
-    return any(part.count('"') % 2 for part in parts)
+def _written(one: Instruction) -> str:
+    """Return the types and operands of an instruction."""
+    if not one.known:
+        return ""
+    if one.opcode == "phi":
+        arms = (f"[ {value}, {label} ]" for value, label in one.arms)
+        return f"{one.type} {', '.join(arms)}"
+    if one.opcode == "call":
+        arguments = ", ".join(map(str, one.operands))
+        return f"{one.signature or one.type} {one.callee}({arguments})"
+    if one.opcode == "switch":
+        value, default, *cases = one.operands
+        pairs = " ".join(f"{case}, {label}" for case, label in zip(cases[::2], cases[1::2], strict=True))
+        return f"{value}, {default} [ {pairs} ]" if pairs else f"{value}, {default} [ ]"
+    if one.opcode in CASTS:
+        return f"{one.operands[0]} to {one.type}"
+    if one.opcode in _ONE_TYPE:
+        return f"{one.operands[0]}, {one.operands[1].value}"
+    if one.opcode == "ret" and not one.operands:
+        return "void"
+    if one.opcode in ("extractvalue", "insertvalue"):
+        return ", ".join(str(operand) if operand.type else operand.value for operand in one.operands)
+    typed = [one.type] if one.opcode in _TYPED else []
+    return ", ".join([*typed, *map(str, one.operands)])
+
+
+def _result_type(one: Instruction) -> str:
+    if not one.result:
+        return "void"
+    if one.opcode in BINARY or one.opcode in ("fneg", "freeze", "insertelement", "insertvalue"):
+        return one.kind
+    if one.opcode in COMPARISONS:
+        return truth(one.kind)
+    if one.opcode in ("getelementptr", "alloca"):
+        vector = next((operand.type for operand in one.operands if operand.type.startswith("<")), "")
+        return vector.replace(element(vector), "ptr") if vector else one.kind if one.opcode != "alloca" else "ptr"
+    if one.opcode in ("select", "atomicrmw"):
+        return one.operands[1].type
+    if one.opcode == "cmpxchg":
+        return f"{{ {one.operands[1].type}, i1 }}"
+    if one.opcode == "extractelement":
+        return element(one.kind)
+    if one.opcode == "extractvalue":
+        kind = one.kind
+        for index in one.operands[1:]:
+            kind = member(kind, index.value)
+        return kind
+    if one.opcode == "shufflevector":
+        lanes = one.operands[2].type.partition(" x ")[0]
+        return f"{lanes} x {element(one.kind)}>"
+    return one.type

@@ -15,7 +15,7 @@ from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
 from gridjit.compiler.targets.host.analysis.barriers import is_cut
 from gridjit.compiler.targets.host.ir.body import Block, Body, Parameter, defined, definitions_of, opcode, used
-from gridjit.compiler.targets.host.ir.instructions import instruction
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.passes.guard_hoisting import PASSES
 from gridjit.compiler.targets.host.passes.row_values import FAR, RegionValues, RowWriter
 
@@ -168,13 +168,13 @@ def _sum(value: Affine, number: int, side: int, made: list[str]) -> str:
 
 def _comparison(line: str, row: Row) -> _Comparison | None:
     """Return an instruction's comparison if it compares linear values, at least one of which varies along the row."""
-    found = instruction(line)
-    if found is None or found.operation != "icmp" or found.type not in ("i32", "i64") or not found.is_binary:
+    found = parse(line)
+    if found.opcode != "icmp" or found.kind not in ("i32", "i64") or not found.is_binary:
         return None
-    predicate, kind = found.flags[-1], found.type
+    predicate, kind = found.flags[-1], found.kind
     how = "zext" if predicate[0] == "u" else "sext"
-    values = [row.value(one) if kind == "i64" else row.widened(one, how) for one in found.operands]
-    if None in values or _RARE in found.name:
+    values = [row.value(one) if kind == "i64" else row.widened(one, how) for one in found.values]
+    if None in values or _RARE in found.result:
         return None
     a, b = (value or {} for value in values)
     if not any(PLACE in one for one in (a, b)) or any(abs(one.get(PLACE, 0)) > _WIDEST for one in (a, b)):

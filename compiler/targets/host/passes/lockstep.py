@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gridjit.compiler.targets.host.analysis.loops import loops
-from gridjit.compiler.targets.host.analysis.postdominators import postdominators, reverse_postorder
+from gridjit.compiler.targets.host.analysis.postdominators import end_order, postdominators
 from gridjit.compiler.targets.host.analysis.shared_addresses import Address, Addresses
 from gridjit.compiler.targets.host.analysis.uniformity import divergent_blocks, divergent_branches, uniform_values
 from gridjit.compiler.targets.host.ir.accesses import accesses, synchronizes
@@ -62,7 +62,7 @@ def with_lockstep(body: Body, offsets: Mapping[str, int]) -> Body:
         return body
     # Lanes at the earliest cut go first, so the paths of a branch stand before the block where they meet.
     first, *others = body.blocks
-    order = reverse_postorder(body.by_label)
+    order = end_order(body.by_label)
     others.sort(key=lambda block: -order.get(block.label, 0))
     return replace(body, blocks=tuple(_with_cuts(block, spots) for block in (first, *others)))
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
 from gridjit.compiler.targets.host.ir.body import NAME, Body, Parameter, defined, definitions_of, lines_of
-from gridjit.compiler.targets.host.ir.instructions import Instruction, instruction
+from gridjit.compiler.targets.host.ir.instructions import Instruction, Operand
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.passes.row_values import FAR, RegionValues, RowWriter
 
 ASKS = "%gj.asks"
@@ -77,10 +78,10 @@ def _index(line: str, row: Row, known: Collection[str]) -> Affine | None:
 
     known: values that LLVM knows not to be negative.
     """
-    found = instruction(line)
-    if found is None or found.operation != "icmp" or found.type != "i64" or not found.is_binary:
+    found = parse(line)
+    if found.opcode != "icmp" or found.kind != "i64" or not found.is_binary:
         return None
-    (*_, predicate), (name, end) = found.flags, found.operands
+    (*_, predicate), (name, end) = found.flags, found.values
     if predicate not in _LESS or not name.startswith("%") or end.startswith("%"):
         return None
     value = row.value(name) if not (name in known and end == "0") else None
@@ -91,19 +92,18 @@ def _index(line: str, row: Row, known: Collection[str]) -> Affine | None:
 
 def _from_end(line: str) -> str:
     """Return the condition on which an instruction chooses a value over 0; "" if it does not."""
-    found = instruction(line)
-    if found is None or found.operation != "select" or found.type != "i1" or found.operands[2:] != ("i64 0",):
+    found = parse(line)
+    if found.opcode != "select" or found.kind != "i1" or found.operands[2:] != (Operand("i64", "0"),):
         return ""
-    condition, value, _ = found.operands
-    return condition if condition.startswith("%") and value.startswith("i64 ") else ""
+    return found.values[0] if found.values[0].startswith("%") else ""
 
 
 def _of_two(line: str, operation: str) -> Instruction | None:
     """Return an instruction's parts, if it adds or multiplies two values of 64 bits; else None."""
-    found = instruction(line)
-    if found is None or found.operation != operation or found.type != "i64" or not (found.wraps and found.is_binary):
+    found = parse(line)
+    if found.opcode != operation or found.kind != "i64" or not (found.wraps and found.is_binary):
         return None
-    return found if all(one.startswith("%") for one in found.operands) else None
+    return found if all(one.startswith("%") for one in found.values) else None
 
 
 def _is_close(value: Affine | None, size: int = 1) -> bool:
@@ -129,7 +129,7 @@ def _sizes(body: Body, row: Row, indices: Collection[str]) -> dict[str, int]:
 def _parts(name: str, lines: Mapping[str, str]) -> list[str]:
     """Return the parts of a sum."""
     found = _of_two(lines.get(name, ""), "add")
-    return [part for one in found.operands for part in _parts(one, lines)] if found else [name]
+    return [part for one in found.values for part in _parts(one, lines)] if found else [name]
 
 
 def _stride(name: str, row: Row, indices: Collection[str], parameters: Collection[str], size: int) -> str | None:
@@ -153,7 +153,7 @@ def _place(name: str, row: Row, indices: Collection[str]) -> Affine | None:
 def _both(found: Instruction | None) -> list[tuple[str, str]]:
     if found is None:
         return []
-    a, b = found.operands
+    a, b = found.values
     return [(a, b), (b, a)]
 
 
@@ -175,11 +175,11 @@ class _Rewriting:
         return self._address(line, at) if (at := _ADDRESS.match(line)) else (line,)
 
     def _product(self, name: str, line: str, found: Instruction) -> tuple[str, ...]:
-        stride = next((one for one in found.operands if one in self.sizes), None)
+        stride = next((one for one in found.values if one in self.sizes), None)
         if stride is None:
             return (line,)
         known = f'%"gj.stride.{name[1:].strip(chr(34))}"'
-        a, b = found.operands
+        a, b = found.values
         other = b if stride == a else a
         size = self.sizes[stride]
         self.strides[known] = (stride, size)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
 from gridjit.compiler.targets.host.ir.body import Body, defined, definitions_of
-from gridjit.compiler.targets.host.ir.instructions import instruction
+from gridjit.compiler.targets.host.ir.parse import parse
 
 RARE = "%gj.rare"
 _MADE = regex(r"gj\.met\.(\d+)\.", needs=("gj.met.",))
@@ -70,12 +70,12 @@ def peeled(body: Body, axis: str) -> Peeled:
 
 def _stop(line: str, row: Row) -> Stop | None:
     """Return the one place where an instruction's comparison holds, or the one where it does not."""
-    found = instruction(line)
-    if found is None or found.operation != "icmp" or found.flags[-1] not in ("eq", "ne") or not found.is_binary:
+    found = parse(line)
+    if found.opcode != "icmp" or found.flags[-1] not in ("eq", "ne") or not found.is_binary:
         return None
-    if found.type not in ("i32", "i64") or not found.operands[0].startswith("%"):
+    if found.kind not in ("i32", "i64") or not found.values[0].startswith("%"):
         return None
-    values = [row.value(one) if found.type == "i64" else row.widened(one, "zext") for one in found.operands]
+    values = [row.value(one) if found.kind == "i64" else row.widened(one, "zext") for one in found.values]
     if None in values:
         return None
     first, second = (value or {} for value in values)
@@ -103,14 +103,14 @@ def beyond_size(part: str, row: Row) -> int | None:
     """Return by how much a value exceeds the length of a block's row; None if it is not made of that length."""
     name, more = part.rpartition(" ")[2], 0
     while name != f"%gj.n{row.place.removeprefix('%gj.')}":
-        found = instruction(row.lines.get(name, ""))
-        if found is None or found.type not in ("i32", "i64") or not found.operands[0].startswith("%"):
+        found = parse(row.lines.get(name, ""))
+        if found.kind not in ("i32", "i64") or not found.values[0].startswith("%"):
             return None
-        if found.operation == "add" and found.is_binary and not found.operands[1].startswith("%"):
-            more += int(found.operands[1])
-        elif found.operation not in ("zext", "sext") or (found.type, found.to) != ("i32", "i64"):
+        if found.opcode == "add" and found.is_binary and not found.values[1].startswith("%"):
+            more += int(found.values[1])
+        elif found.opcode not in ("zext", "sext") or (found.kind, found.type) != ("i32", "i64"):
             return None
-        name = found.operands[0]
+        name = found.values[0]
     return more
 
 

@@ -1,0 +1,74 @@
+"""Types: the types of values, as LLVM writes them ("i64", "ptr", "{ i32, i1 }", "<4 x float>")."""
+
+from __future__ import annotations
+
+from gridjit.base.regexes import regex
+
+_CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_OPENING = frozenset(_CLOSING)
+_ENDS = frozenset(_CLOSING.values())
+_POINTER, _SPACE = "ptr", " addrspace("
+_LANES = regex(r"<(.* x )[^ ]+>$")
+LABEL = "label"
+
+
+def split_type(text: str) -> tuple[str, str]:
+    """Return the type that a text begins with, and the text behind the space that follows it."""
+    end = closing_bracket(text) + 1 if text[:1] in _OPENING else text.find(" ")
+    if end < 0 or end >= len(text):
+        return text, ""
+    if text.startswith(_POINTER) and text.startswith(_SPACE, end):
+        end = text.index(")", end) + 1
+    return text[:end], text[end + 1 :]
+
+
+def closing_bracket(text: str, start: int = 0) -> int:
+    """Return where the bracket that opens at a place of a text closes; brackets in quotes do not count."""
+    depth, quoted = 0, False
+    for place in range(start, len(text)):
+        sign = text[place]
+        if sign == '"':
+            quoted = not quoted
+        elif not quoted:
+            depth += (sign in _OPENING) - (sign in _ENDS)
+            if not depth:
+                return place
+    raise ValueError(f"a bracket does not close: {text}")
+
+
+def split_commas(text: str) -> list[str]:
+    """Return the parts of a text between commas that no bracket or quote encloses."""
+    if _OPENING.isdisjoint(text) and '"' not in text:
+        return text.split(", ")
+    parts: list[str] = []
+    depth, quoted, start = 0, False, 0
+    for place, sign in enumerate(text):
+        if sign == '"':
+            quoted = not quoted
+        elif quoted:
+            continue
+        elif sign in _OPENING:
+            depth += 1
+        elif sign in _ENDS:
+            depth -= 1
+        elif sign == "," and not depth:
+            parts.append(text[start:place])
+            start = place + 2
+    return [*parts, text[start:]]
+
+
+def member(type_: str, index: str) -> str:
+    """Return the type of a structure's or an array's member."""
+    inner = type_.removeprefix("<")[1:-1].strip() if not type_.startswith("<{") else type_[2:-2].strip()
+    return split_commas(inner)[int(index)] if "{" in type_[:2] else inner.partition(" x ")[2]
+
+
+def truth(type_: str) -> str:
+    """Return the type of a comparison of values of a type: a bit, or a vector of bits."""
+    lanes = _LANES.match(type_)
+    return f"<{lanes[1]}i1>" if lanes else "i1"
+
+
+def element(type_: str) -> str:
+    """Return the type of a vector's lanes."""
+    return type_[1:-1].partition(" x ")[2]
