@@ -22,6 +22,9 @@ from hypothesis import HealthCheck, settings
 
 from gridjit.cache.key import digest
 from gridjit.compiler.process.collecting import RARELY
+from gridjit.compiler.targets.host.ir.coordinates import PLACE
+from gridjit.compiler.targets.host.ir.verify import verify
+from gridjit.compiler.targets.host.pipeline import OBSERVERS
 from gridjit.compiler.values.target import Target
 from gridjit.runtime.launch.indexing import index_from_python
 from gridjit.runtime.process.session import end_session
@@ -61,6 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
             config.add_cleanup(functools.partial(_forget, variable))
     use_known_objects()
     use_named_processor()
+    OBSERVERS.append(lambda name, body: verify(body, after=name, given=PLACE))
 
 
 def _kept_objects(config: pytest.Config) -> Path | None:

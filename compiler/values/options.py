@@ -10,6 +10,9 @@ from gridjit.base.messages import warn
 from gridjit.base.values import dataclass
 from gridjit.compiler.values.errors import ConfigError, ConfigWarning, shown, switch
 
+# The value of `codegen` that leaves the host target's optimizations out.
+PLAIN = "plain"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -28,7 +31,8 @@ class Options:
         if half of the loops go away by it.
     tiered: code computes the same whatever is folded into it, so that code without it can serve meanwhile.
     checks: what debug kernels on the host are checked for; from a setting, not from jit.
-    codegen: what makes PTX: "nvvm", or "llvm" where it can; from a setting.
+    codegen: what makes PTX: "nvvm", or "llvm" where it can; for the host, "plain" leaves optimizations out; from
+        settings.
     """
 
     debug: bool = False

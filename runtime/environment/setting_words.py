@@ -20,6 +20,7 @@ _LIMIT = "seconds, such as 10 or 0.5, or 0 for no limit"
 _FILE, _FOLDER = "the path of a file", "the path of a folder"
 _GENERATORS = "[decision 38](decisions/0038-llvm-makes-ptx.md)"
 _CHECKS = "[debugging](debugging.md)"
+_PASSES = "[host-target](host-target.md#the-passes)"
 _STEPPING = "[debugging](debugging.md#stepping-through-a-kernel)"
 _SYMBOLS = "[debugging](debugging.md#native-debuggers)"
 _DEVICE = "[a name or a JSON file](host-target.md#the-gpu-that-it-stands-in-for)"
@@ -127,6 +128,12 @@ WORDS = {
         _SWITCH, "`0`", f"`1`: run kernels on the host as plain Python, one thread at a time ({_STEPPING})"
     ),
     "GRIDJIT_HOST_SYMBOLS": Words(_FOLDER, "", f"a folder for object files with line tables, for gdb ({_SYMBOLS})"),
+    "GRIDJIT_HOST_PLAIN": Words(
+        _SWITCH, "`0`", f"`1`: compile kernels for the host without gridjit's own optimizations ({_PASSES})"
+    ),
+    "GRIDJIT_HOST_PASSES": Words(
+        "print", "", f"`print`: write a kernel to standard error after each of the host's passes ({_PASSES})"
+    ),
 }
 
 

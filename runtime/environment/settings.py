@@ -64,6 +64,8 @@ class Settings:
     host_checks: tuple[str, ...] = _CHECKS
     host_step: bool = False
     host_symbols: Path | None = None
+    host_plain: bool = False
+    host_passes: str | None = None
     host_patience: float = 10.0
 
     @classmethod
@@ -262,4 +264,6 @@ VARIABLES = (
     Variable("GRIDJIT_HOST_CHECKS", "host_checks", _words(_CHECKS, none=("none",))),
     Variable("GRIDJIT_HOST_STEP", "host_step", _switch),
     Variable("GRIDJIT_HOST_SYMBOLS", "host_symbols", _path),
+    Variable("GRIDJIT_HOST_PLAIN", "host_plain", _switch),
+    Variable("GRIDJIT_HOST_PASSES", "host_passes", functools.partial(_one_of, known=("print",))),
 )

@@ -14,7 +14,7 @@ from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.values.errors import ConfigError, GridjitError, LaunchNeededError
 from gridjit.compiler.values.launch_config import LaunchConfig, as_launch_config
-from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.options import PLAIN, Options
 from gridjit.compiler.values.phases import phase
 from gridjit.compiler.values.signature import Signature
 from gridjit.compiler.values.target import Target
@@ -169,15 +169,16 @@ class Compilation:
         return make_job(self.py_func, signature, self._options_for(target), target, self.marks, answers=answers)
 
     def _options_for(self, target: Target) -> Options:
-        """Return the options, with the debug setting, and with the checks of a debug kernel on the host."""
+        """Return the options, with those that settings give: debug, the code generator, a debug kernel's checks."""
         options = self.options
         if settings().debug and not options.debug:
             options = dataclasses.replace(options, debug=True, lineinfo=False)
-        if target.kind == "ptx" and settings().codegen != options.codegen:
-            return dataclasses.replace(options, codegen=settings().codegen)
-        if not options.debug or target.kind != "host":
-            return options
-        return dataclasses.replace(options, checks=settings().host_checks)
+        if target.kind == "ptx":
+            codegen = settings().codegen
+            return options if codegen == options.codegen else dataclasses.replace(options, codegen=codegen)
+        if settings().host_plain:
+            options = dataclasses.replace(options, codegen=PLAIN)
+        return dataclasses.replace(options, checks=settings().host_checks) if options.debug else options
 
     def found(
         self, here: Session, signature: Signature, target: Target, launch: Launch
@@ -306,6 +307,10 @@ class Compilation:
         with phase("import"):
             from gridjit.compiler.compile import compile_job
 
+        if job.target.kind == "host" and settings().host_passes:
+            from gridjit.compiler.targets.host.pipeline import print_passes
+
+            print_passes()
         before, view.dispatcher = view.dispatcher, shown(self)
         try:
             return compile_job(job, view)

@@ -32,6 +32,7 @@ WRONG = {
     "GRIDJIT_HOST_DEVICE": ("RTX", "h", "h1000", "sm_90", "\x1b[2J", "nowhere/none.json", "nowhere.json"),
     "GRIDJIT_HOST_PATIENCE": ("-1", "nan", "inf", "long"),
     "GRIDJIT_HOST_CHECKS": ("leaks", "bounds;races", ","),
+    "GRIDJIT_HOST_PASSES": ("all", "1", "PRINT"),
     "GRIDJIT_LOG": ("everything", "compile", "1", "compiles everything", ","),
 }
 

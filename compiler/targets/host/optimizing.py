@@ -8,7 +8,7 @@ from gridjit.compiler.targets.host.library.libmvec import replacement, several_f
 from gridjit.compiler.targets.host.library.narrow_floats import half_calls
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.sanitizer.checks import is_worth_again
-from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.options import PLAIN, Options
 from gridjit.compiler.values.target import Target
 
 # Lines of LLVM IR, cleaned and cut into regions: five for each line of a kernel that computes with arrays.
@@ -29,6 +29,8 @@ def optimized(text: str, target: Target, options: Options) -> llvm.Module:
 def _level(text: str, options: Options) -> int:
     """Return LLVM's level of optimization: above a size, -O3 takes longer than the program is likely to gain."""
     # Checks take far more time than the rest of a kernel, and keep its own code from being changed much.
+    if options.codegen == PLAIN:
+        return 1
     return 3 if (options.opt or options.checks) and text.count("\n") <= _HUGE else 1
 
 

@@ -1,9 +1,14 @@
-"""Pipeline: the passes of the host target in their order, from a kernel as one function to the text of its module."""
+"""Pipeline: the passes of the host target in their order, from a kernel as one function to the text of its module.
+
+A pass takes a body and returns one that `ir/verify.py` accepts, or leaves it as it is. PASSES says what each does.
+Without optimizations, only those in REQUIRED run, and threads run one by one: tests compare the two.
+"""
 
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -18,10 +23,10 @@ from gridjit.compiler.targets.host.blocks.entry import entry_text
 from gridjit.compiler.targets.host.emit.metadata import access_group
 from gridjit.compiler.targets.host.emit.plan import LoopPlan
 from gridjit.compiler.targets.host.emit.privatized_operations import written_out
-from gridjit.compiler.targets.host.ir.body import Body
+from gridjit.compiler.targets.host.ir.body import Body, body_of
 from gridjit.compiler.targets.host.ir.contexts import ValueType
 from gridjit.compiler.targets.host.ir.coordinates import place, unread_axes
-from gridjit.compiler.targets.host.ir.module import FunctionText, with_declarations
+from gridjit.compiler.targets.host.ir.module import FunctionText, definitions, with_declarations
 from gridjit.compiler.targets.host.ir.source_locations import place_of
 from gridjit.compiler.targets.host.library.ptx.conversions import as_converted_on_gpus
 from gridjit.compiler.targets.host.llvm.features import runs_widest_vectors_well
@@ -33,7 +38,7 @@ from gridjit.compiler.targets.host.passes.index_set_splitting import IndexSetSpl
 from gridjit.compiler.targets.host.passes.line_table import bare, with_lines
 from gridjit.compiler.targets.host.passes.lockstep import with_lockstep
 from gridjit.compiler.targets.host.passes.loop_header_barriers import with_barriers_at_heads
-from gridjit.compiler.targets.host.passes.loop_interchange import ThreadOrder, fails, interchanged
+from gridjit.compiler.targets.host.passes.loop_interchange import THREAD_BY_THREAD, ThreadOrder, fails, interchanged
 from gridjit.compiler.targets.host.passes.loop_versioning import Versioned, versioned
 from gridjit.compiler.targets.host.passes.peeling import Peeled, peeled
 from gridjit.compiler.targets.host.passes.privatization import Privatization, privatized
@@ -42,9 +47,35 @@ from gridjit.compiler.targets.host.reading import BODY, ReadKernel, has_lines, n
 from gridjit.compiler.targets.host.sanitizer.access_places import AccessPlace
 from gridjit.compiler.targets.host.sanitizer.checks import Checked, checked, checks_ir
 from gridjit.compiler.targets.host.sanitizer.private_items import PrivateItems
-from gridjit.compiler.values.options import Options
+from gridjit.compiler.values.options import PLAIN, Options
 from gridjit.compiler.values.signature import ArrayType, ScalarType
 from gridjit.compiler.values.target import Lowered, Target
+
+# The passes in their order.
+PASSES = {
+    "spin loops": "end each iteration of a loop that polls memory with a wait for other threads (passes/spin_loops.py)",
+    "lockstep": "put barriers where a kernel relies on warps running in step (passes/lockstep.py)",
+    "sanitizer": "in debug kernels, check each access to memory and each barrier (sanitizer/)",
+    "line table": "drop debug locations, or keep those of a line table (passes/line_table.py)",
+    "privatization": "mark atomic updates that blocks may do in a private copy (passes/privatization.py)",
+    "coordinates": "read thread indices and shared arrays from parameters (ir/coordinates.py)",
+    "loop interchange": "run grid-stride loops' iterations outside the loop over threads, and hoist the guard "
+    "(passes/loop_interchange.py, strided_interchange.py, grid_stride_loops.py, guard_hoisting.py)",
+    "loop-header barriers": "join barriers at both ends of a loop into one at its header "
+    "(passes/loop_header_barriers.py)",
+    "loop versioning": "test whether a row of threads accesses contiguous memory (passes/loop_versioning.py)",
+    "peeling": "peel threads that alone pass a condition out of the row (passes/peeling.py)",
+    "index-set splitting": "split rows where a condition changes (passes/index_set_splitting.py)",
+    "divisions": "guard divisions whose operands are poison for some threads (passes/divisions.py)",
+    "barrier fission": "cut the kernel at its barriers into regions, with contexts between them "
+    "(passes/barrier_fission.py, outlining.py, rematerialization.py, region_text.py, sinking.py)",
+}
+REQUIRED = frozenset(PASSES).intersection(
+    ("spin loops", "lockstep", "sanitizer", "line table", "coordinates", "divisions", "barrier fission")
+)
+Observer = Callable[[str, Body], None]
+# Functions that see the body after each pass: the verifier in tests, the printer on demand.
+OBSERVERS: list[Observer] = []
 
 # The letters that a symbol's name has without quotes.
 _LETTERS = frozenset(string.ascii_letters + string.digits + "_.")
@@ -82,9 +113,12 @@ def module_text(kernel: ReadKernel, lowered: Lowered, target: Target, options: O
     checks = _checked(kernel, options)
     refuse_recursion(checks.body, kernel=name_of(lowered))
     body = replace(checks.body, rest=with_frames(checks.body.rest, kernel.module, target))
-    privatization = _privatized(bare(body) if has_lines(options) else body, lowered, kernel.shared, options)
-    rows = _rows(place(privatization.body, kernel.shared.offsets), options)
+    body = _done("line table", bare(body)) if has_lines(options) else body
+    privatization = _privatized(body, lowered, kernel.shared, options)
+    rows = _rows(_done("coordinates", place(privatization.body, kernel.shared.offsets)), options)
     regions = _regions(kernel, rows, checks, target, options)
+    for text in regions.texts if OBSERVERS else ():
+        _done("barrier fission", body_of(next(definitions(text)), body.rest))
     functions = [rows.guard.text, rows.guard.culling, *regions.versions, *regions.splits, *regions.sunk, *regions.texts]
     plan = replace(
         _plan(lowered, privatization, regions, kernel.shared, rows),
@@ -100,21 +134,59 @@ def module_text(kernel: ReadKernel, lowered: Lowered, target: Target, options: O
     return text, plan, Marks(checks.places, checks.writes, waits, checks.arrays)
 
 
+def print_passes() -> None:
+    """Write each kernel that is compiled from now on to standard error after each pass that changes it."""
+    if not any(isinstance(one, _Printer) for one in OBSERVERS):
+        OBSERVERS.append(_Printer())
+
+
+class _Printer:
+    """Writes bodies to standard error. last: the text of the body before."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+    def __call__(self, name: str, body: Body) -> None:
+        """Write a body, or that a pass did not change it."""
+        text = str(body)
+        print(f"; {name}: {PASSES[name]}", "; no change" if text == self.last else text, sep="\n", file=sys.stderr)
+        self.last = text
+
+
+def is_plain(options: Options) -> bool:
+    """Return whether the pipeline runs without optimizations (`GRIDJIT_HOST_PLAIN`)."""
+    return options.codegen == PLAIN
+
+
+def _done(name: str, body: Body) -> Body:
+    """Return the body that a pass left, seen by the observers."""
+    for observe in OBSERVERS:
+        observe(name, body)
+    return body
+
+
 def _checked(kernel: ReadKernel, options: Options) -> Checked:
     """Return a kernel's body with barriers where it relies on lockstep, and with its checks, if any.
 
     A kernel that relies on warps being in step has races, and ends with them if they are looked for.
     """
-    body, shared = kernel.waiting.body, kernel.shared
-    body = body if "races" in options.checks else with_lockstep(body, shared.offsets)
-    return checked(body, options.checks, shared) if options.checks else Checked(body)
+    body, shared = _done("spin loops", kernel.waiting.body), kernel.shared
+    body = body if "races" in options.checks else _done("lockstep", with_lockstep(body, shared.offsets))
+    if not options.checks:
+        return Checked(body)
+    found = checked(body, options.checks, shared)
+    _done("sanitizer", found.body)
+    return found
 
 
 def _privatized(body: Body, lowered: Lowered, shared: SharedLayout, options: Options) -> Privatization:
     """Return body with its arrays privatized: none if accesses are checked, blocks wait, or some code is unknown."""
-    if options.checks or lowered.linked or lowered.signature is None or waits_for_others(body):
+    known = lowered.signature is not None and not lowered.linked
+    if lowered.signature is None or not known or is_plain(options) or options.checks or waits_for_others(body):
         return Privatization(body=body)
-    return privatized(body, dict(arrays_in(lowered.signature)), shared.offsets)
+    found = privatized(body, dict(arrays_in(lowered.signature)), shared.offsets)
+    _done("privatization", found.body)
+    return found
 
 
 def _rows(body: Body, options: Options) -> _Rows:
@@ -122,13 +194,19 @@ def _rows(body: Body, options: Options) -> _Rows:
 
     barriers at loop headers joined, rows versioned for contiguous access, single threads peeled, index sets split.
     """
-    guard, order = interchanged(body, options)
+    if is_plain(options):
+        guard, order = Guarded(body=body, text=""), THREAD_BY_THREAD
+    else:
+        guard, order = interchanged(body, options)
+        _done("loop interchange", guard.body)
     if not order.free:
-        return _Rows(with_own_divisions(guard.body), guard, order, Peeled(body=guard.body))
-    versions = versioned(with_barriers_at_heads(guard.body), order.inner, order.turns)
-    peeling = peeled(versions.body, order.inner)
-    split = index_set_split(peeling.body, order.inner)
-    return _Rows(with_own_divisions(split.body), guard, order, peeling, versions, split)
+        return _Rows(_done("divisions", with_own_divisions(guard.body)), guard, order, Peeled(body=guard.body))
+    headed = _done("loop-header barriers", with_barriers_at_heads(guard.body))
+    versions = versioned(headed, order.inner, order.turns)
+    peeling = peeled(_done("loop versioning", versions.body), order.inner)
+    split = index_set_split(_done("peeling", peeling.body), order.inner)
+    divided = with_own_divisions(_done("index-set splitting", split.body))
+    return _Rows(_done("divisions", divided), guard, order, peeling, versions, split)
 
 
 def _regions(kernel: ReadKernel, rows: _Rows, checks: Checked, target: Target, options: Options) -> Regions:
@@ -145,7 +223,7 @@ def _regions(kernel: ReadKernel, rows: _Rows, checks: Checked, target: Target, o
         rows.split,
         rows.peeling,
     )
-    return replace(regions, parallel=False) if options.checks else regions
+    return replace(regions, parallel=False) if options.checks or is_plain(options) else regions
 
 
 def _scattered(regions: Regions, rows: _Rows, lowered: Lowered, options: Options) -> tuple[bool, ...]:

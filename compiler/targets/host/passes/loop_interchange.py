@@ -36,6 +36,10 @@ class ThreadOrder(NamedTuple):
         return self.added.turns if self.added else frozenset()
 
 
+# As the kernel is written: a block's threads along x, one after the other.
+THREAD_BY_THREAD = ThreadOrder("x", (), free=False)
+
+
 def interchanged(body: Body, options: Options) -> tuple[Guarded, ThreadOrder]:
     """Return the body with its guard taken out, and the order in which its threads are run."""
     # Nothing may be moved where blocks wait for each other.
@@ -49,7 +53,7 @@ def interchanged(body: Body, options: Options) -> tuple[Guarded, ThreadOrder]:
 
 def _as_written(body: Body) -> tuple[Guarded, ThreadOrder]:
     """Return the body with its guard taken out; its threads are run block by block along x."""
-    return hoisted_guard(body, "x"), ThreadOrder("x", (), free=False)
+    return hoisted_guard(body, "x"), THREAD_BY_THREAD
 
 
 def _guarded(body: Body) -> tuple[Guarded, ThreadOrder]:
