@@ -25,7 +25,14 @@ from typing import IO, Any
 _AT_START = ("NUMBA", "LD_", "LLVM", "PYTHONHASHSEED", "PYTHONUTF8", "PYTHONWARNINGS", "PYTHONMALLOC", "CUDA")
 _OF_THIS_RUN: dict[str, str] = {}
 # Settings that a test made for itself: what they have imported would be there in programs of all tests to come.
-_OF_A_TEST = ("GRIDJIT_CHECK_STREAMS", "GRIDJIT_TRACE", "GRIDJIT_RECORD", "GRIDJIT_HOST_STEP", "GRIDJIT_LOG")
+_OF_A_TEST = (
+    "GRIDJIT_CHECK_STREAMS",
+    "GRIDJIT_TRACE",
+    "GRIDJIT_RECORD",
+    "GRIDJIT_HOST_STEP",
+    "GRIDJIT_LOG",
+    "GRIDJIT_HOST_PASSES",
+)
 _LEFT_OUT = (*_AT_START, *_OF_A_TEST)
 
 

@@ -280,7 +280,8 @@ def _files(found: Distribution) -> frozenset[str]:
     if found.package:
         return frozenset(_walked(found.site, found.package))
     if (record := _read(found, "RECORD")) is not None:
-        return frozenset(_recorded(record.decode(errors="replace")))
+        rows = record.decode(errors="replace").splitlines()
+        return frozenset([_quoted(row) if row[:1] == '"' else row.partition(",")[0] for row in rows])
     if (listed := _read(found, "installed-files.txt")) is not None:
         lines = (os.path.join(found.metadata, line) for line in listed.decode(errors="replace").splitlines())
         return frozenset(os.path.relpath(os.path.normpath(line), found.site) for line in lines)
@@ -288,10 +289,9 @@ def _files(found: Distribution) -> frozenset[str]:
     return frozenset(file for top in tops for file in _walked(found.site, top))
 
 
-def _recorded(record: str) -> Iterator[str]:
-    for line in record.splitlines():
-        path = line[1:].partition('",')[0].replace('""', '"') if line.startswith('"') else line.partition(",")[0]
-        yield path.replace("/", os.sep)
+def _quoted(line: str) -> str:
+    """Return the path that a line of a RECORD begins with, which is in quotes as it has a comma or a quote."""
+    return line[1:].partition('",')[0].replace('""', '"')
 
 
 def _walked(site: str, top: str) -> Iterator[str]:

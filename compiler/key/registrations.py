@@ -182,25 +182,24 @@ def lists_of_registries() -> tuple[tuple[list[Any], str], ...]:
         # One that another thread is importing does not have a registry yet.
         complete = all(registry is not None or module not in sys.modules for module, registry in known)
         registries = {id(found): found for found in (*(r for _, r in known), *installed) if found is not None}
-        lists = tuple(found for registry in registries.values() for found in _lists_of(registry))
+        lists = tuple([found for registry in registries.values() for found in _lists_of(registry)])
         if not complete:
             return lists
         _watched[stamp] = lists
     return _watched[stamp]
 
 
-def _lists_of(registry: Any) -> Iterator[tuple[list[Any], str]]:
+def _lists_of(registry: Any) -> list[tuple[list[Any], str]]:
     role = "typing" if hasattr(registry, "globals") else "lowering"
-    for name, entries in vars(registry).items():
-        if name in _LISTS and type(entries) is list:
-            yield entries, f"{role} {_LISTS[name]}"
+    lists = [(entries, name) for name, entries in vars(registry).items() if name in _LISTS and type(entries) is list]
+    return [(entries, f"{role} {_LISTS[name]}") for entries, name in lists]
 
 
 def _installed_registries() -> tuple[Any, ...]:
     """Return the registries that the contexts have; looking must not make the contexts, which takes long."""
     target = in_loaded("numba.cuda.descriptor", "cuda_target")
     contexts = getattr(target, "_typingctx", None), getattr(target, "_targetctx", None)
-    return tuple(registry for context in contexts for registry in tuple(getattr(context, "_registries", ())))
+    return tuple([registry for context in contexts for registry in tuple(getattr(context, "_registries", ()))])
 
 
 def _read_list(entries: list[Any], kind: str) -> None:

@@ -22,6 +22,8 @@ _FOR_US = (None, "cuda", "generic")
 
 def registered_in(kind: str, entries: Sequence[Any]) -> list[Registration]:
     """Return the registrations in entries of a list of a kind ("typing global")."""
+    if not entries:
+        return []
     if not kind.startswith("typing"):
         read = [_lowering(kind, entries[place]) for place in sorted(_unclear([entry[0] for entry in entries]))]
         return [found for found in read if found is not None]
@@ -174,9 +176,10 @@ def _held(function: FunctionType, depth: int = 3) -> Iterator[object]:
 
 def is_foreign(value: Any) -> bool:
     """Return whether value is code from outside numba, gridjit and Python."""
-    if type(value) is not FunctionType and not (callable(value) or isinstance(value, ModuleType)):
-        return False
-    value = code_behind(value)
+    if type(value) is not FunctionType:
+        if not (callable(value) or isinstance(value, ModuleType)):
+            return False
+        value = code_behind(value)
     module = _module(value)
     # Looked up, as the first look goes through 17,000 objects of numba's.
     if _is_numbas(module) or module.startswith(OWN):

@@ -43,7 +43,7 @@ def _is_as_it_was(place: str, records: tuple[str, ...]) -> bool:
     way, function, code, recorded = known
     if function.__code__ is not code or recorded != records:
         return False
-    return all(namespace.get(name, _NOTHING) is found for namespace, name, found in way)
+    return not [name for namespace, name, found in way if namespace.get(name, _NOTHING) is not found]
 
 
 def _look(place: str, records: tuple[str, ...]) -> bool:

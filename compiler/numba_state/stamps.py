@@ -50,7 +50,7 @@ class Stamps:
         if self._settled is None:
             return list(range(len(now) // self._each))
         found: list[int] = numpy.flatnonzero(now != self._settled).tolist()
-        return [*dict.fromkeys(index // self._each for index in found)]
+        return [*dict.fromkeys([index // self._each for index in found])]
 
     def settle(self, now: Any) -> None:
         """Note that the objects are as they should be now that they have these stamps."""

@@ -58,7 +58,8 @@ def _annotated(plain: type) -> list[tuple[str, Any]]:
     """Return the fields' names and types; raises TypeError for kinds that only the standard decorator knows."""
     given = plain.__annotations__.items()
     found = [(name, kind) for name, kind in given if not str(kind).startswith(("ClassVar", "typing.ClassVar"))]
-    if any(word in str(kind) for _, kind in found for word in ("ClassVar", "InitVar", "KW_ONLY")):
+    kinds = " ".join([str(kind) for _, kind in found])
+    if "ClassVar" in kinds or "InitVar" in kinds or "KW_ONLY" in kinds:
         raise TypeError(f"gridjit.base.values.dataclass: {plain.__qualname__} has more than fields; use dataclasses")
     return found
 

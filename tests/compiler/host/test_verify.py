@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from gridjit.compiler.targets.host.ir.body import Body, Parameter, blocks_of
 from gridjit.compiler.targets.host.ir.verify import MalformedError, verify
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.values.options import PLAIN, Options
+from tests.programs import run_python
 
 ROOT = Path(__file__).parents[3]
 GOOD = """entry:
@@ -145,9 +144,7 @@ print(sums.sum(), *sums[:3], reversed_sums.specializations[0].origin)
 def run(folder: Path, **settings: str) -> tuple[str, str]:
     environment = {**os.environ, "GRIDJIT_TARGET": "host", "GRIDJIT_CACHE_DIR": str(folder), **settings}
     (folder / "program.py").write_text(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, "program.py"], env=environment, capture_output=True, text=True, check=True, cwd=folder
-    )
+    done = run_python(folder / "program.py", env=environment)
     return done.stdout, done.stderr
 
 

@@ -25,9 +25,8 @@ ROLLED = f"!llvm.loop !{_ROLLED}"
 
 def access_group(text: str) -> str:
     """Return a region's text with its loads and stores, except marked ones, in the group declared independent."""
-    return "\n".join(
-        f"{line}, {ACCESS_GROUP}" if _is_access(line) and OWN not in line else line for line in text.split("\n")
-    )
+    lines = text.split("\n")
+    return "\n".join([f"{line}, {ACCESS_GROUP}" if _is_access(line) and OWN not in line else line for line in lines])
 
 
 def _is_access(line: str) -> bool:
@@ -35,9 +34,9 @@ def _is_access(line: str) -> bool:
 
     LLVM takes all accesses of a group for plain ones, and fails if one is volatile or atomic.
     """
-    if any(word in line for word in _NOTICED):
+    if " = load " not in line and not line.startswith(("  store ", "  call void @llvm.assume(")):
         return False
-    return " = load " in line or line.startswith(("  store ", "  call void @llvm.assume("))
+    return not any(word in line for word in _NOTICED)
 
 
 def launch_range(index: int) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.module import FunctionText, closing, definitions, label_of
@@ -115,8 +116,8 @@ def blocks_of(text: str) -> Iterator[Block]:
 
 
 def lines_of(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the instructions of blocks."""
-    return (line for block in blocks for line in block.lines)
+    """Return the instructions of blocks, one after the other."""
+    return chain.from_iterable([block.lines for block in blocks])
 
 
 def definitions_of(lines: Iterable[str]) -> dict[str, str]:

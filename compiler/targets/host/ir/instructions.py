@@ -66,7 +66,7 @@ class Instruction(NamedTuple):
     @property
     def values(self) -> tuple[str, ...]:
         """The operands that are not labels, as they are written."""
-        return tuple(one.value for one in self.operands if one.type != LABEL)
+        return tuple([one.value for one in self.operands if one.type != LABEL])
 
     @property
     def labels(self) -> tuple[str, ...]:

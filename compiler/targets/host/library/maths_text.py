@@ -15,8 +15,8 @@ KINDS = (("", "double", "f64", "i64"), ("f", "float", "f32", "i32"))
 
 def define(name: str, result: str, arguments: str, body: str, attributes: str = PURE) -> str:
     """Return a definition; arguments "double x, i32 n" become %x and %n."""
-    parameters = ", ".join(f"{part.split()[0]} %{part.split()[1]}" for part in arguments.split(", "))
-    lines = "\n".join("  " + line.strip() for line in body.strip().splitlines())
+    parameters = arguments.replace(" ", " %").replace(", %", ", ")
+    lines = "\n".join(["  " + line.strip() for line in body.strip().splitlines()])
     return f"define {result} @{PREFIX}{name}({parameters}) alwaysinline {attributes} {{\n{lines}\n}}"
 
 
@@ -24,6 +24,6 @@ def definitions_of(rows: Iterable[Row], words: Mapping[str, str], attributes: st
     """Return name -> definition of the functions in rows, with words filled in."""
     table = {}
     for row in rows:
-        name, result, arguments, body = (part.format_map(words) for part in row)
+        name, result, arguments, body = [part.format_map(words) for part in row]
         table[name] = define(name, result, arguments, body, attributes)
     return table

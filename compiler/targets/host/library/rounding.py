@@ -76,7 +76,7 @@ _UNSIGNED = {
 
 def _define(name: str, mode: str, kind: str, operation: str, values: tuple[str, ...]) -> str:
     """Return the definition of a function that is one operation in a rounding."""
-    parameters = ", ".join(value for value in values if "%" in value)
+    parameters = ", ".join([value for value in values if "%" in value])
     return f"""define {kind} @{PREFIX}{name}({parameters}) noinline nounwind strictfp {{
   call void @llvm.set.rounding(i32 {_MODES[mode]}) strictfp
   %r = call {kind} @{_CONSTRAINED}.{operation}({", ".join(values)}, {_HOW}) strictfp

@@ -30,7 +30,7 @@ def bounds_text(conditions: Sequence[Comparison], parameters: Sequence[Parameter
 
 def declared(every: Sequence[Parameter]) -> str:
     """Return parameters as a function declares them."""
-    return ", ".join(f"{one.type} {one.name}" for one in every)
+    return ", ".join([f"{one.type} {one.name}" for one in every])
 
 
 def leaf(name: str, one: Comparison, every: Sequence[Parameter], how: str = "") -> str:
@@ -94,7 +94,7 @@ class _At:
     def ask(self, number: int, name: str, place: str) -> list[str]:
         """Return the lines that leave in %name.sign and %name.bad how a comparison comes out at a place."""
         given = {self.axis: place, "%gj.thread": f"%{name}.thread"}
-        values = ", ".join(f"{one.type} {given.get(one.name, one.name)}" for one in self.every)
+        values = ", ".join([f"{one.type} {given.get(one.name, one.name)}" for one in self.every])
         return [
             f"  %{name}.far = mul i32 {place}, %step",
             f"  %{name}.thread = add i32 %gj.thread, %{name}.far",
