@@ -1,7 +1,7 @@
 """ValuePath: how to get from a kernel to a value that its code took, in any process.
 
-`("global settings", "attribute TILE")` leads to the value of `settings.TILE`. A path begins at the kernel's function, or
-at an imported module if the kernel does not lead there: `("module plugin", "attribute TILE")`.
+`("global settings", "attribute TILE")` leads to the value of `settings.TILE`. A path begins at the kernel's function,
+or at an imported module if the kernel does not lead there: `("module plugin", "attribute TILE")`.
 """
 
 from __future__ import annotations
