@@ -1,4 +1,4 @@
-"""Modules that code imports while it runs: how they are named, whether they are there, and loading them.
+"""Modules that code imports while it runs: their names, whether they exist, and loading them.
 
 Whether one exists is found without running any of its code.
 """
@@ -35,7 +35,7 @@ def is_there(name: str) -> bool:
 
 
 def load(names: Iterable[str]) -> None:
-    """Load these modules, unless they are loaded; raises what they raise, ImportError if one ends the program."""
+    """Load these modules, unless they are loaded; raises their errors, ImportError if a module ends the program."""
     try:
         for name in names:
             if name not in sys.modules:

@@ -14,7 +14,7 @@ _MADE_BY_PROGRAMS = 1 << 9
 def is_number(argument: Any) -> bool:
     """Return whether an argument is a number and nothing else: of Python's own classes, or of NumPy's own.
 
-    A number of a class derived from those can have attributes and methods, which its value does not show.
+    A number of a derived class can have attributes and methods, which its value does not show.
     """
     kind = type(argument)
     if kind in _PYTHONS:

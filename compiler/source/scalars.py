@@ -1,4 +1,4 @@
-"""Texts of plain scalar values that tell apart what Python's == does not: 1, True and 1.0; 0.0 and -0.0; NaNs."""
+"""Texts of plain scalar values, different also where Python's == says equal: 1, True and 1.0; 0.0 and -0.0; NaNs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 def scalar_text(value: object) -> str | None:
     """Return a text for a None, Ellipsis, bool, int, float, complex, str or bytes; None for anything else.
 
-    Subclasses are something else: what they add is not seen here.
+    An object of a subclass is something else: its additions are not seen here.
     """
     text = _TEXTS.get(type(value))
     return None if text is None else text(value)
