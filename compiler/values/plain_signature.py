@@ -1,6 +1,6 @@
-"""plain_signature: a signature's text read without numba, so that what it declares is found without a compiler.
+"""plain_signature: a signature's text read without numba, so that declared kernels are found without a compiler.
 
-It reads what nearly all texts are made of, numbers and arrays of them; everything else is for
+It reads numbers and arrays of them, of which nearly all texts consist; the other texts are for
 compiler/frontend/bindings/signatures.py.
 """
 

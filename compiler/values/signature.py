@@ -32,7 +32,7 @@ SCALAR_CODES = {
 }
 # The item type of CUDA's and ml_dtypes' 16-bit float with the exponent of a float32.
 BFLOAT16 = "bfloat16"
-# Those of their floats of 8 bits, by ml_dtypes' name, with the end of CUDA's.
+# Item types of their floats of 8 bits, by ml_dtypes' name, with the end of CUDA's.
 SMALL_FLOATS = {"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "float8_e8m0fnu": "e8m0"}
 # A date or a span of time with its unit: "datetime64[ns]", "timedelta64[25s]".
 _TIME = r"(datetime64|timedelta64)\[\d*[A-Za-z]+\]"  # compiled when first used
@@ -128,17 +128,17 @@ def array_struct(
 
 
 def layout_letter(c_contiguous: bool, f_contiguous: bool) -> str:
-    """Return an ArrayType's layout; what is contiguous in both orders is "C"."""
+    """Return an ArrayType's layout; an array that is contiguous in both orders is "C"."""
     return "C" if c_contiguous else "F" if f_contiguous else "A"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignType:
-    """A type that an extension of numba made. numba: the type itself; name: its class and what tells it from others.
+    """A type that an extension of numba made. numba: the type itself; name: its class and its key in numba.
 
     unseen: why the name does not tell all, if so. codes: of its launch parameters, as its data model has them, or as an
-    extension packed the value; none for items of arrays. opaque: whether there is nothing in a value of it, so that any
-    pointer will do. Types are equal if numba's are, however their values are passed.
+    extension packed the value; none for items of arrays. opaque: whether a value of it is empty, so that any pointer
+    will do. Types are equal if numba's are, also where their values are passed differently.
     """
 
     name: str
@@ -233,7 +233,7 @@ class EnumType:
 
     @classmethod
     def of(cls, python: type[Enum], dtype: ScalarType | TupleType) -> EnumType:
-        """Return the type of the members of an enum class, given that of their values."""
+        """Return the type of the members of an enum class; dtype: of their values."""
         return cls(
             enum=ClassName.of(python),
             dtype=dtype,
@@ -273,7 +273,7 @@ class Signature:
 
     @property
     def private(self) -> tuple[str, ...]:
-        """Why code for these types must stay in this process: what an extension's type is cannot be told."""
+        """Why code for these types must stay in this process: an extension's type hides part of its state."""
         return tuple(f"the type {found} of an argument {found.unseen}" for found in self.foreign if found.unseen)
 
     @property
@@ -300,7 +300,7 @@ class Signature:
 
 
 def _parts_of(argument: ArgType | str) -> Iterator[ArgType]:
-    """Yield a type and those that it is made of, a NumPy name not among them."""
+    """Yield a type and its inner types, without NumPy names."""
     if isinstance(argument, str):
         return
     yield argument
