@@ -1,4 +1,4 @@
-"""numba-cuda's typed pipeline with a backend pass of our own, which records what the compilation read."""
+"""numba-cuda's typed pipeline with a backend pass of our own, which records the compilation's reads."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def kernel_pipeline() -> Any:
 
 
 def record_sensitivity(state: Any) -> None:
-    """Make state.metadata and the view agree on whether, and on what, the kernel depends."""
+    """Make state.metadata and the view agree on whether the kernel depends on its launch, and on which fields."""
     view = current_view()
     metadata = state.metadata
     if view is None or metadata is None:

@@ -9,7 +9,7 @@ _QUOTES = frozenset('"\\')
 
 
 def readable(name: str) -> str:
-    """Return name with whatever is not printable, and quotes, as an underscore and the character's number."""
+    """Return name with an underscore and the character's number for each quote and unprintable character."""
     if name.isprintable() and not _QUOTES.intersection(name):
         return name
     return "".join(c if c.isprintable() and c not in _QUOTES else f"_{ord(c):x}" for c in name)

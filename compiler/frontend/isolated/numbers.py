@@ -1,6 +1,6 @@
 """Numbers: a kernel's modules count their functions and shared arrays from one; numba does so over a whole process.
 
-So a kernel's code is the same whatever was compiled before it. Names of what is linked stay as they are.
+So a kernel's code does not depend on earlier compiles. Names of linked code stay as they are.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ _NAME = r'@("[^"\n]*"|[\w.$-]+)'
 _NAMED = re.compile(_NAME)
 # After an end of line, for which a text is searched at once.
 _DEFINED = re.compile(rf"\n(?:define [^@\n]*{_NAME}|{_NAME} = )")
-_ENDS_SO = re.compile(r'@"[\s,)\]}]')  # a text, with what would be taken for the start of a name
-_LINKED_AS = re.compile(r'(?<=linkageName: )("[^"\n]*")')  # what a debugger is told
+_ENDS_SO = re.compile(r'@"[\s,)\]}]')  # a text whose end looks like the start of a name
+_LINKED_AS = re.compile(r'(?<=linkageName: )("[^"\n]*")')  # for debuggers
 _TITLE = re.compile(r'\A(; ModuleID = "[^"\n]*)\$\d+"')
-# The number of a function in its name, as a tag with the tag's length before it; that of a shared array, and the hash
+# The number of a function in its name, as a tag with the tag's length before it; a shared array's number, and the hash
 # of a text that is printed.
 _OF_FUNCTION = re.compile(r"(?<=B)(\d+)v(\d+)")
 _OF_VALUE = re.compile(r'(?<=^"_cudapy_smem_)\d+(?="$)|(?<=^"\.bytes\.)-?\d+(?="$)')
-# The same numbers anywhere, with what stays. Each begins with letters that are searched for at once: a text has
-# hundreds of thousands of characters, and one expression for all takes 15 times as long.
+# The same numbers anywhere, with the letters around them. Each pattern begins with letters that are searched for at
+# once: a text has hundreds of thousands of characters, and one expression for all takes 15 times as long.
 _ANYWHERE = (
     (re.compile(r"B\d+v\d+"), "B"),
     (re.compile(r'@"_cudapy_smem_\d+'), '@"_cudapy_smem_'),
@@ -47,7 +47,7 @@ def numbered(modules: Iterable[str]) -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 def _new_names(texts: Sequence[str], split: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Return the new names of what texts define; none, if one is that of something else, or not all names are seen."""
+    """Return the new names of texts' definitions; none if a new name is taken, or not all names are seen."""
     if any(map(_ENDS_SO.search, texts)):
         return {}
     defined = dict.fromkeys(first or second for text in texts for first, second in _DEFINED.findall(f"\n{text}"))

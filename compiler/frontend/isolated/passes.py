@@ -13,7 +13,7 @@ _LOWERING = ("lowering", "backend", "create_library")
 
 
 def time_passes() -> None:
-    """Have each pass count for its phase, those of the functions that a kernel calls too, until that is undone."""
+    """Count each pass for its phase, also passes of a kernel's callees, until that is undone."""
     from numba.cuda.core.compiler_machinery import PassManager
 
     def run(manager: Any, index: int, found: Any, state: Any) -> Any:

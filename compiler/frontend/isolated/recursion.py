@@ -18,7 +18,7 @@ Waiting = tuple[Any, Any]
 
 
 def allow_recursion(waiting: list[Waiting], keeping: Keeping | None) -> None:
-    """Let functions call each other in a circle, until the changes are undone; what they wait for goes into a list."""
+    """Let functions call each other in a circle, until the changes are undone. waiting: gets the declared callees."""
     from numba.cuda import cgutils
     from numba.cuda.codegen import JITCUDACodegen
     from numba.cuda.lowering import Lower
@@ -44,7 +44,7 @@ def allow_recursion(waiting: list[Waiting], keeping: Keeping | None) -> None:
 
 
 def link_what_was_waited_for(library: Any, waiting: list[Waiting]) -> None:
-    """Link what was only declared to a kernel's library: whoever began its compile need not have used it."""
+    """Link the callees that were only declared to a kernel's library: the compile that began one may not use it."""
     for dispatcher, arguments in waiting:
         found = dispatcher.overloads.get(arguments)
         if found is not None:

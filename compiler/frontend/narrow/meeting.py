@@ -1,4 +1,4 @@
-"""meeting: a compile that began without the floats of 16 and 8 bits finds that it has to do with them, and says so."""
+"""meeting: a compile that began without the floats of 16 and 8 bits finds a variable of such a type, and stops."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gridjit.compiler.frontend.narrow.modules import is_of_narrow_floats
 
 
 class NarrowFloatMetError(Exception):
-    """A variable of the kernel, or of what it calls, is of such a type: the compile is to begin again with them."""
+    """A variable of the kernel, or of its callees, is a narrow float: the compile is to begin again with them."""
 
 
 def stop_at_narrow_floats(replace: Replace) -> None:
-    """Have type inference raise NarrowFloatMetError when it found such a type, before the function is lowered."""
+    """Make type inference raise NarrowFloatMetError for a narrow float, before the function is lowered."""
     from numba.cuda.core import typed_passes
 
     def infer(*given: Any, **options: Any) -> Any:
@@ -30,7 +30,7 @@ def stop_at_narrow_floats(replace: Replace) -> None:
 
 
 def in_numbas_own_compiles(replace: Replace, do: Callable[[Callable[[], Any]], Any]) -> None:
-    """Have each compile that a program asks numba-cuda for, in the middle of ours, be done by do(compile_it).
+    """Run each compile that a program asks numba-cuda for, in the middle of ours, by do(compile_it).
 
     Functions that our compile calls come another way.
     """

@@ -1,4 +1,4 @@
-"""modules: numba-cuda's modules of floats of 16 and 8 bits, and what tells that a compile has to do with them."""
+"""modules: numba-cuda's modules of floats of 16 and 8 bits, and the signs that a compile needs them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FLOAT16, _FLOAT8 = "float16", "float8"
 
 
 def are_imported() -> bool:
-    """Return whether any of them is imported; a kernel may then use what it defines."""
+    """Return whether any of them is imported; a kernel may then use its definitions."""
     return not MODULES.isdisjoint(sys.modules)
 
 
@@ -41,7 +41,7 @@ def _import(name: str) -> None:
         _imported(name)
 
 
-# Those whose functions say in plain Python that they are for kernels.
+# Modules whose functions refuse calls by plain Python.
 _refusing: dict[str, ModuleType] = {}
 
 
@@ -54,14 +54,14 @@ def _imported(name: str) -> ModuleType:
 
 
 def is_of_narrow_floats(numbas: object) -> bool:
-    """Return whether a numba type is one of 16 bits, or made of one, or a text that may be its name.
+    """Return whether a numba type is a float of 16 bits, or made of one, or a text that may be its name.
 
-    Those of 8 bits are not there before the modules are.
+    Floats of 8 bits are not there before the modules are.
     """
     return _FLOAT16 in getattr(numbas, "name", "")
 
 
 def takes_narrow_floats(signature: Signature) -> bool:
-    """Return whether a kernel's arguments are such floats, or made of them."""
+    """Return whether a kernel's arguments are floats of 16 or 8 bits, or made of them."""
     text = str(signature)
     return _FLOAT16 in text or _FLOAT8 in text
