@@ -19,13 +19,13 @@ from gridjit.compiler.frontend.fold import folded
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
 from gridjit.compiler.frontend.isolated.isolation import CompileConditions, Isolation, import_all, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, while_visible
-from gridjit.compiler.frontend.isolated.numbers import numbered, without_numbers
+from gridjit.compiler.frontend.isolated.names import numbered, without_numbers
+from gridjit.compiler.frontend.isolated.passes import kernel_pipeline
 from gridjit.compiler.frontend.isolated.recursion import link_what_was_waited_for
 from gridjit.compiler.frontend.kept.asked import Raised
 from gridjit.compiler.frontend.kept.library import is_printed, text_of
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.narrow.modules import are_imported, takes_narrow_floats
-from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.source.libraries import is_numbas

@@ -19,8 +19,15 @@ from gridjit.compiler.key.installed import Distribution, owner_of
 from gridjit.compiler.key.process_settings import process_settings
 from gridjit.compiler.key.walk import Walk, goes_by_another_name, is_put_there, module_attribute, registered
 from gridjit.compiler.source.code import CodePlan, Reference, names_in_text, plan_of
-from gridjit.compiler.source.dynamic import TAKES_NAMES, Import, annotation_codes, dynamic_plan, line_of
-from gridjit.compiler.source.late_imports import is_there, package_of
+from gridjit.compiler.source.dynamic import (
+    TAKES_NAMES,
+    Import,
+    annotation_codes,
+    dynamic_plan,
+    is_there,
+    line_of,
+    package_of,
+)
 from gridjit.compiler.source.libraries import (
     home_of,
     is_library,

@@ -216,7 +216,7 @@ def _value_parts(name: str, job: CompileJob) -> Parts:
 
 def _importing_parts(name: str, _: CompileJob) -> Parts:
     """Return the parts of an overload's implementations, after importing the modules that these import."""
-    from gridjit.compiler.source.late_imports import load
+    from gridjit.compiler.source.dynamic import load
 
     stub, *modules = texts_of(name)
     load(modules)

@@ -21,7 +21,7 @@ from typing import Any
 
 from gridjit.base.interrupts import let_through
 from gridjit.compiler.source.libraries import is_library, name_of_module
-from gridjit.compiler.source.plain_number import is_number
+from gridjit.compiler.source.scalars import is_number
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, range, type(...), CodeType})
 # Objects of classes derived from these have a value, which no attribute shows.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from gridjit.base import reading
 from gridjit.base.values import dataclass
+from gridjit.compiler.source.scalars import is_number, number_text
 from gridjit.compiler.values.launch_config import Dim3, LaunchConfig, dim_text
 
 if TYPE_CHECKING:
@@ -193,15 +194,12 @@ def is_very_object(name: str) -> bool:
 
 def _argument_value(name: str, args: Sequence[Any]) -> FactValue:
     """Return the value of a launch's argument for a fact as "argument 3", "argument 3 shape"; None never matches."""
-    # Few compiles read an argument, so a warm start does without this.
-    from gridjit.compiler.source.plain_number import is_number, number_text
-
     index, _, part = name[len(ARGUMENT) :].partition(" ")
     if int(index) >= len(args):
         return None
     argument = args[int(index)]
     if is_very_object(name):
-        from gridjit.compiler.source.identity import Identity
+        from gridjit.compiler.source.identity import Identity  # few compiles read an argument
 
         return Identity.of(argument)
     if part:

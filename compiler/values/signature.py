@@ -1,6 +1,7 @@
 """ArgType and Signature: the types of one call's arguments, frozen, made without numba and convertible to it.
 
 Every type has a text that names it whole: it is part of the key under which compiled code is kept.
+plain_signature reads a signature's text without numba, so that declared kernels are found without a compiler.
 """
 
 from __future__ import annotations
@@ -310,3 +311,31 @@ def _parts_of(argument: ArgType | str) -> Iterator[ArgType]:
         case TupleType():
             for item in argument.items:
                 yield from _parts_of(item)
+
+
+# numba's names; "bool" is Python's there.
+_DTYPES = {"boolean" if name == "bool" else name: name for name in SCALAR_CODES}
+_ARGUMENT = r"\s*(\w+)\s*(?:\[([\s:,1]*:[\s:,1]*)\])?\s*"
+_WHOLE = rf"\s*void\s*\(({_ARGUMENT}(?:,{_ARGUMENT})*)\)\s*"
+
+
+def plain_signature(text: str) -> Signature | None:
+    """Return the signature that a text like "void(float32[:, ::1], int64)" stands for; None if numba has to read it."""
+    whole = re.fullmatch(_WHOLE, text)
+    if whole is None:
+        return None
+    arguments = [_argument(*found) for found in re.findall(rf"{_ARGUMENT}(?:,|$)", whole[1])]
+    known = tuple(argument for argument in arguments if argument is not None)
+    return Signature(arguments=known) if len(known) == len(arguments) else None
+
+
+def _argument(name: str, axes: str) -> ArgType | None:
+    if name not in _DTYPES:
+        return None
+    if not axes:
+        return ScalarType(dtype=_DTYPES[name])
+    steps = ["".join(step.split()) for step in axes.split(",")]
+    if set(steps) - {":", "::1"} or steps.count("::1") > 1 or "::1" in steps[1:-1]:
+        return None
+    layout = "A" if "::1" not in steps else "C" if steps[-1] == "::1" else "F"
+    return ArrayType(dtype=_DTYPES[name], ndim=len(steps), layout=layout)

@@ -11,7 +11,7 @@ import numbers
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gridjit.compiler.source.plain_number import is_number
+from gridjit.compiler.source.scalars import is_number
 from gridjit.compiler.values.errors import ConfigError
 from gridjit.compiler.values.footprint import ARGUMENT, IN_FULL, ITSELF
 

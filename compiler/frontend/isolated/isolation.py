@@ -26,13 +26,12 @@ from gridjit.compiler.frontend.bindings.vocabulary import correct_draws, keep_fu
 from gridjit.compiler.frontend.bindings.warp_types import widen_warp_types
 from gridjit.compiler.frontend.faster import matched
 from gridjit.compiler.frontend.faster.pieces import make_faster
-from gridjit.compiler.frontend.isolated.depth import allow_depth
 from gridjit.compiler.frontend.isolated.failing import Failures
 from gridjit.compiler.frontend.isolated.launch_visibility import hide_from_backend
 from gridjit.compiler.frontend.isolated.names import make_names_readable
 from gridjit.compiler.frontend.isolated.passes import time_passes
 from gridjit.compiler.frontend.isolated.record import Isolation as Isolation
-from gridjit.compiler.frontend.isolated.recursion import allow_recursion
+from gridjit.compiler.frontend.isolated.recursion import allow_depth, allow_recursion
 from gridjit.compiler.frontend.isolated.tables import (
     empty,
     empty_device_functions,
@@ -68,8 +67,7 @@ from gridjit.compiler.frontend.narrow.leaving_out import (
     note_left_out,
     words_may_matter,
 )
-from gridjit.compiler.frontend.narrow.meeting import in_numbas_own_compiles, stop_at_narrow_floats
-from gridjit.compiler.frontend.narrow.modules import are_imported
+from gridjit.compiler.frontend.narrow.modules import are_imported, in_numbas_own_compiles, stop_at_narrow_floats
 from gridjit.compiler.frontend.narrow.words import stop_at_words
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.numba_state.first_modules import note_first_modules
@@ -284,7 +282,7 @@ def _leave_out(record: Isolation) -> None:
         record.without_narrow_floats = True
         record.told.note(replace)
         go_on_without(put)
-        stop_at_narrow_floats(replace)
+        stop_at_narrow_floats(replace, are_left_out)
         in_numbas_own_compiles(replace, _with_contexts_aside)
     if are_words_left_out():
         stop_at_words(replace, are_words_left_out, record.meet_a_word)
