@@ -1,4 +1,4 @@
-"""allocations: counters of kernels' allocations on the host, which their code writes to and numba-cuda's rtsys reads."""
+"""allocations: counters of kernels' allocations on the host, which their code writes and numba-cuda's rtsys reads."""
 
 from __future__ import annotations
 
