@@ -26,7 +26,7 @@ _Pieces = tuple[LinkedFile, ...]
 
 # Of a kernel's PTX.
 _BOUNDS = regex(rb"^\.maxntid (\d+)[^\n]*\n", re.MULTILINE)
-# What NVVM computes more exactly than the GPU, as the assembler does what approximations is about.
+# Functions that NVVM computes more exactly than the GPU, as the assembler does approximations.
 _APPROXIMATED = regex(r'call [^\n]*@"?(__nv_exp2f|llvm\.nvvm\.[\w.]+\.approx\.[\w.]+)')
 
 
