@@ -1,8 +1,8 @@
 """Bounds: keeps a folder's entries within limits, by an index, or by a Tally of its files where others may write too.
 
 In a folder that others may write to, SQLite would follow links that another user put in place of its files, and would
-do what their journal says. There only names, sizes and times of files are read. They are counted again whenever so much
-has been added that the limits may be near.
+obey their journal. There only names, sizes and times of files are read. They are counted again whenever so much has
+been added that the limits may be near.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Tally:
     def record_all(self, infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
         """Note that the files of infos are in place, and return the keys whose files must go to keep the bounds.
 
-        The last of them stays, and what is older goes before what is newer.
+        The last of them stays, and older files go first.
         """
         noted = {info.key: info for info in infos}
         self._new_entries += len(noted)

@@ -1,4 +1,4 @@
-"""ChainStore: a writable store over read-only ones, as a user's folder over those baked into an image.
+"""ChainStore: a writable store over read-only stores, as a user's folder over folders baked into an image.
 
 The first layer that has a key answers. An entry from a lower layer is copied into the top one, so that it is found
 there next time and outlives the lower layer. That is right for artifacts, which are the same in every layer. Manifests

@@ -56,15 +56,15 @@ class _Unnoted(threading.local):
 class DiskStore:
     """A Store in one folder, for any number of threads and processes.
 
-    folder: made on the first write, for this user alone. One that belongs to another user, or that others may write,
-        is not used unless allow_shared is set, nor is what is such inside it: what is read from there is run.
-    max_bytes, max_entries: bounds on what is kept; the entries stored least recently go first.
+    folder: made on the first write, for this user alone. A folder or file in it that belongs to another user, or that
+        others may write, is not used unless allow_shared is set: code that is read from it is run.
+    max_bytes, max_entries: bounds on all entries; the entries stored least recently go first.
     timeout: seconds to wait for other writers before an entry is dropped.
     read_only: never write, and say nothing about it.
-    secret: sign entries with it, and read only what it signed.
+    secret: sign entries with it, and read only entries signed by it.
 
-    Whatever is wrong with the folder is said in one CacheWarning per store; gets miss and puts do nothing until it is
-    right again. A folder once refused stays so for the life of the store.
+    A fault of the folder is reported in one CacheWarning per store; gets miss and puts do nothing until it is right
+    again. A folder once refused stays so for the life of the store.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """The files of a cache folder: how entries are named, read, listed, and written either completely or not at all.
 
-<folder>/ab/ab12....cubin holds the entry of key ab12...; <folder>/tmp holds what is being written. Only the names are
-relied on here, never an index, so that a folder can be read where it cannot be written. gridjit.cache.folder says which
-files are opened, and how.
+<folder>/ab/ab12....cubin holds the entry of key ab12...; <folder>/tmp holds files being written. Only the names are
+relied on here, never an index, so that a folder can be read where it cannot be written. gridjit.cache.folder opens the
+files, and refuses some.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gridjit.cache.folder import (
 from gridjit.cache.store import SUFFIXES, EntryInfo
 
 TEMPORARY_FOLDER = "tmp"
-# What was found and compiled, and when; when it is full, its older half goes.
+# The file of uses: found and compiled code, with times; when it is full, its older half goes.
 USES, MOST_USES_BYTES = "gridjit-uses", 1 << 20
 _LAST_MOMENT = (1 << 32) - 1  # that a record can hold
 TEMPORARY_LIFE_S = 3600.0
@@ -195,7 +195,7 @@ def opened(descriptor: int) -> Iterator[int]:
 def make_below(folder: Folder, top: int, name: str) -> int:
     """Return a descriptor of a directory in the open folder, made with the folder's permissions if it is missing.
 
-    One that must not be used is replaced by a new one, if what gridjit put there is all that it holds.
+    A directory that must not be used is replaced by a new one, if it holds only gridjit's files.
     """
     mode = os.fstat(top).st_mode & 0o777
     with contextlib.suppress(FileExistsError):

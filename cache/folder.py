@@ -1,8 +1,8 @@
 """Folder: a cache folder in which every directory and file is opened from the one above it, and checked once open.
 
-Inside it, links are not followed, only regular files are read or locked, and pipes and devices are never waited for.
-What another user owns or may write to is not used, unless the folder is shared on purpose. Root's files are used: root
-does not need a cache to run code here, and images are built by root.
+Inside it, links are not followed, only regular files are read or locked, and pipes and devices are never waited for. A
+file that another user owns or may write to is not used, unless the folder is shared on purpose. Root's files are used:
+root does not need a cache to run code here, and images are built by root.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import stat
 from gridjit.base.interrupts import let_through, tolerated
 from gridjit.base.values import dataclass
 
-FOLDER_MODE = 0o700  # of a folder made here; what is made inside one has no more permissions than it
-_ABOVE_MODE = 0o755  # of folders made above it: who may write there could put another in its place
+FOLDER_MODE = 0o700  # of a folder made here; folders and files inside it have no more permissions than it
+_ABOVE_MODE = 0o755  # of folders made above it: a user who may write there could put another in its place
 _DIRECTORY = os.O_DIRECTORY | os.O_CLOEXEC
 ENTER, LIST = os.O_PATH | _DIRECTORY, os.O_RDONLY | _DIRECTORY  # a directory of which files are opened, or names read
 # Not blocking: a pipe would make every process wait.
@@ -57,7 +57,7 @@ def rooted(path: str) -> str:
 
 
 def make_folder(path: str, mode: int = FOLDER_MODE) -> None:
-    """Make the cache folder if it is missing, for this user alone, and those above it."""
+    """Make the cache folder if it is missing, for this user alone, and the folders above it."""
     with contextlib.suppress(FileNotFoundError):
         os.lstat(path)  # a name that is too long is refused before anything is made
     missing = [path]
@@ -141,7 +141,7 @@ def read_below(folder: Folder, directory: int, name: str, limit: int) -> bytes |
 
 
 def close(descriptor: int) -> None:
-    """Close a descriptor. It is gone whatever error the system reports, as of a file on a lost mount."""
+    """Close a descriptor. It is gone even if the system reports an error, as of a file on a lost mount."""
     with tolerated(OSError):
         os.close(descriptor)
 

@@ -64,7 +64,7 @@ class History:
     jobs: tuple[PastJob, ...] = ()
 
     def nearest(self, job: PastJob) -> PastJob | None:
-        """Return the job that differs from job in the fewest fields, the newest of those; None without other jobs."""
+        """Return the newest job that differs from job in the fewest fields; None without other jobs."""
         others = [other for other in reversed(self.jobs) if other.key != job.key]
         return min(others, key=lambda other: len(other.differences(job.fields)), default=None)
 
@@ -85,7 +85,7 @@ class History:
 
 @lru_cache(maxsize=16 * MAX_JOBS)
 def history_key(kernel: str, place: int) -> str:
-    """Return the key of one of the places for jobs of a kernel, of which there are MAX_JOBS."""
+    """Return the key of one of the MAX_JOBS places for jobs of a kernel."""
     return digest((("entry", "history"), ("kernel", kernel), ("place", place)))
 
 

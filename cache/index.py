@@ -1,9 +1,9 @@
 """Index: which entries a folder holds and when each was stored, in diskcache's database, to bound the folder's size.
 
-The wall around diskcache: no other file imports it. Reading an entry does not use the index, and whatever is lost here
-is read back from the files' names. Rows hold strings and numbers only: nothing is pickled, and a row that is marked as
-pickled is refused. Any use of the database waits at most `timeout` seconds for others. SQLite follows links and does
-what a journal says, so a database that others may have changed is never opened: shared folders have a tally instead.
+The wall around diskcache: no other file imports it. Reading an entry does not use the index, and lost rows are read
+back from the files' names. Rows hold strings and numbers only: nothing is pickled, and a row that is marked as pickled
+is refused. Any use of the database waits at most `timeout` seconds for others. SQLite follows links and obeys a
+journal, so a database that others may have changed is never opened: shared folders have a tally instead.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class Index:
         return []
 
     def is_empty(self) -> bool:
-        """Return whether no entry is noted, whatever the totals say."""
+        """Return whether no entry is noted; the totals are not asked."""
         with self._transaction() as database:
             return not database.oldest(1)
 
@@ -221,7 +221,7 @@ class Index:
         self._database.deadline = time.monotonic() + self._timeout
         with _failures_named(self._folder):
             try:
-                # Held here too: a forked child drops what its parent's threads held, and would close it.
+                # Held here too: a forked child drops its parent's threads' connections, and would close it.
                 self._connection = self._database.connection
                 with self._database.transact():
                     yield self._database
@@ -243,7 +243,7 @@ def database_identity(folder: str) -> tuple[int, int] | None:
 def check_database(folder: str) -> None:
     """Raise IndexBroken unless every file of the database that is there is this user's (or root's), and nothing else's.
 
-    The folder itself is one that no other user may write, so that what is checked is what is opened.
+    No other user may write the folder itself, so the checked files are the files that are opened.
     """
     for companion in _COMPANIONS:
         with contextlib.suppress(FileNotFoundError):

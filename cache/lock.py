@@ -57,7 +57,7 @@ class _Held:
 class Locks:
     """The locks of jobs; with a cache folder, shared with every process that uses it.
 
-    A thread that holds a job's lock gets it again at once. The table holds only what is wanted at the moment.
+    A thread that holds a job's lock gets it again at once. The table holds only locks wanted at the moment.
     allow_shared: lock in a folder that other users may write, where they can make this process wait.
     """
 
@@ -69,7 +69,7 @@ class Locks:
 
     @contextlib.contextmanager
     def single_flight(self, job: str, timeout: float = DEFAULT_TIMEOUT_S) -> Iterator[bool]:
-        """Hold the lock of job's key for the block, waiting at most timeout seconds; yield whether it was had."""
+        """Hold the lock of job's key for the block, waiting at most timeout seconds; yield whether it is held."""
         check_key(job)
         deadline = time.monotonic() + timeout
         entry = self._enter(job)
@@ -78,7 +78,7 @@ class Locks:
             # A block inside one that had to do without the lock does not wait for it once more.
             yield self._take(job, entry, 0.0 if outer else deadline)
         finally:
-            # By what is held, not by how far this came: an interrupt may come between having it and knowing.
+            # By the lock's own count: an interrupt may come between having it and knowing.
             taken = held(entry.lock) - outer
             if taken and not outer:
                 self._unlock_file(job, entry)
@@ -192,7 +192,7 @@ def _try_lock(folder: Folder, name: str, entry: _Held) -> bool:
                 return True
             if there and not free:
                 return False
-            if there:  # left by one that was killed: who has a lock has made its file, and so may write to that
+            if there:  # left by a killed holder: a holder has made its file, and so may write to that
                 os.unlink(name, dir_fd=directory)
             in_vain = os.fstat(file).st_size > 0
             entry.close()
@@ -258,7 +258,7 @@ def _make_lock_folder(folder: Folder) -> int:
 
 
 def _is_named(descriptor: int, name: str, directory: int) -> bool:
-    """Return whether the name is still that of an open file."""
+    """Return whether an open file still has the name."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(name, dir_fd=directory, follow_symlinks=False))
     except FileNotFoundError:

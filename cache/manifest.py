@@ -1,7 +1,8 @@
 """Manifest: under a job's key, the shapes of its compiles' footprints, and the keys of its newest artifacts.
 
-A shape names what was read, without values. An artifact is kept under a key of the job, its shape and the values, so a
-look-up takes today's values of each shape and asks for that key: it costs the same for ten artifacts and ten thousand.
+A shape names the facts that were read, without values. An artifact is kept under a key of the job, its shape and the
+values, so a look-up takes today's values of each shape and asks for that key: it costs the same for ten artifacts and
+ten thousand.
 Stored as canonical JSON in <job>.lcs if some shape has facts of the launch, else in <job>.json, so that a file ending
 in .lcs marks a launch-config-sensitive job. A lost shape costs a compile; no shape can name a wrong artifact.
 """
@@ -112,7 +113,7 @@ def add_compile(store: Store, job: str, shape: Shape, artifact: str, locks: Lock
 
     Reads, merges and writes under the job's lock, which the calling thread may hold already. If the lock cannot be had
     within timeout seconds, the last writer wins; a shape that the other added is compiled again when it is next needed.
-    Put the artifact first: a reader trusts that what a manifest names was there.
+    Put the artifact first: a reader trusts that an artifact in a manifest was there.
     """
     with locks.single_flight(job, timeout):
         before = read_manifest(store.layers[0], job)
@@ -125,8 +126,8 @@ def add_compile(store: Store, job: str, shape: Shape, artifact: str, locks: Lock
 def note_use(store: Store, job: str, shape: Shape, artifact: str, known: Manifest, locks: Locks) -> None:
     """Keep a shape that was of use: put it in the top layer, among the newer half of the shapes.
 
-    known: what read_manifest returned. So what is in use is written down once in a long time, and no shape in use is
-    one of those that go. Where the job's lock is not free at once, the next use will do it.
+    known: the result of read_manifest. So a shape in use is written down once in a long time, and is not dropped. Where
+    the job's lock is not free at once, the next use will do it.
     """
     alone = len(store.layers) == 1
     top = known if alone else read_manifest(store.layers[0], job)
@@ -153,8 +154,8 @@ def _after(older: tuple[Any, ...], newer: tuple[Any, ...]) -> tuple[Any, ...]:
 def _bounded(shapes: tuple[Shape, ...], limit: int) -> tuple[Shape, ...]:
     """Return at most limit shapes.
 
-    Of the older half, those go on which the lot falls: if the oldest went, a kernel that goes round one shape more than
-    are kept would find none of them. The newest draws, so that any process lets go of the same ones.
+    Shapes of the older half go by lot: if the oldest went, a kernel that goes round one shape more than are kept would
+    find none of them. The newest draws, so that any process drops the same shapes.
     """
     kept = list(shapes)
     while len(kept) > limit:

@@ -34,7 +34,7 @@ class Store(Protocol):
 
     @property
     def layers(self) -> tuple[Store, ...]:
-        """The stores that get asks, one after the other, the one that put writes to first; by default only itself."""
+        """The stores that get asks, one after the other, first the store that put writes to; by default only itself."""
 
     def get(self, key: str) -> bytes | None:
         """Return the bytes put under key, or None."""
@@ -73,6 +73,6 @@ def check_key(key: str) -> None:
 
 
 def check_suffix(suffix: str) -> None:
-    """Raise CacheError if suffix is not one that readers look for."""
+    """Raise CacheError if readers do not look for suffix."""
     if suffix not in SUFFIXES:
         raise CacheError(f"cache suffix {suffix!r}: give one of {', '.join(SUFFIXES)}")

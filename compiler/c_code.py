@@ -1,7 +1,7 @@
 """Machine code that is written in C: the LLVM IR beside it, which `make native` made of it.
 
-Numbers that only a process knows - where its interpreter keeps things, what its machine calls them - are constants
-that C declares and does not define. They are put into the text here, and LLVM sees them as if C had known them.
+Numbers that only a process knows, as its interpreter's offsets and its machine's constants, are constants that C
+declares and does not define. They are put into the text here, and LLVM sees them as if C had known them.
 """
 
 from __future__ import annotations

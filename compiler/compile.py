@@ -45,17 +45,17 @@ from gridjit.compiler.values.target import CodeGenerator, Lowered, ObjectCode
 from gridjit.compiler.view.config import ConfigView
 from gridjit.compiler.view.recording import recording_of
 
-# What is lowered of a kernel that needs a launch.
+# Stands for the lowered code of a kernel that needs a launch.
 _NOTHING = Lowered(modules=(), entry="", exceptions={})
 # How often a kernel is lowered at most, until it requires the shared memory that it was compiled with.
 _ROUNDS = 4
-# What makes a grid wait for those that it depends on: in PTX and LLVM IR, and in CUDA C++.
+# The instruction by which a grid waits for the grids before it: in PTX and LLVM IR, and in CUDA C++.
 _WAIT, _WAIT_IN_C = "griddepcontrol.wait", b"cudaGridDependencySynchronize"
 _GENERATORS = {"host": "gridjit.compiler.targets.host.generate", "ptx": "gridjit.compiler.targets.ptx.generate"}
 
 
 def compile_job(job: CompileJob, view: ConfigView) -> Compiled:
-    """Return what job compiles to under the launch that view shows; the artifact's footprint is what was read of it.
+    """Return the compiled job under the launch that view shows; the artifact's footprint holds each read of it.
 
     Raises CompileError in the user's terms: kernel, argument types, source line.
     """
@@ -90,7 +90,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Made:
-    """A job that was lowered, the functions of extensions that this used, and what it took from Python.
+    """A job that was lowered, the functions of extensions that this used, and the values it took from Python.
 
     needed: the error of a kernel that needs a launch; nothing is lowered of it.
     """
@@ -102,7 +102,7 @@ class _Made:
 
 
 def _reads(job: CompileJob) -> Reads:
-    """Return what notes the values that a job's code takes from Python."""
+    """Return the record of the values that a job's code takes from Python."""
     source = job.source
     return Reads(
         job.function,
@@ -121,9 +121,9 @@ def _found(
     libraries: LibraryWatch,
     before: tuple[Sequence[Registration], Collection[str]],
 ) -> Discovered:
-    """Return what a compile turned out to depend on, less the values and files, which are told when code is complete.
+    """Return the dependencies that a compile met, less values and files, which are known when code is complete.
 
-    before: what was registered and loaded before it.
+    before: the registrations and loaded modules before it.
     """
     found = discovered(made.functions, *before)
     of_libraries, unseen = libraries.found(made.functions, job, made.reads.met.values())
@@ -138,7 +138,7 @@ def _found(
 
 
 def _generated(job: CompileJob, view: ConfigView, made: _Made) -> tuple[ObjectCode, str]:
-    """Return the code of what was lowered, and what was folded into it; none of a kernel that needs a launch."""
+    """Return the code of a lowered job, and the fields folded into it; no code for a kernel that needs a launch."""
     if made.needed is not None:
         view.read(PRESENCE)  # so that no launch agrees
         return ObjectCode(image=b"", suffix=SUFFIXES[job.target.kind], entry="", resources={}), ""
@@ -154,7 +154,7 @@ def _generated(job: CompileJob, view: ConfigView, made: _Made) -> tuple[ObjectCo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Settled:
-    """What an artifact depends on and asks for, and why it stays in this process, if it does."""
+    """An artifact's dependencies and effects, and why it stays in this process, if it does."""
 
     dependencies: tuple[Dependency, ...]
     effects: Effects
@@ -232,7 +232,7 @@ def _show_assembly(job: CompileJob, code: ObjectCode) -> None:
 
 
 def _metadata(job: CompileJob, view: ConfigView, lowered: Lowered, code: ObjectCode, folded: str) -> dict[str, Any]:
-    """Return what is kept with an artifact for launches and for people, besides its dependences."""
+    """Return the metadata of an artifact for launches and for people, besides its dependencies."""
     return {
         "launch_config_sensitive": view.is_kernel_launch_config_sensitive(),
         "shared_memory_carveout": job.options.shared_memory_carveout,
@@ -248,7 +248,7 @@ def _metadata(job: CompileJob, view: ConfigView, lowered: Lowered, code: ObjectC
 
 
 def _checks(job: CompileJob, code: ObjectCode) -> dict[str, Any]:
-    """Return what a launch of checked code needs: places, which parameters are arrays, and which it writes to."""
+    """Return the metadata of checked code: places, which parameters are arrays, and which it writes to."""
     from gridjit.compiler.targets.host.analysis.pointers import arrays_in
 
     return {
@@ -260,7 +260,7 @@ def _checks(job: CompileJob, code: ObjectCode) -> dict[str, Any]:
 
 
 def _asked_for(view: ConfigView, module: ModuleCallbacks) -> tuple[Effects, tuple[str, ...]]:
-    """Return what was asked for through the view, and by linked code; and why some of it keeps the result private."""
+    """Return the effects asked for through the view and by linked code, and why some keep the result private."""
     effects, reasons = view.asked_for()
     setup, no_setup = described("setup callback", module.setup)
     teardown, no_teardown = described("teardown callback", module.teardown)
@@ -293,7 +293,7 @@ def _is_leaf(module: str) -> bool:
 
 
 def generator(kind: str) -> CodeGenerator:
-    """Return what generates code for a kind of target; raises CompileError if there is none."""
+    """Return the code generator for a kind of target; raises CompileError if there is none."""
     if kind not in _GENERATORS:
         raise CompileError(f"no target {kind!r}; targets are {', '.join(_GENERATORS)}")
     with phase("import"):
@@ -306,7 +306,7 @@ def _tier(job: CompileJob) -> str:
 
 
 def _waits_for_grids(lowered: Lowered) -> bool:
-    """Return whether the code, or what is linked to it, has the instruction that waits for the grids before it."""
+    """Return whether the code, or a file linked to it, has `griddepcontrol.wait`."""
     said = any(_WAIT in module for module in lowered.modules)
     return said or any(word in file.data for file in lowered.linked for word in (_WAIT.encode(), _WAIT_IN_C))
 
@@ -316,7 +316,7 @@ def _unseen(code: ObjectCode) -> tuple[str, ...]:
 
 
 def _overtaken(job: CompileJob, code: ObjectCode) -> tuple[str, ...]:
-    """Return what changed since the job was made: the compile may have seen what is new, the key has what was old.
+    """Return a sentence for each change since the job was made: the compile may have seen it, the key has not.
 
     An object of installed code counts as it was if this compile alone can have changed it: another would do the same.
     """

@@ -27,8 +27,8 @@ class CompileJob:
     """One kernel for one signature, under its options, by one toolchain, for one target.
 
     marks: launch fields that the kernel's author declared it to depend on.
-    extensions: what installed extensions register for every kernel; what other libraries registered that may change
-    any, with digests of their sources.
+    extensions: registrations of installed extensions for every kernel, and of other libraries that may change any
+    kernel, with digests of their sources.
     fields: the labelled parts of the job's key, the most telling first, as they were when the job was made.
     private: why no artifact of the job may leave this process.
     others: how long other threads of the program had run when the job was made.
@@ -64,10 +64,10 @@ def make_job(
     objects: InstalledTexts | None = None,
     answers: Answers | None = None,
 ) -> CompileJob:
-    """Return the job of compiling function now: as it stands, with what it refers to at this moment.
+    """Return the job of compiling function now: as it stands, with the values that it refers to at this moment.
 
     objects: objects of installed classes whose texts are known (see SourceFingerprint).
-    answers: where it is kept what the installed extensions register for everybody (see everybody).
+    answers: the store of the installed extensions' registrations for everybody (see everybody).
     """
     others = thread_times()
     installed = _installed_extensions(answers)
@@ -118,7 +118,7 @@ def make_job(
 
 
 def _registered() -> tuple[Fields, tuple[str, ...]]:
-    """Return the fields of what is registered with numba-cuda, and why artifacts made under it may not be stored."""
+    """Return the fields of registrations with numba-cuda, and why artifacts made under them may not be stored."""
     if "numba.cuda" not in sys.modules:
         return (), ()
     from gridjit.compiler.key.extensions import extensions
@@ -128,7 +128,7 @@ def _registered() -> tuple[Fields, tuple[str, ...]]:
 
 
 def _installed_extensions(answers: Answers | None) -> Fields:
-    """Return the fields of what numba loads by itself and registers for every kernel."""
+    """Return the fields of registrations for every kernel by extensions that numba loads itself."""
     if not current_extensions():
         return ()
     from gridjit.compiler.recorded.everybody import everybody_fields
@@ -143,7 +143,7 @@ def _load() -> None:
 
 
 def _put_in_numba() -> tuple[Fields, tuple[str, ...]]:
-    """Return the fields of what programs put in place of numba's code, and why its artifacts may not be stored."""
+    """Return the fields of programs' changes of numba, and why artifacts made with them may not be stored."""
     if "numba" not in sys.modules:
         return (), ()
     from gridjit.compiler.numba_state.changes import changes
@@ -167,7 +167,7 @@ def _linked(options: Options, target: Target) -> tuple[tuple[LinkedFile, ...], F
 
 
 def _held(signature: Signature) -> tuple[Fields, tuple[str, ...]]:
-    """Return the field of what a signature's classes and types hold, and what of that cannot be seen into."""
+    """Return the field of the contents of a signature's classes and types, and sentences on hidden contents."""
     if not signature.classes and not signature.foreign:
         return (), ()
     from gridjit.compiler.key.argument_classes import signature_fingerprint

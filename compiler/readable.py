@@ -1,4 +1,4 @@
-"""readable: what the front end makes of a job, for people to read. It is made on request and not kept."""
+"""readable: the front end's results for a job, for people to read. They are made on request and not kept."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from gridjit.compiler.view.config import ConfigView
 
 
 def llvm_ir(job: CompileJob, view: ConfigView) -> str:
-    """Return the LLVM IR of a kernel and of what it calls, before the target optimizes it."""
+    """Return the LLVM IR of a kernel and of its callees, before the target optimizes it."""
     lowered, _ = lower(job.function, job.signature, job.options, job.target, job.linked, view)
     return "\n\n".join(lowered.modules)
 
 
 def written_arguments(job: CompileJob, view: ConfigView, names: Sequence[str]) -> frozenset[str]:
-    """Return those of a kernel's arguments, by their names, that it may write; pair.0 is an item of a tuple."""
+    """Return the names of the arguments that a kernel may write; pair.0 is an item of a tuple."""
     lowered, _ = lower(job.function, job.signature, job.options, job.target, job.linked, view)
     return maybe_written(lowered, names)
 
@@ -41,7 +41,7 @@ def assembly(job: CompileJob, view: ConfigView) -> str:
 
 
 def lto_ptx(job: CompileJob, view: ConfigView) -> str:
-    """Return a kernel's PTX after link-time optimization together with what it is linked with."""
+    """Return a kernel's PTX after link-time optimization together with its linked files."""
     lowered, _ = lower(job.function, job.signature, job.options, job.target, job.linked, view)
     arch = accelerated(job.target.arch)
     modules = tuple(map(contracted, lowered.modules)) if job.options.tiered else lowered.modules

@@ -24,7 +24,6 @@ import numpy as np
 from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.compiler.values.signature import Signature
-from gridjit.runtime.args import all_kinds as _every  # noqa: F401  (registers every kind)
 from gridjit.runtime.args.handler import Place, handler_of
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.indexing import Indexable, index_natively

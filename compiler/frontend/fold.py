@@ -5,7 +5,7 @@ special registers, in device functions too.
 
 With specialize="auto", the block is folded into a GPU's code if half of its loops go away by it: loops over a block, or
 in steps of it, then run a number of times that is known. Where they stay, the code without the block is kept, which
-serves launches with any.
+serves launches with any block.
 """
 
 from __future__ import annotations

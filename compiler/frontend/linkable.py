@@ -1,6 +1,7 @@
-"""linkable: what a kernel is linked with besides the files that its author named: functions' files, and numba-cuda's.
+"""linkable: files that a kernel is linked with besides its author's: functions' files, and numba-cuda's.
 
-numba-cuda's files are CUDA C++: what array reshaping calls, and its runtime, which allocates and counts references.
+numba-cuda's files are CUDA C++: its functions for array reshaping, and its runtime, which allocates and counts
+references.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _BESIDE = re.compile(r'^#include "(\w+\.cuh)"$', re.MULTILINE)
 def discovered_files(library: Any, known: Iterable[LinkedFile], kind: str = "ptx") -> tuple[LinkedFile, ...]:
     """Return the files to link with one of numba-cuda's code libraries, in a fixed order, without the known ones.
 
-    A file whose path is known is used as it was read then, whatever it holds by now. kind: of the target. For the host
-    only what it can run: functions of other files are refused where they are called.
+    A file whose path is known is used as it was read then, even if it has changed. kind: of the target. For the host
+    only files that it can run: functions of other files are refused where they are called.
     """
     files = list(known)
     paths = {file.name for file in files if os.path.isabs(file.name)}
@@ -88,7 +89,7 @@ def counting() -> bool:
 
 
 def count(module: Any) -> None:
-    """Let a module's kernels count in the current context: the setup callback of what is compiled while counting().
+    """Let a module's kernels count in the current context: the setup callback of kernels compiled while counting().
 
     On a device other than the counters' nothing is counted, and a warning says so: it may not reach their memory.
     """
@@ -103,7 +104,7 @@ def count(module: Any) -> None:
         warn(RuntimeWarning(text))
         return
     rtsys.set_memsys_to_module(SimpleNamespace(get_function=partial(_function, module)))
-    # Whatever stream the kernel is launched in, it must find the counters.
+    # The kernel must find the counters in any stream.
     get_context().synchronize()
     _counters[id(rtsys._memsys)] = rtsys._memsys
 

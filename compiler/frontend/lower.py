@@ -19,13 +19,13 @@ from gridjit.compiler.frontend.fold import folded
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
 from gridjit.compiler.frontend.isolated.isolation import CompileConditions, Isolation, import_all, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, while_visible
-from gridjit.compiler.frontend.isolated.numbers import numbered, without_numbers
+from gridjit.compiler.frontend.isolated.names import numbered, without_numbers
+from gridjit.compiler.frontend.isolated.passes import kernel_pipeline
 from gridjit.compiler.frontend.isolated.recursion import link_what_was_waited_for
 from gridjit.compiler.frontend.kept.asked import Raised
 from gridjit.compiler.frontend.kept.library import is_printed, text_of
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.narrow.modules import are_imported, takes_narrow_floats
-from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.source.libraries import is_numbas
@@ -40,8 +40,8 @@ from gridjit.compiler.view.recording import recording_of
 
 # The architecture whose view of the language the host target takes.
 _HOST_CAPABILITY = (9, 0)
-# The functions that a module of LLVM IR defines, and whatever global names it mentions. Its first line is a comment:
-# what begins with letters is searched for at once.
+# The functions that a module of LLVM IR defines, and all global names in it. Its first line is a comment: a pattern
+# that begins with letters is searched for at once.
 _DEFINED = re.compile(r'\ndefine[^@\n]*@("[^"\n]*"|[\w.$-]+)')
 _NAMED = re.compile(r'@("[^"\n]*"|[\w.$-]+)')
 # A shared array of a negative shape: a global of LLVM IR, not a text that a kernel prints.
@@ -62,7 +62,7 @@ def lower(
 ) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
     """Return the kernel lowered for target, and the functions of extensions that its compile used.
 
-    Meanwhile, view is the launch configuration that this thread sees, and what code takes from Python goes into reads.
+    Meanwhile, this thread sees view as its launch configuration, and reads records the values taken from Python.
     Raises CompileError in the user's terms.
     """
     conditions = CompileConditions(
@@ -107,15 +107,15 @@ def lower(
 
 
 def _tell_functions(error: GridjitError, records: Iterable[Isolation]) -> None:
-    """Have an error that says that a launch is needed tell the functions of extensions that the compile had used."""
+    """Add the functions of extensions that a compile had used to an error that says that a launch is needed."""
     if isinstance(error, LaunchNeededError):
         error.functions = tuple(function for record in records for function in _discovered(record))
 
 
 def _check_accesses(options: Options) -> None:
-    """Have code name its accesses, and look for variables without a value, as options ask."""
+    """Add names of accesses, and checks of variables without a value, to the code, as options ask."""
     if options.checks:
-        from gridjit.compiler.frontend.debugging.accesses import name_accesses  # the host target's, as what it imports
+        from gridjit.compiler.frontend.debugging.accesses import name_accesses  # the host target's, as its imports are
 
         name_accesses(replace)
     if "uninitialized" in options.checks if options.checks else options.debug:
@@ -134,7 +134,7 @@ def _cluster(lowered: Lowered, target: Target, view: ConfigView) -> Dim3 | None:
 def _explained(
     kind: type[CompileError], function: Callable[..., Any], signature: Signature, target: Target, error: Exception
 ) -> CompileError:
-    """Return the error to raise for what the front end raised: in the user's words, with that one as its original."""
+    """Return the error to raise for the front end's: in the user's words, with the front end's as its original."""
     from gridjit.compiler.frontend.explained.rules.explain import explain
 
     told = explain(function, signature, target, error)
@@ -166,7 +166,7 @@ def _compiled(
     def compile_it() -> Any:
         return _run_pipeline(function, signature, options, target, record)
 
-    # What is folded is read of the launch when the code is complete.
+    # Folded fields are read of the launch when the code is complete.
     if record.keeping is None or options.specialize or type(function) is not FunctionType:
         return compile_it()
     told = (target.kind, *(text for field in options.fields for text in field))
@@ -244,7 +244,7 @@ def _lowered(
 ) -> Lowered:
     library = result.library
     entry = result.fndesc.llvm_func_name
-    fields = () if options.chooses else options.specialize  # what it chooses is folded later
+    fields = () if options.chooses else options.specialize  # fields that it chooses are folded later
     if target.kind == "ptx" and not is_printed(library):
         _finish_kernel(library.get_function(entry), options)
     modules, names = numbered(folded(_ordered_modules(library), entry, fields, record.view))
@@ -273,7 +273,7 @@ def _finish_kernel(kernel: Any, options: Options) -> None:
 
 
 def _ordered_modules(library: Any) -> tuple[str, ...]:
-    """Return the kernel's module first, then each after one that calls into it, always in the same order.
+    """Return the kernel's module first, then each module after a caller, always in the same order.
 
     NVVM drops a function that may be dropped (linkonce) unless an earlier module calls it. numba-cuda keeps the
     modules in a set.
@@ -294,7 +294,7 @@ def _ordered_modules(library: Any) -> tuple[str, ...]:
 def _to_link(
     modules: tuple[str, ...], library: Any, linked: tuple[LinkedFile, ...], target: Target
 ) -> tuple[LinkedFile, ...]:
-    """Return linked and whatever else is called. On the host, numba-cuda's own files are part of its library.
+    """Return linked and the files of all called functions. On the host, numba-cuda's own files are in its library.
 
     Files that called functions brought along are recorded as dependencies. Code in memory is in the key, with the
     functions or extensions that hold it.

@@ -55,7 +55,7 @@ def install() -> None:
 
 
 def _static_value(func_ir: Any, statement: Any, ir: Any, typing_error: Any) -> int | None:
-    """Return the integer that an assignment's right side stands for, or None if it is not one of the names."""
+    """Return the integer of a static name on an assignment's right side; None for another value."""
     value = statement.value
     try:
         found = _python_value(func_ir, value, ir)

@@ -25,9 +25,9 @@ from gridjit.compiler.source.code import plan_of, with_nested
 from gridjit.compiler.source.objects import MISSING, cell_value, closure_of, defaults_of
 
 _LOCALS = "<locals>"
-# Where decorators keep the function that they were given.
+# Attributes in which decorators keep the decorated function.
 _INNER = ("__func__", "__wrapped__", "py_func", "func", "fget")
-# Instructions by which code changes what it holds.
+# Instructions by which code changes its closure's objects.
 _WRITES = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR", "STORE_ATTR", "DELETE_ATTR"})
 _WRITERS = frozenset(
     ("append", "extend", "insert", "remove", "pop", "popitem", "clear", "sort", "reverse", "update", "setdefault")
@@ -41,10 +41,10 @@ class NotRepeatableError(Exception):
 def hook_of(callback: Callable[..., Any]) -> Hook:
     """Return callback as a hook that another process can make again; raises NotRepeatableError.
 
-    That is a function that importing its module and qualified name gives; a function defined inside a function, or a
+    It may be a function that importing its module and qualified name gives; a function defined inside a function, or a
     method bound to an object of a plain class, if all that it holds is plain; and a functools.partial of one of these
-    over plain positional arguments. Plain are None, booleans, numbers, strings, such functions, and tuples, lists and
-    dictionaries of those.
+    over plain positional arguments. Plain are None, booleans, numbers, strings, these functions, and tuples, lists and
+    dictionaries of plain values.
     """
     return _hook_of(callback, DEEPEST)
 
@@ -58,9 +58,9 @@ def storable_hook(callback: Callable[..., Any]) -> Hook | None:
 
 
 def described(kind: str, callbacks: Iterable[Callable[..., Any]]) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
-    """Return those callbacks that another process can make again, as hooks, and for each other one why it is not.
+    """Return the callbacks that another process can make again, as hooks, and for each other callback the reason.
 
-    kind: what messages call them. One look decides both, so that no callback is in neither.
+    kind: their name in messages. One look decides both, so that no callback is in neither.
     """
     found = [_hook_or_reason(kind, callback) for callback in callbacks]
     hooks = tuple(one for one in found if isinstance(one, Hook))
@@ -138,7 +138,7 @@ def _of_nested(function: FunctionType, module: ModuleType, depth: int) -> Hook:
     if vars(function):
         raise NotRepeatableError("it has attributes of its own")
     _refuse_to_write(function.__code__, _held_by(function))
-    _refuse_shared(function, module)  # before a name here refers to what it holds
+    _refuse_shared(function, module)  # before a name here refers to its contents
     keywords = function.__kwdefaults__ or {}
     return Hook(
         module=module.__name__,
@@ -165,7 +165,7 @@ def _of_method(method: MethodType, depth: int) -> Hook:
 
 
 def _module_of_method(method: MethodType) -> ModuleType:
-    """Return the module of a method's class; raises NotRepeatableError if the class does not make such objects."""
+    """Return the module of a method's class; raises NotRepeatableError if the class is not a plain class of it."""
     cls = type(method.__self__)
     module = None if cls.__module__ == "__main__" else sys.modules.get(cls.__module__)
     if module is None or not is_plain_class(cls) or _attribute(module, cls.__qualname__.split(".")) is not cls:
@@ -181,7 +181,7 @@ def _held_by(function: FunctionType) -> list[object]:
 
 
 def _refuse_shared(function: FunctionType, module: ModuleType) -> None:
-    """Raise NotRepeatableError for a function that holds what something else may change."""
+    """Raise NotRepeatableError for a function that holds objects which something else may change."""
     parts = function.__qualname__.split(".")
     outer = tuple(_codes_of(_attribute(module, parts[: parts.index(_LOCALS)])))
     variables = function.__code__.co_freevars
@@ -193,7 +193,7 @@ def _refuse_shared(function: FunctionType, module: ModuleType) -> None:
 
 
 def _refuse_to_write(code: CodeType, held: Iterable[object]) -> None:
-    """Raise NotRepeatableError for code that changes what it holds: made again, it would start afresh."""
+    """Raise NotRepeatableError for code that changes its own objects: made again, it would start afresh."""
     changeable = any(isinstance(value, list | dict | MethodType) or (type(value) is tuple and value) for value in held)
     for nested in with_nested(code):
         for instruction in dis.get_instructions(nested):
@@ -254,7 +254,7 @@ def _is_same(found: Any, callback: Any) -> bool:
 
 
 def _codes_of(value: Any) -> Iterator[CodeType]:
-    """Yield the code of a function, and of those that its decorators were given."""
+    """Yield the code of a function, and of the functions that it decorates."""
     seen: set[int] = set()
     waiting = [value]
     while waiting:

@@ -8,17 +8,17 @@ from typing import Any, TypeAlias
 from gridjit.base import reading
 from gridjit.base.values import dataclass
 
-# None, bool, int, float, str, Hook, or a tuple, list or dict of those.
+# None, bool, int, float, str, Hook, or a tuple, list or dict of plain values.
 Plain: TypeAlias = Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
-    """A function: its module and qualified name if importing gives it, else also what it is made again from.
+    """A function: its module and qualified name if importing gives it, else also the parts to make it again.
 
-    arguments: what it is called with first, as of a functools.partial.
+    arguments: the first arguments of each call, as of a functools.partial.
     code: the digest of its code, if it was defined inside another function ("outer.<locals>.inner").
-    cells, defaults, keywords: what such a function's closure holds, and its default arguments.
+    cells, defaults, keywords: the values in an inner function's closure, and its default arguments.
     instance: the attributes of the object that a method is bound to; None if it is not bound to one.
     """
 
@@ -36,8 +36,8 @@ class Hook:
         return f"{self.module}.{self.qualname}" + "".join(f" {part!r}" for part in (*held, self.code) if part)
 
 
-# One bound for what is written and what is read. Of whole numbers, items of one value, and values within values, where
-# a function in a value begins with the next level. What is larger is not a setting.
+# Bounds of written and read hooks: of whole numbers, items of one value, and values within values, where a function in
+# a value begins with the next level. A larger value is not a setting.
 LARGEST, LONGEST, DEEPEST = reading.LARGEST, 10_000, 8
 HOOK_FIELDS = ("module", "qualname", "arguments", "code", "cells", "defaults", "keywords", "instance")
 
@@ -68,7 +68,7 @@ def hook_from_json(values: Any, depth: int = DEEPEST) -> Hook:
     )
 
 
-# A list is its own JSON; of whatever else JSON has no form for, the form is a dictionary with one entry, its kind's.
+# A list is its own JSON; a value without a form in JSON becomes a dictionary with one entry, its kind's.
 
 
 def _to_json(value: Plain) -> Any:

@@ -1,9 +1,9 @@
-"""Sharing: whether what a hook holds belongs to it alone, so that a copy in another process stays equal to it.
+"""Sharing: whether a hook's objects belong to it alone, so that a copy in another process stays equal to it.
 
 If something else - a module, a class, another function, a running call - also holds a list, a dictionary or an object,
 it may change it, and a hook that was made again around a copy would not see that. The garbage collector cannot say who
 holds an object: it does not know about objects that a program froze or that C code holds. So references are counted,
-and one that the hook does not account for is another holder's.
+and a reference that the hook does not account for is another holder's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from gridjit.compiler.source.code import with_nested
 
-# No function here may bind what is counted to a name: that would be one more reference.
+# No function here may bind a counted object to a name: that would be one more reference.
 
 
 def shared_variable(function: FunctionType) -> str | None:
@@ -61,11 +61,11 @@ def changes_elsewhere(name: str, codes: Iterable[CodeType]) -> bool:
 
 
 def _shares(holder: object, parts: Container[int] | None = None, elsewhere: bool = False) -> bool:
-    """Return whether something besides holder refers to something changeable that it holds, at any depth.
+    """Return whether something besides holder refers to a changeable object that it holds, at any depth.
 
-    parts: the ids of what is looked at of what holder itself holds; None for all. elsewhere: holder is held by another.
+    parts: the ids of holder's own objects to look at; None for all. elsewhere: holder is held by another.
     """
-    # A tuple may be shared, as constants are, if nothing in it can be changed; what is in it decides.
+    # A tuple may be shared, as constants are, if nothing in it can be changed; its items decide.
     waiting = [(holder, elsewhere)]
     seen: set[tuple[int, bool]] = set()
     while waiting:
@@ -96,7 +96,7 @@ def _counted(held: list[Any]) -> list[tuple[int, int, bool]]:
 
 
 def _is_elsewhere(holder: object, part: int) -> bool:
-    """Return whether something besides holder refers to what it holds, given by its id."""
+    """Return whether something besides holder refers to an object that it holds. part: the object's id."""
     return any(is_other for one, _, is_other in _counted(gc.get_referents(holder)) if one == part)
 
 
@@ -110,7 +110,7 @@ def _cell(function: FunctionType, number: int) -> CellType:
 
 _CHANGEABLE = (list, dict)
 _FOLLOWED = (*_CHANGEABLE, tuple, CellType)
-# References to an object's attributes: the object's own, and that of the list in which they are counted.
+# References to an object's attributes: the object's own, and the list's in which they are counted.
 _OF_AN_OBJECT = 2
 # References that asking for their number makes.
 _OF_A_CALL = 0

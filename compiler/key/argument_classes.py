@@ -1,7 +1,7 @@
-"""What code that runs during a compile can find through the argument types: their classes, and what types hold.
+"""Key fields of the argument types: their classes' code, and the attributes of extensions' types.
 
-A signature names a class, and an extension's type by what numba compares of it. An overload is handed more than that:
-the class with its attributes and methods, and the type with all that was put into it.
+A signature holds a class's name, and the key by which numba compares an extension's type. An overload sees more:
+the class with its attributes and methods, and every attribute of the type.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from gridjit.compiler.source.objects import closure_of
 from gridjit.compiler.source.scalars import scalar_text
 from gridjit.compiler.values.signature import ClassName, ForeignType, Signature
 
-# What Python keeps of an enum's member for itself, or is in its class's text.
+# An enum member's attributes that are Python's own, or stand in its class's text.
 _OF_MEMBERS = frozenset({"_value_", "_name_", "__objclass__", "_sort_order_"})
-# What numba keeps of a type for itself, or compares.
+# A type's attributes that numba sets for itself, or compares.
 _OF_TYPES = frozenset({"_code", "name"})
 
 
@@ -56,7 +56,7 @@ def _type_parts(foreign: tuple[ForeignType, ...]) -> Iterator[tuple[str, object]
 
 
 def types_in(value: Any) -> Iterator[Any]:
-    """Yield a type, and those that it is made of as its key tells."""
+    """Yield a type and the types in its key."""
     if type(value) is tuple:
         for part in value:
             yield from types_in(part)

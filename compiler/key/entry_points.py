@@ -1,7 +1,7 @@
-"""Installed extensions: what numba loads by itself, through entry points, before it first compiles.
+"""Installed extensions: the modules that numba loads through entry points before its first compile.
 
-A process that only looks a kernel up imports neither numba nor them, and must ask for what a compiling process would
-make: so they are found by reading small files, and the cache tells what they register (see everybody).
+A process that only looks a kernel up imports neither numba nor extensions, and needs the key of a process that
+compiles: it finds extensions by reading small files, and their registrations in the cache (see everybody).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Installed: TypeAlias = tuple[tuple[str, str, str], ...]
 
 # Follows the digest of an installation whose files are somebody's working copy.
 _EDITABLE = " editable"
-# What was found when they were loaded, which counts from then on; empty before that.
+# The extensions that were installed when numba loaded them; empty before that.
 _loaded: list[_Installed] = []
 
 
@@ -35,9 +35,9 @@ def installed_extensions(
 ) -> _Installed:
     """Return (distribution, version, module:function) of each extension that numba would load from these folders.
 
-    described_in: returns what describes the distributions in a folder. Of several distributions of one name, the first
-    counts, as for Python's own importlib.metadata. The version is followed by a digest of the list of the
-    distribution's files, so that one built anew counts as another.
+    described_in: returns the metadata folders of the distributions in a folder. Of several distributions of one name,
+    the first counts, as for Python's own importlib.metadata. The version is followed by a digest of the list of the
+    distribution's files, so that a rebuilt distribution counts as another.
     """
     found: list[tuple[str, str, str]] = []
     folders = [f"{path or '.'}/{name}" for path in paths if isinstance(path, str) for name in described_in(path)]
@@ -83,7 +83,7 @@ def is_editable_origin(origin: bytes) -> bool:
 
 
 def note_loaded() -> _Installed:
-    """Return what is installed at this moment, just before it is loaded; from now on nothing else counts."""
+    """Return the extensions installed now, just before numba loads them; later calls return the same."""
     if not _loaded:
         _loaded.append(installed_extensions(import_path()))
     return _loaded[0]
@@ -110,7 +110,7 @@ def _copies(paths: tuple[str, ...]) -> tuple[WorkingCopy, ...]:
 def _package_of(entry: str) -> str:
     """Return the folder of an entry's outermost package, or its file; "" if there is none.
 
-    entry: "module:function". Only packages without code of their own are imported: those that several libraries share.
+    entry: "module:function". Only namespace packages, which have no code of their own, are imported.
     """
     import importlib.util
 
@@ -164,14 +164,14 @@ def _entries(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _identity(path: str) -> str:
-    """Return a digest of what tells an installation from others of its version: its files and where it came from."""
+    """Return a digest of an installation's record of files and of its origin, which differ between builds."""
     origin = _read(os.path.join(path, "direct_url.json"))
     digest = digest_fields((_read(os.path.join(path, "RECORD")), origin))
     return digest + (_EDITABLE if _is_working_copy(path) else "")
 
 
 def _read(path: str) -> bytes:
-    """Return what is in a file, nothing if there is none."""
+    """Return a file's bytes; none if the file is missing."""
     try:
         return read_regular(path)
     except (OSError, ValueError):
@@ -179,7 +179,7 @@ def _read(path: str) -> bytes:
 
 
 def _in_archives() -> Iterator[tuple[str, str, str]]:
-    """Yield all extensions, those in zip files too, which only importlib.metadata reads; it takes ten times as long."""
+    """Yield all extensions, also from zip files, which only importlib.metadata reads; it takes ten times as long."""
     from importlib.metadata import entry_points
 
     for group in GROUPS:

@@ -1,8 +1,8 @@
-"""Extensions: what other libraries registered with numba-cuda that may change any kernel, as labelled key fields.
+"""Extensions: other libraries' registrations with numba-cuda that may change any kernel, as labelled key fields.
 
-What installed distributions registered counts by the distribution, as one field of each. Of the user's own code what
-counts is the code of everything registered, the code and the globals that it reaches, and the values of those globals,
-as for a kernel's own source; a value of it that gridjit cannot see into keeps every kernel's artifact in this process.
+Installed distributions' registrations have one field for each distribution. The user's own registrations have the
+fingerprint of their code, of the code and the globals that it reaches, and of the values of these globals, as a
+kernel's own source has; a value that gridjit cannot see into keeps every kernel's artifact in this process.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from gridjit.compiler.source.objects import code_behind, function_of
 if TYPE_CHECKING:
     from gridjit.compiler.key.installed import Distribution
 
-# What a registration was given, by name.
+# A registration, and a value that it was made with, by name.
 _Given: TypeAlias = "tuple[Registration, str, object]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredExtensions:
-    """What is registered, as fields of a key; private: why no artifact made under them may be stored.
+    """Registrations as fields of a key; private: why no artifact made under them may be stored.
 
     reached: functions, classes and modules of installed distributions that the user's registered code may run.
     """
@@ -41,7 +41,7 @@ class RegisteredExtensions:
 
 
 def extensions() -> RegisteredExtensions:
-    """Return what is registered now with numba-cuda; nothing in a process that has not imported it."""
+    """Return the registrations with numba-cuda at this moment; none in a process that has not imported numba-cuda."""
     found = [one for one in (*_rewrites(), *registrations()) if not one.stub]
     if not found:
         return RegisteredExtensions()
@@ -74,9 +74,9 @@ def sources_fingerprint(found: Iterable[Registration]) -> SourceFingerprint:
 
 
 def covered_functions(used: Iterable[object]) -> Iterator[FunctionType]:
-    """Yield the Python functions that keys and dependencies cover of what is registered.
+    """Yield the registered Python functions that keys and dependencies cover.
 
-    used: functions of @overload and @intrinsic that a compile used; what is not an overload counts in every key.
+    used: functions of @overload and @intrinsic that a compile used; other registrations count in every key.
     """
     wanted = {id(function_of(one)) for one in used}
     for one in all_registrations():
@@ -98,10 +98,10 @@ def numbered(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
 
 def forget_in_keys(found: Iterable[Registration], known: Container[str] = ()) -> None:
-    """Leave what a compile had installed code register out of keys: in another process a hit registers nothing.
+    """Leave the registrations that installed code made during a compile out of keys: a hit registers nothing.
 
-    What such code was made with does not count either, as long as it is as it is now. known: packages that a program
-    may have told what to make it with, as it imported them before.
+    The values that a registration was made with do not count either, while their texts stay the same. known: packages
+    that the program imported itself, and may have configured.
     """
     for one in found:
         made_by_compiles[one.identity] = one.sources[0]
@@ -114,9 +114,9 @@ def all_registrations() -> tuple[Registration, ...]:
     return (*_rewrites(), *registrations())
 
 
-# The texts of what installed code registered something with while it was loaded or compiled, by identity.
+# The texts of values that installed code made a registration with, while it was loaded or compiled, by identity.
 _as_made: dict[object, dict[int, str]] = {}
-# What the last look found of installed code, and for what: most looks find the same.
+# The state of the last look at installed code, its fields and the user's values: most looks find the same.
 _last: list[tuple[object, RegisteredExtensions, list[_Given]]] = []
 
 
@@ -128,12 +128,12 @@ def _rewrites() -> Iterator[Registration]:
 
 
 def _installed(found: tuple[Registration, ...]) -> tuple[RegisteredExtensions, list[_Given]]:
-    """Return a field for each distribution that registered something, and the user's own code that it was given.
+    """Return a field for each distribution that registered something, and the user's values in its registrations.
 
-    A field says what tells the installation from others, and what it registered, as a digest.
+    A field holds the identity of the installation, and a digest of its registrations.
     """
     state = ([(one.kind, one.sources[0]) for one in found], len(made_by_compiles))
-    # Other threads look too, and may find something else: what is returned was found here.
+    # Other threads look too, and may find another state: this call returns its own.
     known = next(iter(_last), None)
     if known is None or known[0] != state:
         texts = _texts_by_owner(found)
@@ -185,10 +185,11 @@ def _owner_text(owner: Distribution, texts: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Made:
-    """What installed code made a registration with.
+    """The values that installed code made a registration with.
 
-    settled: texts of what stays as it is, and of objects of installed code as they first were. given: the rest, which
-    counts as it is when a job is made: the user's functions, tables and objects. functions: the user's in what settled.
+    settled: texts of immutable values, and of installed code's objects as they first were. given: the user's
+    functions, tables and objects, which count as they are when a job is made. functions: the user's functions in the
+    settled texts.
     """
 
     source: object
@@ -197,7 +198,7 @@ class _Made:
     functions: tuple[FunctionType, ...] = ()
 
 
-# By the identity of what was registered, which each keeps alive.
+# By the identity of a registered source, which each entry keeps alive.
 _made: dict[int, _Made] = {}
 
 
@@ -244,7 +245,7 @@ def _registered_text(found: Registration) -> str:
 
 
 def _given_to(found: Registration) -> tuple[tuple[str, object], ...]:
-    """Return what of the user's an installed function was made with."""
+    """Return the user's values, by name, that an installed function was made with."""
     return _made_of(found).given
 
 

@@ -1,10 +1,10 @@
-"""SourceFingerprint: what a kernel's source is - its code, the values it refers to and every function it can call.
+"""SourceFingerprint: a kernel's code, the values that it refers to and every function that it can call.
 
 Making it imports nothing, and shows a changed global, closure cell, default or callee at once: only digests of
 immutable code objects are remembered between calls. Library modules are leaves (see `libraries`).
 
-An object of any other class can say what it is through a method `__gridjit_fingerprint__(self) -> str`: the text it
-returns must change whenever code compiled against the object would.
+An object of any other class can have a method `__gridjit_fingerprint__(self) -> str`: the text it returns must change
+whenever code compiled against the object would.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from gridjit.compiler.values.errors import CompileError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFingerprint:
-    """What a function's source is, in labelled parts.
+    """A function's source in labelled parts.
 
     parts: (label, text), such as ("default eps of stats.scale", "1e-05"); the function's own code first.
     opaque: a sentence for each thing that could not be fingerprinted.
     modules: names of the user modules that functions and globals were found in.
-    reached: functions, classes and modules of installed distributions that code which runs while compiling was found
-    to use. Their distributions stand for them in the parts.
-    imported: names of loaded modules that such code imports inside its functions.
+    reached: functions, classes and modules of installed distributions that code running while compiling uses. Their
+    distributions stand for them in the parts.
+    imported: names of loaded modules that code running while compiling imports inside its functions.
     taken: (id of a namespace or of a cell, name) -> the value that was found there, and its text in a part.
     objects: the objects of installed classes that were found, with their texts.
     functions: the Python functions that the parts cover.
@@ -75,10 +75,10 @@ def fingerprint(
 
 
 def fingerprint_values(values: Iterable[tuple[str, object]], *, running: bool = False) -> SourceFingerprint:
-    """Return the fingerprint of values, each with words for what it is, and of every function and class they reach.
+    """Return the fingerprint of values, each with words that describe it, and of the functions and classes they reach.
 
-    running: they run while kernels are compiled. Then installed code counts by its distribution, and whatever may
-    differ in another process is reported, with its line.
+    running: the values run while kernels are compiled. Then installed code counts by its distribution, and a value
+    that may differ in another process is reported, with its line.
     """
     walk = _running_walk() if running else Walk()
     for name, value in values:
@@ -96,7 +96,7 @@ def fingerprint_values(values: Iterable[tuple[str, object]], *, running: bool = 
 
 
 def _running(walk: Walk) -> SourceFingerprint:
-    """Return the fingerprint of what a walk met that runs while kernels are compiled."""
+    """Return the fingerprint of the code in a walk that runs while kernels are compiled."""
     return fingerprint_values(walk.runs, running=True) if walk.runs else _NOTHING
 
 

@@ -1,8 +1,8 @@
 """Texts of other libraries' values: NumPy's, numba's and the standard library's.
 
-A class is known by where it is defined, so that nothing is imported. text makes the text of a value inside another. An
-object of the standard library's has the text of all that pickle would write to make it again. Nothing is pickled. What
-cannot be, as files and generators, cannot be seen.
+A class is known by its module's name, so that nothing is imported. text makes the text of a value inside another. An
+object of the standard library's has the text of all that pickle would write to make it again. Nothing is pickled. An
+object that pickle refuses, as a file or a generator, cannot be seen.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def foreign_text(value: object, text: Text) -> str | None:
 
 
 def _more(value: object, text: Text) -> str:
-    """Return what a class of another than the library, and its object, add to what the library's class has."""
+    """Return the text of a subclass from outside the library, and of the attributes of its object."""
     from gridjit.compiler.key.installed import owner_of  # few kernels refer to such values
 
     owner = owner_of(type(value))
@@ -68,7 +68,7 @@ def _stable_repr(value: object) -> str:
 
 
 def _extern_text(value: Any, text: Text) -> str:
-    """Describe what cuda.declare_device made. numba-cuda's context holds its calling convention and linked files."""
+    """Describe a function of cuda.declare_device; numba-cuda's context holds its convention and linked files."""
     context = getattr(getattr(sys.modules.get("numba.cuda.descriptor"), "cuda_target", None), "_targetctx", None)
     found = getattr(context, "_defns", {}).get(value)
     if found is None:
@@ -107,18 +107,18 @@ def _signature_text(value: Any, text: Text) -> str:
 
 
 def _logger_text(value: Any, text: Text) -> str:
-    """Describe a logger: by its name, because code does not depend on what is logged, and what a program set on it."""
+    """Describe a logger by its name and the attributes that a program set: code does not depend on its messages."""
     held = {name: item for name, item in vars(value).items() if name not in _LOGGERS}
     return f"logger {value.name} {text(held)}" if held else f"logger {value.name}"
 
 
 def _dtype_text(value: Any, text: Text) -> str:
-    """Return what NumPy writes for a dtype, and what it leaves out."""
+    """Return a dtype's repr, and the facts that the repr leaves out."""
     return f"{value!r} {left}".rstrip() if (left := _left_out(value, text)) else repr(value)
 
 
 def _left_out(dtype: Any, text: Text) -> str:
-    """Return a dtype's metadata, which of two equal kinds of integers it is, and all that of its fields."""
+    """Return a dtype's metadata, which of two equal kinds of integers it is, and the same of each of its fields."""
     parts = [] if dtype.metadata is None else [f"metadata {text(dtype.metadata)}"]
     parts += ["long long"] if dtype.char in "qQ" else []  # as large as a long, and equal to it
     parts += ["aligned"] if dtype.isalignedstruct else []
@@ -128,7 +128,7 @@ def _left_out(dtype: Any, text: Text) -> str:
 
 
 def _numpy_scalar_text(value: Any, text: Text) -> str:
-    """Return the text of a NumPy scalar: its type, what people read, and its bytes."""
+    """Return the text of a NumPy scalar: its type, its str and its bytes."""
     if value.dtype.hasobject:
         raise unseen(value)
     return f"numpy {_dtype_text(value.dtype, text)} {value} 0x{value.tobytes().hex()}"
@@ -193,7 +193,7 @@ def _ufunc_text(value: Any, _: Text) -> str:
 
 
 def standard_text(value: object, text: Text) -> str:
-    """Return the text of an object of the standard library's; raises OpaqueValue. text: makes that of a part of it."""
+    """Return the text of an object of the standard library's; raises OpaqueValue. text: makes the text of a part."""
     cls = type(value)
     if not _is_standard(cls):
         raise unseen(value)
@@ -205,7 +205,7 @@ def standard_text(value: object, text: Text) -> str:
         raise unseen(value) from error
     if isinstance(reduced, str):
         return f"{text(cls)} {_global(value, reduced)}"
-    # An object that holds nothing is known by its identity, as dataclasses.MISSING and what object() returns are.
+    # An object without state is known by its identity, as dataclasses.MISSING and results of object() are.
     held = any(part is not cls for part in reduced[1]) or any(reduced[2:])
     return f"{text(cls)} {_parts(reduced, text) if held else _global(value, _name_of(value))}"
 
@@ -223,7 +223,7 @@ def _name_of(value: object) -> str:
 
 
 def _parts(reduced: tuple[Any, ...], text: Text) -> str:
-    """Return the text of what makes an object: a function, its arguments, state, and the items of a container."""
+    """Return the text of a reduced object: its constructor, arguments, state, and the items of a container."""
     make, arguments, state, listed, paired, *more = *reduced, None, None, None
     if not getattr(make, "__module__", None) or any(more):
         raise OpaqueValue("is made again in a way that gridjit does not know")
@@ -231,16 +231,16 @@ def _parts(reduced: tuple[Any, ...], text: Text) -> str:
 
 
 def _global(value: object, name: str) -> str:
-    """Return the name of an object that is known by it, if it is one of the standard library's own."""
+    """Return the name of an object of the standard library's own; raises OpaqueValue for others."""
     module = getattr(value, "__module__", None) or type(value).__module__
     if not name or in_loaded(module, name) is not value or module.partition(".")[0] not in sys.stdlib_module_names:
         raise unseen(value)
     return f"{module}.{name}"
 
 
-# What every logger holds.
+# The attributes of every logger.
 _LOGGERS = frozenset(("filters", "name", "level", "parent", "propagate", "handlers", "disabled", "manager", "_cache"))
-# The texts of these have what classes of the user's own add.
+# The texts of these types also hold the attributes of the user's subclasses.
 _TOLD_WHOLE = frozenset((module, "Type") for module in ("numba.core.types.abstract", "numba.cuda.types.abstract"))
 
 DESCRIBED: dict[tuple[str, str], Callable[[Any, Text], str]] = {

@@ -28,9 +28,9 @@ class HeaderPlace:
 
 
 def with_headers(file: LinkedFile) -> LinkedFile:
-    """Return a CUDA C++ file with the headers that it includes as far as its text says, read now.
+    """Return a CUDA C++ file with the headers that its text includes, read now.
 
-    absent: where none was found: one that appears there may be what a later compile includes.
+    absent: paths without a file: a later compile may include a file that appears there.
     """
     file = replace(file, folders=extra_include_directories())
     found, absent = collect(file, (), read_header)
@@ -39,7 +39,7 @@ def with_headers(file: LinkedFile) -> LinkedFile:
 
 
 def with_header(file: LinkedFile, path: str, absent: Iterable[str] = ()) -> LinkedFile:
-    """Return file with one more header, which only its compiler could find, and with what that one includes."""
+    """Return file with one more header, which only its compiler could find, and with the headers that it includes."""
     known = {header.path: header.data for header in file.headers}
 
     def read(path: str) -> bytes | None:
@@ -51,7 +51,7 @@ def with_header(file: LinkedFile, path: str, absent: Iterable[str] = ()) -> Link
 
 
 def collect(file: LinkedFile, also: Iterable[str], read: _Read) -> tuple[dict[str, bytes], set[str]]:
-    """Return the headers that file, and those of the paths also, include, directly or not; and where there was none."""
+    """Return the headers that file and the paths also include, directly or not; and paths without a file."""
     texts: dict[str, bytes | None] = {file.name: file.data}
     scanned: dict[str, Includes] = {}
 
@@ -66,7 +66,7 @@ def collect(file: LinkedFile, also: Iterable[str], read: _Read) -> tuple[dict[st
             if (path := waiting.pop()) not in scanned:
                 scanned[path] = includes(texts[path] or b"")
                 waiting += _followed(file, scanned[path].references, path, there)
-        # What macros stand for is known once all that may define them is read.
+        # A macro's value is known once every file that may define it is read.
         for path, scan in scanned.items():
             named = _followed(file, _through_macros(scan, scanned.values()), path, there)
             waiting += (header for header in named if header not in scanned)
@@ -75,7 +75,7 @@ def collect(file: LinkedFile, also: Iterable[str], read: _Read) -> tuple[dict[st
 
 
 def _followed(file: LinkedFile, named: Iterable[Include], includer: str, there: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the header that each of what is named in a file is: the first that is there."""
+    """Yield the header of each name in a file: the first path with a file."""
     for reference in named:
         for place in places(file, reference, includer):
             if there(place.path):
@@ -84,7 +84,7 @@ def _followed(file: LinkedFile, named: Iterable[Include], includer: str, there: 
 
 
 def _through_macros(scan: Includes, scans: Iterable[Includes]) -> Iterator[Include]:
-    """Yield what a text names through macros that scans, all that is read with it, define as names."""
+    """Yield the files that a text names through macros. scans: of all files that may define the macros."""
     for computed in scan.computed:
         yield from (reference(computed, name) for name in expansions(computed, scans) or ())
 
@@ -108,10 +108,10 @@ def reference(computed: ComputedInclude, name: str) -> Include:
 
 
 def places(file: LinkedFile, named: Include, includer: str) -> Iterator[HeaderPlace]:
-    """Yield where what is named in the file includer may be, in the order in which it is looked for.
+    """Yield the places of a name in the file includer, in the order in which NVRTC looks.
 
-    As NVRTC looks: beside the file that names it in quotes, then in the linked file's folder; extra folders come last,
-    after the toolkit's. Code in memory has no folder, wherever the process runs.
+    Beside the file that names it in quotes, then in the linked file's folder; extra folders come last, after the
+    toolkit's. Code in memory has no folder, wherever the process runs.
     """
     if named.name.startswith("/"):
         yield HeaderPlace(path=os.path.normpath(named.name), beside=True)
@@ -128,7 +128,7 @@ def places(file: LinkedFile, named: Include, includer: str) -> Iterator[HeaderPl
 
 
 def unseen(file: LinkedFile) -> tuple[str, ...]:
-    """Return why what is made of file cannot be stored: what it reads that neither a key nor a record can have."""
+    """Return why code made of file cannot be stored: each place that reads more than a key or a record can hold."""
     scanned = scans_of(file)
     reasons = [f"{path}:{line}: {what}" for path, scan in scanned.items() for line, what in scan.unseen]
     reasons += [
@@ -149,15 +149,15 @@ def open_queries(scanned: Mapping[str, Includes]) -> list[tuple[str, ComputedInc
 
 
 def scans_of(file: LinkedFile) -> dict[str, Includes]:
-    """Return what file and its headers name, by their paths."""
+    """Return the includes of file and of its headers, by their paths."""
     return {file.name: includes(file.data), **{header.path: includes(header.data) for header in file.headers}}
 
 
 def look(file: LinkedFile, name: str, includer: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return the header that a macro's name in the file includer is, and where there was none; None if it is nowhere.
+    """Return the header of a macro's name in the file includer, and the paths without a file; None if it is nowhere.
 
-    NVRTC is given one header of a name, and does not say whether it was in quotes. Raises LinkError if that, or which
-    of the files with such includes it is in, makes a difference.
+    NVRTC is given one header of a name, and does not say whether it was in quotes. Raises LinkError if the quotes, or
+    the file whose macro names it, make a difference.
     """
     known = {file.name, *(header.path for header in file.headers)}
     includers = {includer, *(path for path, scan in scans_of(file).items() if scan.computed)}

@@ -1,7 +1,7 @@
 """Includes: where CUDA C++ text names other files, found as a preprocessor's first phases find them.
 
 Comments, strings, raw strings, spliced lines and digraphs are read as NVRTC reads them (which, in C++17, has no
-trigraphs). Conditions are not evaluated: what only `#if 0` includes is found too.
+trigraphs). Conditions are not evaluated: an include under `#if 0` is found too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gridjit.base.values import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Include:
-    """A file named in the text: what is between start and end names it.
+    """A file named in the text, between start and end.
 
     quoted: in quotes, so that it is looked for beside the file that names it. query: `__has_include(...)`, whole.
     following: `include_next`, the word included.
@@ -43,9 +43,9 @@ class ComputedInclude:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Includes:
-    """What a text names. macros: (macro, the file name that it is defined as with its quotes, or "" for others).
+    """The files that a text names. macros: (macro, its value if that is a quoted file name, else "").
 
-    unseen: (line, what) of what reads what no key can have: the clock, and files' bytes (#embed).
+    unseen: (line, words) of each read that no key can hold: the clock, and files' bytes (#embed).
     """
 
     references: tuple[Include, ...] = ()
@@ -61,7 +61,7 @@ _BLANK = rb"(?:[ \t\v\f\r]|\\\r?\n|" + _NOTE + rb")"
 _STRING = rb'"(?:\\(?:\r\n|.)|[^"\\\n])*"?'
 
 
-# What is asked for, and what cannot be known before: words, less the underscores before.
+# Words of queries, less the underscores before; then words whose values cannot be known before.
 _QUERIES = ("has_include", "has_include_next")
 _UNSEEN = ("has_embed", "DATE__", "TIMESTAMP__", "TIME__")
 _HASH = rb"(?:\#|%" + _SPLICE + rb"*:)"
@@ -97,7 +97,7 @@ def _pattern(source: bytes) -> re.Pattern[bytes]:
 
 
 def includes(text: bytes) -> Includes:
-    """Return what the text names, in its order."""
+    """Return the files that the text names, in its order."""
     found = [*_found(text), *_pasted(text)]
     return Includes(
         references=tuple(one for one in found if isinstance(one, Include)),
@@ -107,13 +107,13 @@ def includes(text: bytes) -> Includes:
     )
 
 
-# What `##` may join to the clock's names: their beginnings and their ends, as words of their own.
+# Pieces that `##` may join to the clock's names: their beginnings and their ends, as words of their own.
 _CLOCKS = (b"__DATE__", b"__TIME__", b"__TIMESTAMP__")
 _PIECES = frozenset(piece for word in _CLOCKS for n in range(3, len(word)) for piece in (word[:n], word[-n:]))
 # Each begins with letters of its own, as above.
 _MAY_BE_PIECE = re.compile(rb"__(?<!\w__)[DT]\w*|[EP]__(?!\w)")
 _SIGNS = (b"__D", b"__T", b"E__", b"P__")
-# Whatever is joined begins and ends with these, if not with longer pieces.
+# A joined name begins and ends with these, if not with longer pieces.
 _UNDERSCORES = (
     re.compile(rb"(?:\#\#|%:%:|,)\s*__?(?!\w)"),
     re.compile(rb"(?<!\w)__?\s*(?:\#\#|%:%:|,)"),
@@ -175,7 +175,7 @@ def _begins_line(text: bytes, solid: int, start: int) -> bool:
 
 
 def _directive(text: bytes, start: int) -> tuple[list[_Found], int]:
-    """Return what a directive names, and where to go on reading."""
+    """Return the files that a directive names, and the position after it."""
     found = _WORD.match(text, start)
     if found is None:
         return [], start + 1
@@ -216,7 +216,7 @@ def _define(text: bytes, start: int) -> tuple[list[_Found], int]:
 
 
 def _named(text: bytes, token: re.Match[bytes]) -> tuple[list[_Found], int]:
-    """Return what `__has_include` asks for - nothing where only its own presence is - and that the clock is read."""
+    """Return the file of a `__has_include`, or a read of the clock; nothing for `defined(__has_include)`."""
     word = _joined(token["word"])
     if word in _UNSEEN:
         return [(_line(text, token.start()), f"__{word}")], token.end()

@@ -1,9 +1,9 @@
-"""Installed distributions: which one a module belongs to, and what distinguishes one installation from all others.
+"""Installed distributions: the owner of each module, and the identity of each installation.
 
-A file belongs to the distribution that lists it, in the folder on sys.path that both are in. Of editable installations,
-those that extend numba count as well, by the files of their packages as they are; others are nobody's but their
-author's, and so is what no distribution lists: that is the user's own code. Nothing is imported to find out,
-importlib.metadata least of all, which takes longer than everything else here.
+A file belongs to the distribution that lists it, in the folder on sys.path that both are in. Editable installations
+that extend numba count as well, by the files of their packages as they are; other editable installations, and files
+that no distribution lists, are the user's own code. Nothing is imported to find out, importlib.metadata least of all,
+which takes longer than everything else here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from gridjit.compiler.source.libraries import (
 from gridjit.compiler.source.objects import closure_of, code_behind
 
 _SITES = ("site-packages", "dist-packages")
-# What stands in a package for people and type checkers only; anything else its code may read.
+# Files in a package for people and type checkers only; its code may read any other.
 _FOR_PEOPLE = (".md", ".rst", ".html", ".pyi")
 _PLAIN = (str, bytes, int, float, complex, type(None), CodeType)
 
@@ -48,7 +48,7 @@ _PLAIN = (str, bytes, int, float, complex, type(None), CodeType)
 class Distribution:
     """One installed distribution: its name, version, the folder it is in, and its folder of metadata.
 
-    package: the name, in that folder, of a package that is a working copy; "" for what was installed.
+    package: the name, in that folder, of a package that is a working copy; "" for an ordinary installation.
     """
 
     name: str
@@ -59,15 +59,15 @@ class Distribution:
 
     @property
     def identity(self) -> str:
-        """What tells this installation from others: version, record, origin, and the stamps of its code's files.
+        """A digest of version, record, origin, and the stamps of the code's files.
 
-        Looked up once per process: what is loaded does not change when an installation does.
+        Looked up once per process: loaded code does not change when an installation does.
         """
         return _identity(self)
 
     @property
     def overtaken(self) -> bool:
-        """Whether a file of it was written since this process began, so that what is loaded may be older."""
+        """Whether a file of it was written since this process began, so that loaded code may be older."""
         return _newest(self) > began()
 
 
@@ -103,9 +103,9 @@ def is_generated(value: Any) -> bool:
 
 
 def generator_of(value: object) -> Distribution | None:
-    """Return the distribution that had a function generated: the only one whose code the function can reach.
+    """Return the distribution that generated a function: the only distribution whose code the function can reach.
 
-    None for functions that are not generated, and for those that hold an object which may be of the user's.
+    None for functions that are not generated, and for functions that hold an object which may be of the user's.
     """
     found = code_behind(value)
     if not isinstance(found, FunctionType) or not is_generated(found):
@@ -174,7 +174,7 @@ def installed_modules() -> tuple[ModuleType, ...]:
 
 @contextmanager
 def one_look() -> Iterator[None]:
-    """Look for many things in what is loaded now: until the block ends, this thread's looks find what the first did."""
+    """Look at the loaded modules once: until the block ends, this thread's looks find the modules of its first look."""
     outer, _look.is_one = _look.is_one, True
     try:
         yield
@@ -192,12 +192,12 @@ class _Look(threading.local):
 
 
 _look = _Look()
-# What the last look found, and among which modules.
+# The last look's loaded modules and its result.
 _modules: list[tuple[tuple[object, ...], tuple[ModuleType, ...]]] = []
 
 
 def _is_users(method: FunctionType, module: str) -> bool:
-    # What libraries make with exec has no file, and a namespace of another name.
+    # A library's function made with exec has no file, and a namespace of another name.
     home = method.__globals__.get("__name__")
     if "__file__" not in method.__globals__ and home != module:
         return False
@@ -221,7 +221,7 @@ def distribution_of_file(file: object) -> Distribution | None:
         return None
     if file not in _by_file:
         path = absolute(file)
-        # What is beside it is most likely of the same distribution.
+        # A file beside it is most likely of the same distribution.
         beside = _by_folder.get(os.path.dirname(path))
         known = beside is not None and path[len(beside.site) + 1 :] in _files(beside)
         found = beside if known else next(_listing(path), None) or next(_editing(path), None)
@@ -248,7 +248,7 @@ def _editing(file: str) -> Iterator[Distribution]:
 
 
 def _candidates(site: str, inside: str) -> list[Distribution]:
-    """Return the distributions in a folder, those that sound like the file first: few have to be read."""
+    """Return the distributions in a folder, names like the file's first: so few are read."""
     top = normalized(inside.partition(os.sep)[0].partition(".")[0])
     return sorted(_distributions_in(site, _stamp(site)), key=lambda one: (one.name != top, top not in one.name))
 
@@ -269,14 +269,14 @@ def _is_editable(found: Distribution) -> bool:
 
 
 def _lists(found: Distribution, inside: str) -> bool:
-    # A record is long, and most are not the right one: only what names the file at all is taken apart.
+    # A record is long, and most are not the right one: only a record that holds the file's name is taken apart.
     record = _read(found, "RECORD")
     return (record is None or inside.replace(os.sep, "/").encode() in record) and inside in _files(found)
 
 
 @cache
 def _files(found: Distribution) -> frozenset[str]:
-    """Return what a distribution lists, from its folder on; of one without a list, all code of its packages."""
+    """Return the files that a distribution lists, from its folder on; without a list, all code of its packages."""
     if found.package:
         return frozenset(_walked(found.site, found.package))
     if (record := _read(found, "RECORD")) is not None:
@@ -315,21 +315,21 @@ def _newest(found: Distribution) -> int:
 
 @cache
 def _stamps(found: Distribution) -> tuple[tuple[str, int, int, int], ...]:
-    """Return name, time of writing, size and time of change of each file that its code may be made of, or read.
+    """Return name, time of writing, size and time of change of each code or data file of a distribution.
 
-    Those that are gone are included; the metadata beside them counts by its content.
+    Missing files are included; the metadata beside them counts by its content.
     """
     files = sorted(file for file in _files(found) if not file.endswith(_FOR_PEOPLE) and not _is_made(file))
     return tuple((file, *_stamp(os.path.join(found.site, file))) for file in files)
 
 
 def _is_made(file: str) -> bool:
-    """Return whether a file is one that installing or importing makes."""
+    """Return whether installing or importing makes a file."""
     return "__pycache__" in file or ".dist-info" in file or ".egg-info" in file
 
 
 def installed_at(path: str) -> int:
-    """Return when a file or folder last changed, by its entry: unlike that of its content, no tool sets it back.
+    """Return when a file's or folder's entry last changed: unlike the time of writing, no tool sets it back.
 
     In nanoseconds since 1970; 0 if it is gone.
     """

@@ -58,19 +58,19 @@ def _registered_for(value: object) -> list[Registration]:
 
 
 def registered_texts(cls: type, visit: Visit) -> list[str]:
-    """Return the texts of what is registered for a class or for objects of it; raises OpaqueValue."""
+    """Return the texts of the registrations for a class or for objects of it; raises OpaqueValue."""
     state = _State(visit)
     found = [one for one in _registered() if any(mention is cls or type(mention) is cls for mention in one.mentions)]
     return sorted(map(state.registered, found))
 
 
 def _registered() -> list[Registration]:
-    """Return what is registered, less what loading and compiles register: a process that finds kernels has none."""
+    """Return the registrations, less those made by loading and compiling: a process that finds kernels has none."""
     return [one for one in registrations() if not made_by_a_compile(one)]
 
 
 class _State:
-    """One visit of an object's state; what comes again is named by its number."""
+    """One visit of an object's state; an object met again is named by its number."""
 
     def __init__(self, visit: Visit) -> None:
         self._visit = visit
@@ -110,11 +110,11 @@ class _State:
         return f"{self._class(kind)}({self._all(attributes_of(value), depth)})"
 
     def _class(self, cls: type) -> str:
-        """Return the text of an installed class: its name, and what it was made with if a call made it."""
+        """Return the text of an installed class: its name, and the values it was made with if a call made it."""
         return f"{type_name(cls)} {self._visit(cls)}" if is_made(cls) else type_name(cls)
 
     def _plain(self, value: Any) -> str:
-        """Return the text of what is not an object of an installed class; that of an installed class is its name."""
+        """Return the text of a value that is not an object of an installed class; an installed class has its name."""
         if isinstance(value, type) and owner_of(value) is not None:
             return f"class {self._class(value)}"
         return value_text(value, self._visit)

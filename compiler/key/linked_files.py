@@ -1,4 +1,4 @@
-"""Linked files: what a kernel is linked with - read, with its callbacks - and its part of the key."""
+"""Linked files: the files that a kernel is linked with, read, with their callbacks, and their part of the key."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS = {
     ".bc": "bc",
     ".c": "c",
 }
-# Files for a GPU, and what stands for one on the host if it is beside it, under the same name.
+# Kinds of files for a GPU; then suffixes of files beside them, under the same name, for the host.
 _FOR_A_GPU = frozenset(["ptx", "cubin", "ltoir", "cu", "fatbin", "o", "a"])
 _FOR_THE_HOST = (".ll", ".bc", ".c")
 # numba-cuda's classes for code in memory -> kind of LinkedFile.
@@ -57,7 +57,7 @@ def linked_files(options: Options, kind: str = "ptx") -> tuple[LinkedFile, ...]:
 
 
 def for_the_host(given: Any) -> Any:
-    """Return what stands for a file on the host: the one beside it under the same name, if there is one; else itself.
+    """Return the file for the host beside a GPU's file, under the same name; the file itself if there is none.
 
     Raises LinkError if there are several.
     """
@@ -73,7 +73,7 @@ def for_the_host(given: Any) -> Any:
 def read_linked(given: Any) -> LinkedFile:
     """Return a file by its path, or numba-cuda's object of code in memory (cuda.CUSource, cuda.PTXSource...).
 
-    Raises LinkError naming what cannot be used.
+    Raises LinkError for other objects and for unknown suffixes.
     """
     if isinstance(given, LinkedFile):
         return given
@@ -134,8 +134,8 @@ def callbacks_of(files: Iterable[LinkedFile]) -> tuple[tuple[Callable[..., Any],
 def link_fields(files: Sequence[LinkedFile]) -> tuple[tuple[str, str], ...]:
     """Return the files' part of a key: for each, in order, a label with its name and the digest of its bytes.
 
-    A CUDA C++ file's headers count too; for the toolkit's stands what is installed. Callbacks count by name: their code
-    is not in the result. Nothing is read for it but what the files hold.
+    A CUDA C++ file's headers count too, the toolkit's by their versions. Callbacks count by name: their code is not
+    in the result. Nothing is read.
     """
     fields = tuple(field for index, file in enumerate(files) for field in _fields(f"link.{index}", file))
     return fields + (header_versions() if any(file.kind == "cu" for file in files) else ())
@@ -143,7 +143,7 @@ def link_fields(files: Sequence[LinkedFile]) -> tuple[tuple[str, str], ...]:
 
 def _fields(label: str, file: LinkedFile) -> Iterator[tuple[str, str]]:
     needs = ", with numba-cuda's runtime" if file.nrt else ""
-    # A temporary file has another name in each process, and what counts are its bytes.
+    # A temporary file has another name in each process; its bytes count.
     name = re.sub(_TEMPORARY, "temporary file", Path(file.name).name)
     yield f"{label}.{name}", f"{file.kind}:{digest(file.data)}{needs}"
     for name, callback in (("setup", file.setup), ("teardown", file.teardown)):
@@ -158,7 +158,7 @@ def shown_path(file: LinkedFile, path: str) -> str:
 
 
 def callback_text(callback: Callable[..., Any]) -> str:
-    """Return a callback as a key has it: what makes it again in another process; what nothing does is never stored."""
+    """Return a callback's text in a key: its importable description, or "not importable", which is never stored."""
     from gridjit.compiler.hooks.description import storable_hook
 
     hook = storable_hook(callback)

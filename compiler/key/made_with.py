@@ -1,4 +1,4 @@
-"""What installed code was given when it registered something, which distinguishes a library's registrations.
+"""Values that installed code made its registrations with, which distinguish a library's registrations.
 
 `make_reduce(op, shape)` registers an overload whose closure holds op and shape, at any depth of the library's own
 functions, classes and objects. Such values count. An attribute of one of the library's modules counts by its name and
@@ -47,12 +47,12 @@ class InstalledObject:
 
 
 def made_with(found: Registration) -> list[_Named]:
-    """Return what the functions of a registration hold; an InstalledObject for what libraries hold too."""
+    """Return the values in a registration's functions by name; InstalledObject for attributes of libraries' modules."""
     return held_by(*found.sources)
 
 
 def held_by(*sources: object) -> list[_Named]:
-    """Return what functions and classes hold, at any depth of installed code; see made_with."""
+    """Return the values in functions and classes, at any depth of installed code; see made_with."""
     walk = _Holdings()
     for source in sources:
         walk.source(source)
@@ -60,10 +60,10 @@ def held_by(*sources: object) -> list[_Named]:
 
 
 def settled_text(value: object) -> str | None:
-    """Return the text of a value that stays what it is; None for others.
+    """Return the text of an immutable value; None for others.
 
-    That is a number, a text, an attribute of installed code by its name, a function or class of installed code, a
-    member of such an enum. Code counts by its name, as its distribution tells what is in it.
+    Immutable are a number, a text, an attribute of installed code by its name, a function or class of installed code,
+    a member of an enum of installed code. Code counts by its name, as its distribution's identity covers its content.
     """
     if isinstance(value, FunctionType | type):
         return _code_text(value) if is_known(value) else None
@@ -82,7 +82,7 @@ def is_of_no_matter(kind: type) -> bool:
 
 
 class _Holdings:
-    """One visit of what functions hold."""
+    """One visit of the values in functions."""
 
     def __init__(self) -> None:
         self.values: list[_Named] = []
@@ -151,7 +151,7 @@ class _Holdings:
 
 
 def directly_held(function: FunctionType) -> Iterator[_Named]:
-    """Yield what a function holds by name: its closure, its defaults, and the namespace of one that was generated."""
+    """Yield a function's values by name: closure, defaults, and the namespace of a generated function."""
     yield from closure_of(function).items()
     yield from ((f"default {number}", value) for number, value in enumerate(function.__defaults__ or ()))
     yield from (function.__kwdefaults__ or {}).items()

@@ -1,8 +1,8 @@
-"""Settings of numba-cuda that alter what a compile makes or says, as labelled values, without the defaults.
+"""Settings of numba-cuda that alter a compile's code or messages, as labelled values, without the defaults.
 
 They come from the environment, from a `.numba_config.yaml` in the working directory, and from assignments to
-`numba.config`; the result is the same before numba is imported as after it. A variable of numba's that is not known
-counts as it stands: only what is listed here as changing no code does not.
+`numba.config`; the result is the same before numba is imported as after it. An unknown variable of numba's counts as
+it stands: only variables that are listed here as changing no code do not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Setting:
     """One setting of numba-cuda.
 
     variable: its environment variable; attribute: its name in numba.config, "" if assigning to that has no effect.
-    parse: what numba makes of its text; default: what it is when not set.
+    parse: turns its text into numba's value; default: its value when not set.
     in_file: whether the configuration file can set it; some are read from the environment alone.
     """
 
@@ -60,7 +60,7 @@ SETTINGS = (
     Setting(variable="NUMBA_BOUNDSCHECK", attribute="BOUNDSCHECK", parse=int, default=None),
     Setting(variable="NUMBA_CUDA_DEBUGINFO", attribute="CUDA_DEBUGINFO_DEFAULT", parse=int, default=0),
     Setting(variable="NUMBA_DEBUG_NRT", attribute="DEBUG_NRT", parse=int, default=0),
-    # Has compiles warn: what was compiled without it was not asked.
+    # Compiles warn: code compiled without it was not checked.
     Setting(variable="NUMBA_ALWAYS_WARN_UNINIT_VAR", attribute="ALWAYS_WARN_UNINIT_VAR", parse=int, default=0),
     # Puts prints into the generated code.
     Setting(variable="NUMBA_DEBUG_JIT", attribute="DEBUG_JIT", parse=int, default=0),
@@ -80,7 +80,7 @@ SETTINGS = (
 )
 
 
-# What numba prints while it compiles, as the variables' names less "NUMBA_" -> the names in numba.config.
+# Dumps that numba prints while it compiles: the variables' names less "NUMBA_" -> the names in numba.config.
 _DUMPS = {
     **{name: name for name in ("DEBUG", "DEBUG_FRONTEND", "DEBUG_TYPEINFER", "DUMP_BYTECODE", "DUMP_CFG", "DUMP_IR")},
     **{name: name for name in ("DUMP_SSA", "DUMP_LLVM", "DUMP_ASSEMBLY")},
@@ -88,15 +88,15 @@ _DUMPS = {
 }
 
 
-# Settings that numba-cuda makes itself when it is imported, where nobody has assigned them: their names in
-# numba.config, and what the module that does so has them as. No variable sets them.
+# Settings that a module of numba-cuda makes on import, where nobody has assigned them: their names in numba.config,
+# and their names in that module. No variable sets them.
 _MADE_IN = "numba.cuda.debuginfo"
 _MADE = {
     "CUDA_DEBUG_POLY": "DEBUG_POLY_SUPPORTED",
     "CUDA_DEBUG_POLY_USE_TYPED_CONST": "DEBUG_POLY_USE_TYPED_CONST",
 }
-# What does not affect the code that numba-cuda makes, by the names less "NUMBA_": it is about how messages and
-# dumps look, the driver and its memory, files of numba's own cache, and numba's compiler for CPUs.
+# Settings that do not affect the code that numba-cuda makes, by the names less "NUMBA_": of the look of messages and
+# dumps, the driver and its memory, files of numba's own cache, and numba's compiler for CPUs.
 _OF_NO_CODE = frozenset(
     (
         *("DEVELOPER_MODE", "FULL_TRACEBACKS", "SHOW_HELP", "COLOR_SCHEME", "HIGHLIGHT_DUMPS", "DUMP_HTML", "DIFF_IR"),
@@ -107,7 +107,7 @@ _OF_NO_CODE = frozenset(
         *("FUNCTION_CACHE_SIZE", "DISABLE_CUDA", "CUDA_DRIVER", "CUDA_LOG_LEVEL", "CUDA_LOG_API_ARGS", "CUDA_LOG_SIZE"),
         *("CUDA_VERBOSE_JIT_LOG", "CUDA_DEALLOCS_COUNT", "CUDA_DEALLOCS_RATIO", "CUDA_ARRAY_INTERFACE_SYNC"),
         *("CUDA_MEMORY_MANAGER", "CUDA_PER_THREAD_DEFAULT_STREAM", "CUDA_USE_NVIDIA_BINDING"),
-        # What a kernel is compiled for is said by its target.
+        # A kernel's target holds its architecture.
         *("CUDA_DEFAULT_PTX_CC", "NUM_THREADS", "THREADING_LAYER", "THREADING_LAYER_PRIORITY", "CPU_NAME"),
         *("CPU_FEATURES", "ENABLE_AVX", "DISABLE_INTEL_SVML", "LOOP_VECTORIZE", "SLP_VECTORIZE"),
         *(
@@ -129,7 +129,7 @@ def affects_code(attribute: str) -> bool:
 
 
 def dumps(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
-    """Return the names in numba.config of what is to be printed while kernels are compiled."""
+    """Return the names in numba.config of the dumps to print while kernels are compiled."""
     configured = _config_file()
     return frozenset(attribute for name, attribute in _DUMPS.items() if _is_on(name, attribute, 0, environ, configured))
 
@@ -145,7 +145,7 @@ def _is_on(name: str, attribute: str, default: int, environ: Mapping[str, str], 
 
 
 def is_asked_for(name: str, environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether the environment itself turns one of numba's switches on, whatever its default is."""
+    """Return whether the environment itself turns one of numba's switches on, regardless of its default."""
     return environ.get(f"NUMBA_{name}", "0") not in ("", "0")
 
 
@@ -166,7 +166,7 @@ def environment(environ: Mapping[str, str] = os.environ) -> tuple[tuple[str, str
 
 
 def _assigned(config: Any) -> Iterator[tuple[str, str]]:
-    """Yield what was assigned in place of what numba-cuda makes of its own settings."""
+    """Yield numba-cuda's own settings that were assigned another value than numba-cuda makes."""
     found = [name for name in _MADE if hasattr(config, name)]
     if found and _MADE_IN not in sys.modules:
         # Somebody has assigned it ahead of numba-cuda; whether it makes the same, that has to be asked.
@@ -179,7 +179,7 @@ def _assigned(config: Any) -> Iterator[tuple[str, str]]:
 
 
 def _unlisted(environ: Mapping[str, str], configured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what is said of settings that are not known, as it stands."""
+    """Yield the unknown settings and their texts as they stand."""
     # os.environ decodes each name that it yields; below, all names are at hand.
     names: Iterable[Any] = getattr(environ, "_data", environ)
     prefix: Any = "NUMBA_" if names is environ else b"NUMBA_"
@@ -197,7 +197,7 @@ def _known_variables() -> frozenset[str]:
 
 
 def setting_now(variable: str, environ: Mapping[str, str] = os.environ) -> object:
-    """Return what one of numba-cuda's settings is at this moment."""
+    """Return the value of one of numba-cuda's settings at this moment."""
     setting = next(one for one in SETTINGS if one.variable == variable)
     declared = _declared(setting, environ, _config_file() if setting.in_file else {})
     return getattr(sys.modules.get("numba.core.config"), setting.attribute, declared)

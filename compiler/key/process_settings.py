@@ -40,7 +40,7 @@ _COLLECTS = "catch_warnings"
 
 
 def process_settings(names: Collection[str]) -> Iterator[tuple[str, object]]:
-    """Yield words and value for each setting that a program has made; names: those in the code that it counts for.
+    """Yield words and value for each setting that a program has made; names: the names in the code of the key.
 
     A library that is not loaded has all its settings as they were made, and is not loaded to ask.
     """
@@ -91,7 +91,7 @@ def _locales() -> Iterator[tuple[str, object]]:
 def _warnings(warnings: Any, collected: bool) -> Iterator[tuple[str, object]]:
     """Yield the filters of warnings, if one of them raises, or if code looks at the warnings that pass them.
 
-    The rest decides what is shown. Those that libraries add when they are imported are for warnings of their own.
+    The rest decides which warnings are shown. Filters that libraries add on import are for warnings of their own.
     """
     filters = [one for one in getattr(warnings, "filters", ()) if not _is_librarys_filter(one)]
     last = max((n for n, one in enumerate(filters, 1) if one[0] == "error"), default=0)

@@ -21,11 +21,11 @@ OWN = ("gridjit.", "llvmlite.")
 class Registration:
     """One thing that an extension registered.
 
-    kind: what it is ("lowering attribute"). about: what it is for. sources: the extension's functions and classes in
-    it, and the plain values beside them. stub: the user's function that it implements for kernels that call it, as
-    module.name; "" for what may reach kernels that never heard of the extension. owner: the installed distribution
-    that all of it is from; None if any is the user's own. key: the very object that it is for. mentions: functions and
-    types, all of which code must have to do with to meet it; none where that is not known.
+    kind: its registry's word ("lowering attribute"). about: the name of its key. sources: the extension's functions
+    and classes in it, and the plain values beside them. stub: the user's function that it implements for kernels that
+    call it, as module.name; "" if it may reach kernels that never heard of the extension. owner: the installed
+    distribution that all of it is from; None if any part is the user's own. key: the very object that it is for.
+    mentions: functions and types, all of which code must use to meet it; empty if unknown.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class Registration:
 
 
 def _is_of(mention: object, owner: Distribution) -> bool:
-    """Return whether only code that has to do with a distribution's own can meet what it registered for a thing."""
+    """Return whether only code that uses a distribution can meet its registration for an object."""
     from gridjit.compiler.key.installed import generator_of, owner_of
 
     value = code_behind(mention)

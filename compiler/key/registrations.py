@@ -1,6 +1,6 @@
-"""Registrations: what extensions registered with numba-cuda besides rewrites, found without importing anything.
+"""Registrations: extensions' entries in numba-cuda's registries, found without importing anything; rewrites are apart.
 
-Registries only grow, so each look reads what is new since the last; a process without numba-cuda has none.
+Registries only grow, so each look reads the entries since the last; a process without numba-cuda has none.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _REGISTRIES = (
     ("numba.core.imputils", "builtin_registry"),
     ("numba.core.typing.templates", "builtin_registry"),
 )
-# Tables from a type to what stands for it: module, names that lead to the table, and what an entry is.
+# Tables of types: module, names that lead to the table, and words for an entry.
 _TABLES = (
     ("numba.cuda.models", "cuda_data_manager._handlers", "data model"),
     ("numba.core.datamodel", "default_manager._handlers", "data model"),
@@ -45,7 +45,7 @@ _TABLES = (
     ("numba.core.typing.typeof", "typeof_impl.registry", "type of value"),
     ("numba.cuda.typing.asnumbatype", "as_numba_type.lookup", "type of annotation"),
 )
-# A list of a registry -> what its entries are.
+# A list of a registry -> words for its entries.
 _LISTS = {
     "functions": "implementation",
     "getattrs": "attribute",
@@ -58,7 +58,7 @@ _LISTS = {
 
 
 def registrations() -> tuple[Registration, ...]:
-    """Return what extensions have registered until now, in the order of registration within each registry."""
+    """Return extensions' registrations until now, in the order of registration within each registry."""
     return _registered()[1]
 
 
@@ -96,18 +96,18 @@ def _places(found: Iterable[Registration]) -> dict[int, str]:
     return {key: str(places) for alike in by_name.values() if len(alike) > 1 for key, places in alike.items()}
 
 
-# What was found, of each list and table and in all; and the places of functions and classes that share a name.
+# The registrations of each list and table, and all of them; the places of functions and classes that share a name.
 _Registered: TypeAlias = "tuple[tuple[tuple[Registration, ...], ...], tuple[Registration, ...], Mapping[int, str]]"
 _NOTHING: _Registered = ((), (), {})
 _last = [_NOTHING]
 _lock = lock()
 _CODE = type | FunctionType | BuiltinFunctionType | ModuleType
-# The lists of all registries, each with what its entries are; under what they were collected for.
+# The lists of all registries, each with words for its entries; by the stamp of the look that collected them.
 _watched: dict[object, tuple[tuple[list[Any], str], ...]] = {}
-# Registry list -> the list, how many entries were read, the last of them, and what was found.
+# Registry list -> the list, how many entries were read, the last of them, and the registrations.
 _lists: dict[int, tuple[list[Any], int, object, tuple[Registration, ...]]] = {}
 _UNREAD: tuple[list[Any], int, object, tuple[Registration, ...]] = ([], -1, None, ())
-# Table -> its entries when it was read, and what was found.
+# Table -> its entries when it was read, and the registrations.
 _tables: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Registration, ...]]] = {}
 
 
@@ -119,7 +119,7 @@ def _scans() -> Iterator[tuple[Registration, ...]]:
 
 
 class _Look:
-    """What was found in lists, and how they ended then."""
+    """The registrations in lists, and the lists' ends when they were read."""
 
     def __init__(self, lists: tuple[tuple[list[Any], str], ...]) -> None:
         self.lists = lists
@@ -156,7 +156,7 @@ _last_look: list[_Look] = []
 
 
 def _in_lists(lists: tuple[tuple[list[Any], str], ...]) -> tuple[tuple[Registration, ...], ...]:
-    """Return what is in lists; a compile asks a dozen times, and hardly ever has one grown."""
+    """Return the registrations in lists; a compile asks a dozen times, and lists hardly ever grow."""
     if not _last_look or _last_look[0].lists is not lists:
         _last_look[:] = [_Look(lists)]
     elif not _last_look[0].holds():

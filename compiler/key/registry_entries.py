@@ -1,6 +1,6 @@
-"""registry_entries: what is an extension's in entries of numba-cuda's registries, as registrations.
+"""registry_entries: extensions' entries of numba-cuda's registries as registrations.
 
-A first look goes through thousands of entries of numba's own, so those are told at a glance, all at once.
+A first look goes through thousands of entries of numba's own, so it recognizes them all at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gridjit.compiler.key.registration import OWN, Registration, name_of
 from gridjit.compiler.source.libraries import is_library, is_librarys, is_numbas, name_of_module
 from gridjit.compiler.source.objects import MISSING, cell_values, code_behind
 
-# What numba calls the targets whose overloads kernels may meet.
+# numba's names of the targets whose overloads kernels may meet.
 _FOR_US = (None, "cuda", "generic")
 
 
@@ -36,14 +36,14 @@ def registered_in(kind: str, entries: Sequence[Any]) -> list[Registration]:
 
 
 def is_numbas_own(kind: str, entry: Any) -> bool:
-    """Return whether an entry of such a list is not an extension's that kernels may meet."""
+    """Return whether an entry of a list is numba's own, or an extension's that kernels cannot meet."""
     # A global counts by its templates, most of which are entries, too.
     templates = getattr(entry[-1], "templates", ()) if isinstance(entry, tuple) else ()
     return not registered_in(kind, (entry, *templates))
 
 
 def in_table(kind: str, table: Mapping[Any, Any]) -> list[Registration]:
-    """Return the registrations in a table from types to what stands for them."""
+    """Return the registrations in a table of types."""
     entries = [
         (key, value)
         for key, value in tuple(table.items())
@@ -116,7 +116,7 @@ def _overload(template: Any, function: Any, key: Any) -> Registration:
 def _stub(template: Any, key: Any, attribute: Any) -> str:
     """Return the name of the user's function that a template implements, "" for anything else.
 
-    Only kernels that call such a function can meet the template; a library's function, a class, an operator or an
+    Only kernels that call this function can meet the template; a library's function, a class, an operator or an
     attribute may be in any kernel. numba's own templates (not numba-cuda's) are not seen when they are used.
     """
     if attribute is not None or not any(base.__module__.startswith("numba.cuda.") for base in template.__mro__):
@@ -131,13 +131,13 @@ def _implementation(template: Any) -> Any:
 
 
 def is_an_extensions(template: Any) -> bool:
-    """Return whether a template class is an extension's, or numba-cuda's around what is."""
+    """Return whether a template class is an extension's, or numba-cuda's around an extension's function."""
     function = _implementation(template)
     return is_foreign(function) if function is not None else bool(_template_parts(template))
 
 
 def _template_parts(template: Any) -> tuple[object, ...]:
-    """Return what is the extension's in a template class, which numba-cuda may have made around it."""
+    """Return the extension's parts of a template class, around which numba-cuda may have made it."""
     if not _unclear_templates([template]):
         return ()
     if is_foreign(template):
@@ -157,7 +157,7 @@ def _template_parts(template: Any) -> tuple[object, ...]:
 
 
 def _foreign_parts(value: object) -> tuple[object, ...]:
-    """Return value if it is an extension's, or what one of numba's functions holds that is."""
+    """Return value if it is an extension's, or the extension's parts that one of numba's functions holds."""
     if is_foreign(value):
         return (value,)
     if type(value) is FunctionType and value.__closure__:
@@ -189,7 +189,7 @@ def is_foreign(value: Any) -> bool:
 
 
 def _unclear(functions: Iterable[Any], depth: int = 3) -> set[int]:
-    """Return the places of those that are not clearly functions of numba's that hold nothing but what is numba's."""
+    """Return the places of functions that may be, or may hold, an extension's."""
     found: set[int] = set()
     level = [*enumerate(functions)]
     for _ in range(depth + 1):
@@ -217,7 +217,7 @@ def _unclear(functions: Iterable[Any], depth: int = 3) -> set[int]:
 
 
 def _unclear_templates(templates: Iterable[Any]) -> set[int]:
-    """Return the places of the templates that are not clearly numba's, with nothing but what is numba's in them."""
+    """Return the places of templates that may be, or may hold, an extension's."""
     found: set[int] = set()
     held: list[tuple[int, FunctionType]] = []
     for place, one in enumerate(templates):
@@ -239,7 +239,7 @@ def _unclear_templates(templates: Iterable[Any]) -> set[int]:
 _module_of: Callable[[Any], object] = operator.attrgetter("__module__")
 
 
-# What closures of numba's hold most, besides numba's own functions and types.
+# Classes of most values in numba's closures, besides numba's own functions and types.
 _NO_CODE = frozenset({bool, int, str, float, tuple, list, dict, type(None)})
 
 

@@ -1,7 +1,7 @@
 """RunningWalk: a walk over code that runs while kernels are compiled, which may do anything that Python can.
 
-Installed code is a leaf: its distribution stands for it. If the user's own code does what cannot be followed, that is
-reported with its line, and what is compiled with it stays in this process.
+Installed code is a leaf: its distribution stands for it. A step of the user's own code that cannot be followed is
+reported with its line, and kernels compiled with it stay in this process.
 """
 
 from __future__ import annotations
@@ -19,8 +19,15 @@ from gridjit.compiler.key.installed import Distribution, owner_of
 from gridjit.compiler.key.process_settings import process_settings
 from gridjit.compiler.key.walk import Walk, goes_by_another_name, is_put_there, module_attribute, registered
 from gridjit.compiler.source.code import CodePlan, Reference, names_in_text, plan_of
-from gridjit.compiler.source.dynamic import TAKES_NAMES, Import, annotation_codes, dynamic_plan, line_of
-from gridjit.compiler.source.late_imports import is_there, package_of
+from gridjit.compiler.source.dynamic import (
+    TAKES_NAMES,
+    Import,
+    annotation_codes,
+    dynamic_plan,
+    is_there,
+    line_of,
+    package_of,
+)
 from gridjit.compiler.source.libraries import (
     home_of,
     is_library,
@@ -49,7 +56,7 @@ from gridjit.compiler.source.unfollowed import (
     unfollowed,
 )
 
-# Their code is what compiles: what programs put there counts for every kernel, or is a surrounding of what is kept.
+# Compilers' own packages: a program's changes of them count for every kernel, or are in the key of kept callees.
 _COMPILERS = frozenset({"numba", "numba_cuda", "llvmlite", "gridjit", "cuda"})
 # Its results depend on what its function read then, which may have changed.
 _known_memos: WeakSet[_lru_cache_wrapper[object]] = WeakSet()
@@ -68,12 +75,12 @@ class RunningWalk(Walk):
         self._met: dict[int, int] = {}
         # By label: where the names in the annotations of functions and classes are looked up.
         self._scopes: dict[str, dict[str, object]] = {}
-        # Names of sets whose order differs by process; "" for those inside something else.
+        # Names of sets whose order differs by process; "" for sets inside another value.
         self._unordered: list[str] = []
         # Classes and modules of Python's own and of NumPy that the code comes to.
         self._libraries: dict[int, type | ModuleType] = {}
         self._looked_at: set[int] = set()
-        # Where the walk is: a function's code, the name that it follows, and what that name itself means.
+        # The walk's place: a function's code, the name that it follows, and the value of that name itself.
         self._code: CodeType | None = None
         self._name = ""
         self._named_value: object = None
@@ -103,7 +110,7 @@ class RunningWalk(Walk):
         return text
 
     def note(self, value: object) -> None:
-        """Count what the code takes of a module or a library's class; raises OpaqueValue if that is uncertain.
+        """Count the attributes that code takes of a module or a library's class; raises OpaqueValue if uncertain.
 
         This is called wherever a value's text is made, also in containers, defaults and partials.
         """
@@ -122,7 +129,7 @@ class RunningWalk(Walk):
         if isinstance(value, _lru_cache_wrapper) and not _is_known_memo(value):
             raise OpaqueValue("has results that were worked out before any kernel was compiled")
         self._taken_attributes |= taken_by(value)
-        # Of what is named itself _used says it.
+        # _used reports a value that the code names itself.
         what = self._computes_names(value) or (None if value is self._named_value else unfollowed(value, ()))
         if what is not None:
             raise OpaqueValue(f"leads to {what}{self._place()}, which can be something else in another process")
@@ -187,7 +194,7 @@ class RunningWalk(Walk):
     def _used(self, function: FunctionType, label: str, plan: CodePlan, reference: Reference, value: object) -> None:
         names = (*reference.attributes, reference.name)
         self._taken_attributes |= taken_by(value, reference.attributes)
-        # What a method __hash__ returns finds objects again; code that could read the number is refused by itself.
+        # The result of a method __hash__ finds objects again; code that could read the number is refused by itself.
         what = None if value is hash and function.__name__ == "__hash__" else unfollowed(value, reference.attributes)
         if what is not None:
             self._cannot_follow(label, what, function.__code__, line_of(function.__code__, names[0]))
@@ -224,7 +231,7 @@ class RunningWalk(Walk):
         super()._attributes(module, chain, label, plan, entered)
 
     def _read_holders(self) -> None:
-        """Also add what any part of the code may take of modules and classes that it holds as values."""
+        """Also add the attributes that any part of the code may take of modules and classes that it holds as values."""
         super()._read_holders()
         self._read_libraries()
         self._note_orders()
@@ -248,7 +255,7 @@ class RunningWalk(Walk):
                 self._libraries.setdefault(id(value), value)
 
     def _read_libraries(self) -> None:
-        """Add what a program put in classes and modules of libraries that the code comes to, and registered there."""
+        """Add a program's values and registrations in the libraries' classes and modules that the code comes to."""
         for value in [one for key, one in self._libraries.items() if key not in self._looked_at]:
             self._looked_at.add(id(value))
             self._code = None
@@ -262,7 +269,7 @@ class RunningWalk(Walk):
                     self._value(f"registered with class {name}", "", "what is registered with class", name, given)
 
     def end(self) -> None:
-        """Add what the program has set for its process or thread, and code reads without naming it."""
+        """Add settings of the process or thread that code reads without naming them."""
         if not self._ran:
             return
         names = {name for _, _, plan in self._ran for name in (*plan.attributes, *(r.name for r in plan.references))}
@@ -303,7 +310,7 @@ class RunningWalk(Walk):
         elif of_kind(value, ModuleType) and name != "__wrapped__":
             self._code = None
             library = is_library_module(value)
-            # A module may make up what it is asked for.
+            # A module may compute its attributes.
             made = not library and name not in vars(value) and (type(value) is not ModuleType or _makes(value))
             found = module_attribute(value, name) if made else vars(value).get(name, MISSING)
             put = library and (is_put_there(found) or of_kind(found, ModuleType) or goes_by_another_name(found, name))
@@ -315,7 +322,7 @@ class RunningWalk(Walk):
         package = package_of(function.__globals__).split(".")
         parents = package[: len(package) - found.level + 1] if found.level else []
         name = ".".join((*parents, *([found.module] if found.module else [])))
-        # `import a.b` binds a, the outermost package, whatever is taken of it.
+        # `import a.b` binds a, the outermost package.
         for module in dict.fromkeys((name, name if found.names else name.partition(".")[0])):
             self._named_module(module, found.names, function, label, plan)
         loaded = sys.modules.get(name)
@@ -326,7 +333,7 @@ class RunningWalk(Walk):
     def _named_module(
         self, name: str, names: tuple[str, ...], function: FunctionType, label: str, plan: CodePlan
     ) -> None:
-        """Count a module that code imports while it runs: what it takes of it, or whether it exists if not loaded."""
+        """Count a module that code imports while it runs: the attributes it takes; whether it exists, if not loaded."""
         loaded = sys.modules.get(name)
         if loaded is None:
             self._add(f"module {name} that {label} imports", "there" if is_there(name) else "not there")

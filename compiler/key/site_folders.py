@@ -1,7 +1,7 @@
-"""Site folders: what describes the distributions in a folder of sys.path, listed once for everyone who asks.
+"""Site folders: the metadata folders of the distributions in a folder of sys.path, listed once for everyone who asks.
 
-A folder is listed again if anything was put into it or taken out since; one that was changed a moment ago always is.
-Also the one form in which distributions' names are compared, and what the folder that describes one is called.
+A folder is listed again if an entry was added or removed since, and always if it was changed a moment ago. Also the
+normalized form of distributions' names, and the name and version in a metadata folder's name.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def descriptions(folder: str) -> tuple[str, ...]:
 def first_look(paths: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
     """Return the descriptions in each folder of an import path ("" is the current one), as they were when first asked.
 
-    For what counts as it was when the process began to look: a folder that others change all the time is listed once.
+    For questions about the start of the process: a folder that others change all the time is listed once.
     """
     return {path: descriptions(path) for path in paths}
 
@@ -59,7 +59,7 @@ def normalized(name: str) -> str:
 def described_by(folder: str) -> tuple[str, str] | None:
     """Return the normalized name and the version ("" if it has none) that a folder of metadata is named after.
 
-    folder: "numba_cuda-0.20.dist-info", without the folder that it is in. None for what is not such a name.
+    folder: "numba_cuda-0.20.dist-info", without the folder that it is in. None for another form of name.
     """
     described, dot, kind = folder.rpartition(".")
     if not described or dot + kind not in _KINDS:

@@ -1,6 +1,6 @@
 """The toolchain: everything besides the source that turns a kernel into code, as labelled versions.
 
-Read from what is installed, without importing any of it.
+Read from the installed distributions' files, without importing any of them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PTX: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("cuda-bindings", ("cuda-bindings",)),
     ("cuda-core", ("cuda-core",)),
 )
-# What brings the headers of CUDA's runtime, and CCCL; without one of them they are a toolkit's outside pip.
+# Packages with the headers of CUDA's runtime, and of CCCL; without one of each they are a toolkit's outside pip.
 _HEADERS = (
     ("nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"),
     ("nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
@@ -53,7 +53,7 @@ _HEADER_NAMES = frozenset(name for names in _HEADERS for name in names)
 _DISTRIBUTIONS: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {"host": _COMMON, "ptx": _COMMON + _PTX}
 _TARGETS = frozenset(_DISTRIBUTIONS)
 _WANTED = frozenset((*(name for _, names in _COMMON + _PTX for name in names), *_HEADERS[0]))
-# What is imported of the distributions, by label.
+# The modules of the distributions, by label.
 _MODULES = {
     "numba-cuda": "numba_cuda",
     "numba": "numba",
@@ -70,7 +70,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 def toolchain(kind: str) -> Fields:
     """Return the labelled versions of everything that makes code for target kind "host" or "ptx".
 
-    Looked up once per process: what is loaded does not change when an installation does.
+    Looked up once per process: loaded code does not change when an installation does.
     """
     if kind not in _DISTRIBUTIONS:
         raise ConfigError(f"target kind {kind!r}: one of {', '.join(_DISTRIBUTIONS)}")
@@ -91,7 +91,7 @@ def _toolchain(kind: str, versions: Mapping[str, str]) -> Fields:
 
 @cache
 def debug_versions() -> Fields:
-    """Return what debug information of a GPU's kernel depends on besides: the version of CUDA's runtime library."""
+    """Return the versions that a GPU's kernel with debug information depends on besides: CUDA's runtime library's."""
     return _debug_versions(_installed(import_path()))
 
 
@@ -103,11 +103,11 @@ def _debug_versions(versions: Mapping[str, str]) -> Fields:
 
 @cache
 def header_versions() -> Fields:
-    """Return what tells CUDA's headers, which linked CUDA C++ includes, apart from others: installed once, as above.
+    """Return the versions of CUDA's headers, which linked CUDA C++ includes, looked up once per process.
 
-    Each package that brings some, by its version and the digests of its headers that its record lists: of a development
-    build the version says little. To digest hundreds of headers at each start would cost more than to compile with
-    them, so one that was edited in place is not noticed. The compiler's own parts are in the toolchain.
+    Each package with headers counts by its version and a digest of its record, which lists digests of its files: of a
+    development build the version says little. To digest hundreds of headers at each start would cost more than to
+    compile with them, so a header edited in place is not noticed. The compiler's own parts are in the toolchain.
     """
     found: dict[str, str] = {}
     for path in import_path():
@@ -121,8 +121,8 @@ def header_versions() -> Fields:
 def overtaken(kind: str, *, lines: bool, headers: bool) -> tuple[str, ...]:
     """Return the labels of the parts of the toolchain that this process may have loaded in another version.
 
-    That is what is not installed now as it was at the first look, what was installed since the process began, and what
-    is loaded from a folder that has another version. lines, headers: whether debug information, CUDA's headers count.
+    These are the parts whose installation differs from the first look, was made since the process began, or is loaded
+    from a folder that has another version. lines, headers: whether debug information, CUDA's headers count.
     """
     versions = versions_in(map(descriptions, import_path()), _WANTED)
     known, now = {*toolchain(kind)}, {*_toolchain(kind, versions)}
@@ -188,7 +188,7 @@ def component_versions(wanted: Iterable[tuple[str, tuple[str, ...]]], versions: 
 
 
 def toolkit_text(environ: Mapping[str, str], roots: Iterable[str] = ("/usr/local/cuda",)) -> str:
-    """Return what tells the CUDA toolkit outside pip apart from others, or "not installed"."""
+    """Return the identity of the CUDA toolkit outside pip, or "not installed"."""
     named = (environ.get(name, "") for name in ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH"))
     found = [_toolkit_root_text(Path(root)) for root in dict.fromkeys((*named, *roots)) if root]
     return "; ".join(text for text in found if text) or NOT_INSTALLED
@@ -202,7 +202,7 @@ def _component_version(names: tuple[str, ...], versions: Mapping[str, str]) -> s
 
 
 def _metadata_version(name: str) -> str:
-    # importlib.metadata costs ten times what the rest does, and only zip files on sys.path need it.
+    # importlib.metadata costs ten times as much as the rest, and only zip files on sys.path need it.
     if not any(os.path.isfile(path) for path in import_path()):
         return NOT_INSTALLED
     from importlib.metadata import PackageNotFoundError, version
@@ -214,7 +214,7 @@ def _metadata_version(name: str) -> str:
 
 
 def _folder_headers(path: str) -> Iterator[tuple[str, str]]:
-    """Yield the name of each of NVIDIA's packages in a folder that brings headers, and what tells them apart."""
+    """Yield the name of each of NVIDIA's packages in a folder that brings headers, and its version with a digest."""
     for entry in descriptions(path):
         if not entry.startswith("nvidia"):
             continue
@@ -225,13 +225,13 @@ def _folder_headers(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _listed_headers(record: str) -> str:
-    """Return a digest of what a package's record lists before its own metadata; "" if it lists no headers there."""
+    """Return a digest of the files in a package's record, less its metadata; "" if it lists no headers."""
     try:
         text = read_regular(record)
     except OSError as error:
         let_through(error)
         return ""
-    # Sorted, the folder of the files comes first. What differs by installer is in the metadata.
+    # Sorted, the folder of the files comes first. Installers' differences are in the metadata.
     listed = text[: text.find(b".dist-info/")]
     return digest_fields([listed[: listed.rfind(b"\n")]]) if b"/include/" in listed else ""
 
@@ -262,7 +262,7 @@ def own_sources(kind: str, folder: str = os.path.dirname(os.path.dirname(__file_
         stamps = file_digest(archive) or ""
     except OSError as error:
         let_through(error)
-        stamps = os.urandom(8).hex()  # what is unknown is not found again
+        stamps = os.urandom(8).hex()  # an unknown state is not found again
     return digest_fields(map(utf8, (stamps, *_own_records(os.path.dirname(os.path.dirname(folder))))))
 
 

@@ -1,7 +1,7 @@
 """Texts of the values that kernels refer to: equal texts mean that a compiler sees the same value.
 
-No library is imported to look at a value: whoever made the value has imported its library. A value that hides what it
-is raises OpaqueValue.
+No library is imported to look at a value: the code that made the value has imported its library. A value with hidden
+state raises OpaqueValue.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ InstalledTexts: TypeAlias = "Mapping[int, InstalledText]"
 
 
 class Visit:
-    """What becomes of the code that a value leads to. A walk follows it; here it is known by its name."""
+    """Texts of the code that a value leads to. A walk follows the code; here it is known by its name."""
 
     def __call__(self, found: types.FunctionType | type) -> str:
         """Return the label that a user's function or class, found in a value, has in this fingerprint."""
@@ -71,7 +71,7 @@ class Visit:
         return None
 
     def running(self, what: str, value: object) -> str:
-        """Return the text of what runs while kernels are compiled; raises OpaqueValue. what: words for it."""
+        """Return the text of code that runs while kernels are compiled; raises OpaqueValue. what: words for it."""
         raise OpaqueValue(f"has a {what}, which runs while kernels are compiled")
 
     def note(self, value: object) -> None:
@@ -211,7 +211,7 @@ def _native_text(value: Any, _: Visit) -> str:
 
 
 def _module_version(module: str) -> str:
-    """Return what distinguishes builds of an extension module: the digest of its bytes."""
+    """Return the text of an extension module's build: the digest of its bytes."""
     loaded = sys.modules.get(module)
     digest = file_digest(file_of(loaded) or "")
     if digest is None:
@@ -227,7 +227,7 @@ def _own_text(value: Any) -> str:
     try:
         text = value.__gridjit_fingerprint__()
     except Exception as error:
-        # Whatever the user's method raises, the launch goes on without the disk cache and explain() says why.
+        # If the user's method raises, the launch goes on without the disk cache and explain() says why.
         let_through(error)
         reason = f"{type(error).__name__}: {error}"
         raise OpaqueValue(f"is {article(value)} object, whose __gridjit_fingerprint__ raised {reason}") from error
@@ -259,7 +259,7 @@ def _wrapper_text(value: object, visit: Visit) -> str:
         visit.note(value)
         state, of = options_of(value), type(value).__name__
     else:
-        # Its class says what it does when it is called, and what else it holds.
+        # Its class has the text of its code and of its other attributes.
         state = {k: v for k, v in state_of(value).items() if k not in _WRAPPER_NAMES}
         of = f"{type_name(type(value))} object of {_class_or_owner(type(value), visit)}"
     return f"{of} of {value_text(inner, visit)} {_options_text(state, visit)}"

@@ -57,17 +57,17 @@ class Walk(Visit):
         self.opaque: dict[str, None] = {}
         self.modules: set[str] = set()
         self.reached: list[object] = []
-        # Modules that are loaded, and that code which runs while compiling imports inside functions.
+        # Loaded modules that code running while compiling imports inside functions.
         self.imported: list[str] = []
-        # Functions that run while kernels are compiled, with words for what they are.
+        # Functions that run while kernels are compiled, with words that describe them.
         self.runs: list[tuple[str, object]] = []
-        # By the id of an installed function or class: what it was made with.
+        # By the id of an installed function or class: the digest of the values it was made with.
         self._made: dict[int, str] = {}
         self._lines = lines
         self._labels: dict[int, str] = {}
         # By identity: the namespaces of functions and modules.
         self._spaces: dict[int, str] = {}
-        # By identity: what is registered for functions and classes that share a name; None before the first look.
+        # By identity: the registry places of functions and classes that share a name; None before the first look.
         self._places: Mapping[int, str] | None = None
         self._taken: set[str] = set()
         # (id of a namespace or of a cell, name) -> the value that was found there, and its text.
@@ -98,12 +98,12 @@ class Walk(Visit):
         self._run_pending()
 
     def add(self, name: str, value: object) -> None:
-        """Visit a value and all that it reaches; name: words for what it is."""
+        """Visit a value and all that it reaches; name: words that describe it."""
         self._value(name, "", "", name, value)
         self._run_pending()
 
     def end(self) -> None:
-        """Add what counts besides, once all values were visited."""
+        """Add further parts, once all values were visited."""
 
     def __call__(self, found: FunctionType | type) -> str:
         """Note a function or class found in a value; return its label, for installed code with its distribution."""
@@ -130,7 +130,7 @@ class Walk(Visit):
         return f"{home_of(found)}.{found.__qualname__}{self._made_with(found)} of {owner.identity}"
 
     def _made_with(self, found: FunctionType | type) -> str:
-        """Return the digest of what installed code made a function or class with; "" if it was not made by a call."""
+        """Return the digest of the values that a function or class was made with; "" if it was not made by a call."""
         from gridjit.compiler.key.made_with import held_by, is_made
 
         if is_made(found) and id(found) not in self._made:
@@ -141,7 +141,7 @@ class Walk(Visit):
         return self._made.get(id(found), "")
 
     def _registered_texts(self, found: FunctionType | type) -> list[str]:
-        """Return what is registered for a class that a call made: nothing but the text of that class says it."""
+        """Return the texts of the registrations for a class that a call made: only the class's own text holds them."""
         if isinstance(found, FunctionType) or "numba.cuda" not in sys.modules:
             return []
         from gridjit.compiler.key.instances import registered_texts
@@ -161,7 +161,7 @@ class Walk(Visit):
             raise
 
     def running(self, what: str, value: object) -> str:
-        """Note what runs while kernels are compiled; another walk follows it."""
+        """Note code that runs while kernels are compiled; another walk follows it."""
         self.runs.append((f"{what} {len(self.runs)}", value))
         return what
 
@@ -198,7 +198,7 @@ class Walk(Visit):
     def _space(self, scope: Mapping[str, object], name: str) -> str:
         if id(scope) not in self._spaces:
             module = sys.modules.get(name)
-            home = namespace_of(module) if is_module(module) else scope  # what is there may raise when it is asked
+            home = namespace_of(module) if is_module(module) else scope  # an object in sys.modules may raise when asked
             if home is not scope and _is_copy(scope, home):
                 return self._space(home, name)
             self._spaces[id(scope)] = _numbered(_module_label(name), self._spaces.values())
@@ -277,7 +277,7 @@ class Walk(Visit):
         self._used(function, label, plan, reference, value)
 
     def _used(self, function: FunctionType, label: str, plan: CodePlan, reference: Reference, value: object) -> None:
-        """Follow the attributes that code takes of what it names."""
+        """Follow the attributes that code takes of a module that it names."""
         if of_kind(value, ModuleType):
             self._attributes(value, reference.attributes, label, plan)
 
@@ -289,7 +289,7 @@ class Walk(Visit):
         plan: CodePlan,
         entered: frozenset[int] = frozenset(),
     ) -> None:
-        """Follow `module.a.b` as far as modules go; in a library, only to what is not the library's own.
+        """Follow `module.a.b` as far as modules go; in a library, only to values that are not the library's own.
 
         If code uses a module without an attribute (`m = helpers`, `getattr(helpers, "clip")`), every name that it
         might take is followed. entered: ids of the modules that this was done for on the way here.
@@ -298,7 +298,7 @@ class Walk(Visit):
         if not library:
             self.modules.add(name_of_module(module))
         if chain:
-            # A library's module may import others when asked for what it does not hold.
+            # A library's module may import others when asked for an attribute that it does not hold.
             value = vars(module).get(chain[0], MISSING) if library else module_attribute(module, chain[0])
             if not library or is_put_there(value) or goes_by_another_name(value, chain[0]):
                 self._named(vars(module), self.module(module), chain[0], label, value)
@@ -491,7 +491,7 @@ def is_put_there(value: object) -> bool:
 
 
 def goes_by_another_name(value: object, name: str) -> bool:
-    """Return whether a library has under a name what is called otherwise: an alias, or what a program put there."""
+    """Return whether a library holds a value of another name under a name: an alias, or a program's value."""
     if issubclass(type(value), (FunctionType, BuiltinFunctionType, type)) or type(value).__name__ == "ufunc":
         return getattr(value, "__name__", name) != name
     return callable(value) and not is_librarys(type(value))
@@ -503,7 +503,7 @@ def _module_label(module: str | None) -> str:
 
 
 def _is_copy(scope: Mapping[str, object], home: Mapping[str, object]) -> bool:
-    """Return whether all that a namespace holds is what a module's has, as where pickle makes a function anew."""
+    """Return whether a module's namespace holds the same values, as where pickle makes a function anew."""
     return all(home.get(name) is value for name, value in scope.items() if not name.startswith("__"))
 
 
@@ -523,6 +523,6 @@ def module_attribute(module: ModuleType, name: str) -> object:
     try:
         return getattr(module, name)
     except Exception as error:
-        # The compiler will report what the module's own __getattr__ raises; it does not concern the key.
+        # The compiler will report an error of the module's own __getattr__; it does not concern the key.
         let_through(error)
         return MISSING

@@ -1,1 +1,1 @@
-"""What numba, numba-cuda and their extensions are in this process today, looked at once for all who ask."""
+"""The state of numba, numba-cuda and their extensions in this process, looked at once for all who ask."""

@@ -1,8 +1,8 @@
-"""What programs put into numba's modules and classes, as labelled key fields: any of it may make other kernels.
+"""Programs' changes of numba's modules and classes, as labelled key fields: any of them may change kernels.
 
-This covers a function or a class in place of numba's own, also one of numba's in another's place, and other code or
-defaults in one of numba's functions, or another function in its closure. A process that has not imported numba has put
-nothing there. Later looks inspect only what has changed.
+A change is a function or a class in place of numba's own, also one of numba's in another's place, other code or
+defaults in one of numba's functions, or another function in its closure. A process that has not imported numba has
+no changes. Later looks inspect only changed owners, functions and cells.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _Parts: TypeAlias = "tuple[Any, Any, Any]"
 
 
 def changes() -> tuple[Fields, tuple[str, ...]]:
-    """Return the fields of what is in numba's place, and why artifacts made with it may not be stored."""
+    """Return the fields of changes of numba, and why artifacts made with them may not be stored."""
     with section(), surveying:
         try:
             survey = the_survey()
@@ -57,19 +57,18 @@ def changes() -> tuple[Fields, tuple[str, ...]]:
 class _Numba:
     """Everything in numba's modules that is not numba's own.
 
-    A name is compared with what it stood for when its owner was first looked at, a function with what it was then.
+    A name is compared with its value when its owner was first looked at, a function with its first code and defaults.
     """
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
         # How much of the survey was looked at: owners, and changes of owners, functions and cells.
         self._seen, self._changes, self._function_changes, self._cell_changes = 0, 0, 0, 0
-        # What the names of each owner stood for at the last look.
+        # The values of each owner's names at the last look.
         self._last: list[dict[str, object]] = []
-        # What is put there, by the index of a module or a class.
+        # A program's values by name, by the index of a module or a class.
         self._put: dict[int, dict[str, object]] = {}
-        # Functions that had other code or defaults than numba's when they were first looked at, and those that were
-        # changed since.
+        # Functions with other code or defaults than numba's when they were first looked at, and changed ones.
         self._foreign: dict[FunctionType, None] = {}
         self._changed: dict[FunctionType, None] = {}
         # Cells of closures that no longer hold numba's function, each with the function that the closure is of.
@@ -78,7 +77,7 @@ class _Numba:
         self._met: set[FunctionType] = set()
 
     def look(self) -> None:
-        """Bring what is not numba's own up to date."""
+        """Bring the changes up to date."""
         survey = self.survey
         survey.look()
         if self._seen < len(survey.owners):
@@ -125,7 +124,7 @@ class _Numba:
         return tuple(sorted(found)[:1]) if _is_own(value, value) else ()
 
     def _find(self, foreign: Mapping[int, Any], new: range) -> None:
-        """Find the names that stand for what is not a library's among new modules and classes of numba's."""
+        """Find the names with a program's values in new modules and classes of numba's."""
         for index, names in enumerate(self.survey.first_names[new.start :], new.start):
             if foreign.keys().isdisjoint(map(id, names.values())) or not is_numbas(self.survey.homes[index]):
                 continue
@@ -135,7 +134,7 @@ class _Numba:
                 self._put[index] = put
 
     def _look_again(self, index: int) -> None:
-        """Look at those names of a module or a class that stand for something else than before."""
+        """Look at the names of a module or a class whose values changed."""
         before, now = self._last[index], self.survey.names[index]
         self._last[index] = now
         if not is_numbas(self.survey.homes[index]):
@@ -147,7 +146,7 @@ class _Numba:
             if self._is_put(value, self._module(index)):
                 put[name] = value
             elif was_put is not MISSING and was_put is first:
-                # It was there at the first look already, and what it replaced was not known.
+                # It was there at the first look already, and the value that it replaced is unknown.
                 self.survey.first_names[index] = {**self.survey.first_names[index], name: value}
             elif value is not first and _is_own(value, first) and self._matters(index, name, first):
                 put[name] = value
@@ -155,7 +154,7 @@ class _Numba:
             self._put[index] = put
 
     def _matters(self, index: int, name: str, first: object) -> bool:
-        """Return whether a name of an owner stood for something, or may hide a builtin or what a base class has."""
+        """Return whether a name had a value in its owner, or may hide a builtin or a base class's attribute."""
         return first is not MISSING or of_kind(self.survey.owners[index], type) or hasattr(builtins, name)
 
     def _module(self, index: int) -> ModuleType:
@@ -163,7 +162,7 @@ class _Numba:
         return self.survey.modules[self.survey.homes[index]]
 
     def _is_put(self, value: object, module: ModuleType) -> bool:
-        """Return whether what a name stands for is a program's."""
+        """Return whether a name's value is a program's."""
         if not counts(type(value)):
             return False
         functions = [part for part in parts_of(value) if type(part) is FunctionType]
@@ -188,7 +187,7 @@ class _Numba:
         for index in dict.fromkeys(survey.changed_functions[start:]):
             function = survey.functions[index]
             if function in self._foreign:
-                # What it had at first was a program's, and what that replaced was not known.
+                # Its first code was a program's, and the code that it replaced is unknown.
                 self._foreign.pop(function)
                 self._foreign.update(dict.fromkeys((*with_other_code([function]), *not_as_written([function]))))
                 survey.first_parts[index] = survey.parts[index]
@@ -198,7 +197,7 @@ class _Numba:
                 self._changed[function] = None
 
     def _look_at_cells(self) -> None:
-        """Look at what closures hold that is something else than before."""
+        """Look at the cells of closures whose contents changed."""
         survey, start = self.survey, self._cell_changes
         self._cell_changes = len(survey.changed_cells)
         for index in dict.fromkeys(survey.changed_cells[start:]):
@@ -214,7 +213,7 @@ def _is_a_programs(value: object, module: ModuleType) -> bool:
 
 
 def _is_own(value: object, first: object) -> bool:
-    """Return whether a name of one of numba's functions or classes now stands for another one, or for C code."""
+    """Return whether another of numba's functions or classes, or C code, replaced one of numba's."""
     is_code = _is_numbas(value) or type(value) is BuiltinFunctionType
     return is_code and _is_numbas(first) and not _is_gridjits(value)
 
@@ -257,7 +256,7 @@ Told = tuple[str, tuple[str, ...]]
 
 
 def put_text(label: str, value: object, called: tuple[str, ...]) -> Told:
-    """Return the text of what a name stands for. called: numba's own names for that; none if it is not numba's."""
+    """Return the text of a name's value. called: numba's own names for the value; none if it is not numba's."""
     if value is MISSING:
         return "deleted", ()
     if called:
@@ -274,7 +273,7 @@ def put_text(label: str, value: object, called: tuple[str, ...]) -> Told:
 
 
 def function_text(label: str, function: FunctionType) -> Told:
-    """Return the text of one of numba's functions whose code or defaults are not those that numba gave it."""
+    """Return the text of one of numba's functions with other code or defaults than numba's."""
     given = {"defaults": function.__defaults__, "by keyword": function.__kwdefaults__, **closure_of(function)}
     held = fingerprint_values([(f"{label}, {name}", value) for name, value in given.items()], running=True)
     return f"{plan_of(function.__code__).digest} {held.digest}", held.opaque

@@ -1,6 +1,6 @@
-"""first_modules: numba's modules that were there before gridjit's first compile, which every such process has.
+"""first_modules: numba's modules from before gridjit's first compile, which every compiling process has.
 
-Other modules are there in some processes only: those that compiles import, and those that contexts are made without.
+Other modules are in some processes only: compiles import some, and contexts are made without others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""mark: a number that changes when numba's code does, in whatever way a program changes it; and a text of that code.
+"""mark: a number that changes with each change of numba's code by a program; and a text of that code.
 
-Compared are the values of its modules' and classes' names, what is inside these values, and which modules have numba's
-names.
+Compared are the values of its modules' and classes' names, the contents of these values, and which modules have
+numba's names.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from gridjit.compiler.process.collecting import making_what_stays
 from gridjit.compiler.source.objects import MISSING
 from gridjit.compiler.source.scalars import scalar_text
 
-# What Python remembers of a class that was copied and of a module that warned, and the counters by which numba names
-# shared arrays, variables and loops.
+# Python's notes on a copied class and on a module that warned, and the counters by which numba names shared arrays,
+# variables and loops.
 _MEMORIES = frozenset(
     ("__slotnames__", "__warningregistry__", "_unique_smem_id", "_unique_var_count", "aa_count", "id_counter")
 )
-# Where numba and llvmlite keep what they made before, who listens, and this process's addresses of C functions.
+# The caches of numba and llvmlite, their listeners, and this process's addresses of C functions.
 _MEMOS = frozenset(
     ("_typecache", "_struct_proxy_cache", "_instance_cache", "loc_info", "disabled_types", "_registered", "c_helpers")
 )
-# How many threads numba's loops for processors have at most, and what checks that: as many as a machine has processors.
+# The largest number of threads of numba's loops for processors, which is the machine's number, and its check.
 _OF_PROCESSORS = frozenset({"NUM_THREADS", "snt_check"})
 # The modules of numba's settings, which are compared one by one elsewhere.
 SETTINGS = ("numba.core.config", "numba.cuda.core.config")
-# What Python puts into a module when it loads it: places, which differ, and no code.
+# Names that Python sets in a module when it loads it: places, which differ, and no code.
 _OF_MODULES = frozenset(
     {"__file__", "__cached__", "__path__", "__doc__", "__builtins__", "__annotations__", "__spec__"}
 )
@@ -44,7 +44,7 @@ _NOT_TOLD_OF_MODULES = _NOT_TOLD | _OF_MODULES
 # gridjit gives the driver's module a GPU that the host stands in for; it is not part of what compiles callees.
 _DRIVER = "numba.cuda.cudadrv.driver"
 
-# What a compile replaced in numba's modules and classes: the former values, by identity and name.
+# Former values of names that a compile replaced in numba's modules and classes, by identity and name.
 Originals: TypeAlias = "Mapping[int, Mapping[str, Any]]"
 NOTHING: Originals = MappingProxyType({})
 
@@ -54,9 +54,9 @@ class _Group:
 
     def __init__(self, survey: Survey) -> None:
         self._survey = survey
-        # What the names of each owner stood for, by its index in the survey.
+        # The values of each owner's names, by its index in the survey.
         self.then: dict[int, dict[str, Any]] = {}
-        # The names of those that are part of the text, all but settings, and how many names each has; and these names.
+        # The names of owners in the text, all but settings, and how many names each has; and these names.
         self._told: list[tuple[str, int]] = []
         self._names: list[str] = []
         # The values of these names, all the way down.
@@ -85,7 +85,7 @@ class _Group:
             self._told.append((name, len(those) - kinds[start:end].count(ModuleType)))
 
     def _original(self, index: int, originals: Originals) -> dict[str, Any]:
-        """Return what an owner's names stand for, less what a compile replaced."""
+        """Return the values of an owner's names, with the former value of each name that a compile replaced."""
         names = self._survey.names[index]
         replaced = originals.get(id(self._survey.owners[index])) if originals else None
         if not replaced:
@@ -94,7 +94,7 @@ class _Group:
         return {name: value for name, value in found.items() if value is not MISSING}
 
     def same(self, index: int) -> bool:
-        """Return whether an owner's names stand for what they did; changes that do not matter are noted."""
+        """Return whether an owner's names have the same values; changes that do not matter are noted."""
         if index not in self.then:
             return True
         names = self._survey.names[index]
@@ -116,7 +116,7 @@ class _Group:
 
 
 class _Watch:
-    """All that is watched. first: what was there at the first look. later: what was imported since, as by compiles."""
+    """All watched owners. first: the owners at the first look. later: owners imported since, as by compiles."""
 
     def __init__(self) -> None:
         with section(), surveying:
@@ -126,7 +126,7 @@ class _Watch:
         self._changes, self._moved = len(self.survey.changed_owners), self.survey.moved
 
     def hold(self, originals: Originals = NOTHING) -> bool:
-        """Look at what was imported since the last call, and return whether all is what it was."""
+        """Look at owners imported since the last call, and return whether all owners are unchanged."""
         with section(), surveying:
             survey = the_survey()
             survey.look(originals.values())
@@ -158,7 +158,7 @@ class _Watch:
 def numbas_mark(originals: Originals) -> int:
     """Return a number that changes when numba's code changes.
 
-    originals: what gridjit's own compile, now under way, replaced in numba; this counts as unchanged.
+    originals: values that gridjit's own compile, now under way, replaced in numba; these count as unchanged.
     """
     global _patched, _watch
     if not _watch.hold(originals):
@@ -171,15 +171,15 @@ def numbas_mark(originals: Originals) -> int:
 def numbas_own_text() -> str | None:
     """Return a text of numba's code that holds in any process; None if a program's code stands in its place.
 
-    What compiles imported is looked at too, but is not part of the text, since each imports something else. So there is
-    no text either once a program changed any of that.
+    Modules that compiles imported are compared too, but are not part of the text, since each compile imports others.
+    So there is no text once a program changed any of them.
     """
     later = _watch.later.text()
     return None if later is None or _later_was_changed else _watch.first.text()
 
 
 def _counting(names: dict[str, Any]) -> dict[str, Any]:
-    """Return the names that count with what they stand for: all but those that Python and numba change themselves."""
+    """Return the names that count, with their values: all but names that Python and numba change themselves."""
     skipped = _NOT_TOLD_OF_MODULES if "__spec__" in names else _NOT_TOLD
     if names.keys().isdisjoint(skipped):
         return names
@@ -191,12 +191,12 @@ def _counting(names: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_llvmlites(name: str, value: object) -> bool:
-    """Return whether a name is that of a memo, but stands for the only object of one of llvmlite's classes."""
+    """Return whether a name is a memo's, but its value is the only object of one of llvmlite's classes."""
     return name == "_instance_cache" and type(value) is not dict
 
 
 def _same(itself: Any, names: dict[str, Any], then: dict[str, Any]) -> bool:
-    """Return whether names stand for what they did then, apart from additions and changes that do not matter."""
+    """Return whether names have their values of then, apart from additions and changes that do not matter."""
     if same_items(names, then):
         return True
     is_settings = type(itself) is ModuleType and itself.__name__ in SETTINGS

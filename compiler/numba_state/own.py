@@ -1,4 +1,4 @@
-"""own: which values under numba's names are numba's own, as its files have them, and which a program put there."""
+"""own: tells values under numba's names that are numba's own, as in its files, from a program's values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def parts_of(value: Any) -> tuple[object, ...]:
 
 
 def counts(kind: type) -> bool:
-    """Return whether objects of a class are looked at: functions, what holds one, classes, and a program's objects."""
+    """Return whether objects of a class are looked at: functions, their holders, classes, and a program's objects."""
     if kind is FunctionType or kind in HELD or issubclass(kind, type):
         return True
     home = home_of(kind)
@@ -64,12 +64,12 @@ def is_put(value: object, module: ModuleType) -> bool:
 
 
 def is_own_function(function: FunctionType) -> bool:
-    """Return whether a function runs in one of numba's modules, whatever its code is."""
+    """Return whether a function's globals are one of numba's modules; its code may be a program's."""
     return _is_numbas(function.__globals__.get("__name__"))
 
 
 class Sorted(NamedTuple):
-    """Values, sorted: numba's functions among, in and around them, and which of those may have other code.
+    """Values, sorted: numba's functions among, in and around them, and odd ones, which may have other code.
 
     foreign: values that are not a library's, by their identity.
     """
@@ -80,9 +80,9 @@ class Sorted(NamedTuple):
 
 
 def sorted_out(values: Sequence[Any], kinds: Sequence[type], classes: Iterable[type]) -> Sorted:
-    """Return what the values are. There are thousands, so they are told apart all at once. kinds: their classes.
+    """Return the values sorted. There are thousands, so they are told apart all at once. kinds: their classes.
 
-    classes: those of the values that are classes, of modules other than numba's.
+    classes: the values that are classes, of modules other than numba's.
     """
     functions = dict.fromkeys(compress(values, map(operator.is_, kinds, repeat(FunctionType))))
     holders, parts = _held(values, kinds)
@@ -99,7 +99,7 @@ def sorted_out(values: Sequence[Any], kinds: Sequence[type], classes: Iterable[t
 
 
 def _held(values: Sequence[Any], kinds: Sequence[type]) -> tuple[list[Any], list[Any]]:
-    """Return what is looked at but is neither a class nor a function, and beside each what it holds, or itself."""
+    """Return the values that count and are neither classes nor functions, and for each a held part, or itself."""
     looked_at = {kind for kind in {*kinds} if kind is not FunctionType and not issubclass(kind, type) and counts(kind)}
     holders: list[Any] = []
     parts: list[Any] = []
@@ -123,7 +123,7 @@ def _home(value: object) -> str:
 
 
 def _told_apart(functions: list[FunctionType]) -> tuple[list[FunctionType], ...]:
-    """Return which of the functions are numba's, which of those may have other code, are foreign, and have a closure.
+    """Return numba's functions, numba's that may have other code, functions of no library, and those with a closure.
 
     A function has its own code if that has the function's name, and the file that its module's other code has.
     """
@@ -152,7 +152,7 @@ def _wrapped(holding: list[FunctionType], known: Container[FunctionType]) -> lis
 
 
 def with_other_code(functions: Iterable[FunctionType]) -> list[FunctionType]:
-    """Return those whose code is not from their module's file, or is named otherwise although they wrap nothing."""
+    """Return functions whose code is not from their module's file, or has another name although they wrap nothing."""
     return [one for one in functions if _has_other_code(one) and not _is_of_dataclass(one)]
 
 
@@ -174,14 +174,14 @@ def _is_of_dataclass(function: FunctionType) -> bool:
 
 
 def _is_pythons(home: str, value: object) -> bool:
-    """Return whether Python code defines it. What C defines, or a library makes with exec, has no file."""
+    """Return whether a Python file defines a value. Code in C, and a library's code made with exec, has no file."""
     names = value.__globals__ if isinstance(value, FunctionType) else getattr(sys.modules.get(home), "__dict__", {})
     return home == "__main__" or str(names.get("__file__", "")).endswith((".py", ".pyc"))
 
 
 @functools.cache
 def _imports(module: ModuleType, top: str) -> bool:
-    """Return whether one of numba's modules itself imports from a package, as one does to colour messages."""
+    """Return whether one of numba's modules imports from a package, as its module of errors does to colour them."""
     try:
         text = Path(str(module.__file__)).read_text()
     except (OSError, ValueError):
@@ -193,7 +193,7 @@ _is_numbas: Callable[[Any], bool] = functools.cache(lambda name: isinstance(name
 
 
 def not_as_written(functions: Sequence[FunctionType]) -> list[FunctionType]:
-    """Return those of numba's functions whose code or defaults differ from their file's; none before Python 3.12.
+    """Return numba's functions whose code or defaults differ from their file's; none before Python 3.12.
 
     Python's own version of a function tells that for most of them. The file is read only for the others.
     """
@@ -212,7 +212,7 @@ def _is_as_written(function: FunctionType) -> bool:
         return False
     name = function.__globals__.get("__name__")
     codes = _codes_of(name) if isinstance(name, str) else ()
-    # Code without a file, such as what decorators write, cannot be compared.
+    # Code without a file, as decorators write, cannot be compared.
     return not codes or (function.__code__ in codes and _are_written(function, codes))
 
 

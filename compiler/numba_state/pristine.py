@@ -19,7 +19,7 @@ from gridjit.compiler.key.toolchain import version_of
 
 # The versions of numba-cuda that all replacements were written for.
 _VERSIONS = frozenset({"0.30.4"})
-# The namespaces on the way to a function, each with the name that was looked for and what was there.
+# The namespaces on the way to a function, each with the name that was looked for and its value.
 _Way: TypeAlias = "list[tuple[Mapping[str, Any], str, object]]"
 # By place: the way to a function that had one of its records, the function, its code, and its records.
 _known: dict[str, tuple[_Way, FunctionType, CodeType, tuple[str, ...]]] = {}
@@ -27,7 +27,7 @@ _NOTHING = object()
 
 
 def is_known_version() -> bool:
-    """Return whether the installed numba-cuda is one that all replacements were written for."""
+    """Return whether all replacements were written for the installed version of numba-cuda."""
     return version_of("numba-cuda") in _VERSIONS
 
 
@@ -37,7 +37,7 @@ def is_pristine(functions: Mapping[str, tuple[str, ...]]) -> bool:
 
 
 def _is_as_it_was(place: str, records: tuple[str, ...]) -> bool:
-    """Return whether all is as it was when a function was found to have the source of one of its records."""
+    """Return whether the way to a function, its code and its records are unchanged since it was found pristine."""
     if (known := _known.get(place)) is None:
         return False
     way, function, code, recorded = known
@@ -56,12 +56,12 @@ def _look(place: str, records: tuple[str, ...]) -> bool:
 
 
 def function_at(place: str) -> Any:
-    """Return what "module:qualified.name" is now, as a class holds it; None if there is nothing."""
+    """Return the value of "module:qualified.name" now, as a class holds it; None if there is none."""
     return _found_at(place, [])
 
 
 def _found_at(place: str, way: _Way) -> Any:
-    """Return what is at a place, and note the way to it."""
+    """Return the value at a place, and note the way to it."""
     module, _, path = place.partition(":")
     found: Any = importlib.import_module(module)
     way.append((sys.modules, module, found))
@@ -94,7 +94,7 @@ def record(code: CodeType, count: int) -> str:
 
 
 def _function_of(found: Any) -> Any:
-    """Return the function of a class method, or what reads a property; others as they are."""
+    """Return the function of a class method, or the getter of a property; other values as they are."""
     return found.fget if type(found) is property else getattr(found, "__func__", found)
 
 
@@ -105,7 +105,7 @@ def _matches(code: CodeType, recorded: str) -> bool:
 
 
 def _ends_after(code: CodeType, count: int) -> bool:
-    """Return whether what follows count lines is not a part of the function any more."""
+    """Return whether the function ends after count lines."""
     first, *rest = _lines(code.co_filename)[code.co_firstlineno - 1 :] or [b""]
     following = next((line for line in rest[count - 1 :] if line.strip()), b"")
     return _indentation(following) <= _indentation(first)

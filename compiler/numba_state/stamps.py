@@ -1,7 +1,7 @@
 """Stamps: numbers that tell which of many dictionaries, functions or cells have changed. All are read at once.
 
-Until 3.12, CPython gives a dictionary a new version with each change. A function's code, its defaults and what a
-closure holds have addresses. All these numbers are in the objects' memory. To read those of thousands of objects takes
+Until 3.12, CPython gives a dictionary a new version with each change. A function's code, its defaults and a closure's
+contents have addresses. All these numbers are in the objects' memory. To read the numbers of thousands of objects takes
 microseconds; to compare the objects' contents takes milliseconds. A test first finds out whether the numbers are where
 they are expected. If they are not, stamps are not used.
 """
@@ -57,16 +57,16 @@ class Stamps:
         self._settled = now
 
     def add(self, more: Stamps) -> None:
-        """Have these be the stamps of more objects, too, each settled as it is."""
+        """Add the stamps of more objects, each settled as it is."""
         settled = (self._settled, more._settled)
         self._settled = None if any(one is None for one in settled) else numpy.concatenate(settled)
         self._look_at(numpy.concatenate((self._places, more._places)))
 
 
 def addresses(functions: Sequence[FunctionType], *paths: str) -> list[Any]:
-    """Return, for each path to something that functions hold, the address of that in each function.
+    """Return, for each path from functions, the addresses of the objects at its end.
 
-    "__code__.co_name" is such a path. What a function does not have may be at 0, or be None.
+    paths: as "__code__.co_name". The address of a missing object may be 0, or None's.
     """
     heads = numpy.fromiter(map(id, functions), dtype=numpy.uint64, count=len(functions))
     return [_addresses(functions, heads, path) for path in paths]
@@ -142,21 +142,21 @@ def _halves(function: FunctionType) -> tuple[list[int], list[int]]:
 
 
 def of_dictionaries(dictionaries: Sequence[dict[Any, Any]]) -> Stamps | None:
-    """Return what reads the versions of dictionaries; None if this Python has none."""
+    """Return the stamps of dictionaries, their versions; None if this Python has none."""
     return Stamps(dictionaries, _VERSION) if _has_versions() else None
 
 
 def of_attributes(names: Sequence[str], functions: Sequence[FunctionType]) -> Stamps | None:
-    """Return what reads the addresses of functions' codes, or of their defaults; None if they are not found.
+    """Return the stamps of functions' attributes, their addresses; None if they are not found.
 
-    What was there has to stay alive, here and in cells, so that nothing else gets its address.
+    A former value has to stay alive, here and in cells, so that no other object gets its address.
     """
     words = [word for word in map(_place_of, names) if word is not None]
     return Stamps(functions, *words) if len(words) == len(names) else None
 
 
 def of_cells(cells: Sequence[CellType]) -> Stamps | None:
-    """Return what reads the addresses of what cells hold; None if they are not found."""
+    """Return the stamps of cells, their contents' addresses; None if they are not found."""
     return Stamps(cells, _CONTENT) if _has_contents() else None
 
 

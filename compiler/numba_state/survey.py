@@ -1,7 +1,7 @@
 """survey: numba's and llvmlite's modules, classes and functions as they stand, looked at once for all who ask.
 
-There are thousands, so a process goes through them once. A later look compares only what may have changed since then,
-and tells those who follow the survey of changes only.
+There are thousands, so a process goes through them once. A later look compares only objects that may have changed since
+then, and tells the survey's followers of changes only.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from gridjit.compiler.numba_state.watched import Watched, copies, same_items
 from gridjit.compiler.process.collecting import collecting_rarely, making_what_stays
 from gridjit.compiler.source.objects import cell_value, cell_values
 
-# What can be changed in a function, besides what its closure's cells hold.
+# A function's attributes that can be set, besides the contents of its closure's cells.
 CHANGEABLE = ("__code__", "__defaults__", "__kwdefaults__")
 Parts: TypeAlias = "tuple[Any, Any, Any]"
 changeable: Callable[[FunctionType], Parts] = operator.attrgetter(*CHANGEABLE)
 
 
 class Survey:
-    """All that was found, in the order in which it was found, and what each owner's names stood for at the last look.
+    """All modules, classes, functions and cells in the order of their finding, with their state at the last look.
 
     owners: the modules and classes; more come at the end. homes: for each of them, the name of its module. modules: all
-    whose names are the front end's. fresh: values that names were found to stand for, with their
-    classes, and those of the values that are classes of other modules; a follower takes them away.
-    changed_owners, changed_functions, changed_cells: the indices of what looks found changed, in that order.
-    first_names, first_parts, first_contents: what each owner, function and cell of a closure had when it was first
+    whose names are the front end's. fresh: values of new owners' names, their classes, and the values that are classes
+    of other modules; a follower takes them away.
+    changed_owners, changed_functions, changed_cells: the indices of changed objects, in the order of the looks.
+    first_names, first_parts, first_contents: the state of each owner, function and cell of a closure when it was first
     looked at, perhaps by an interrupted survey that this one replaces.
     moved: how often another module was found under the name of a known one.
-    notes: what those who follow the survey keep with it.
+    notes: the followers' own notes on the survey, by class.
     """
 
     def __init__(self, older: Survey | None = None) -> None:
@@ -61,15 +61,15 @@ class Survey:
         # Defaults of keyword-only parameters: dictionaries that may change in place, each with its function's index.
         self._keywords: Watched[dict[str, Any]] = Watched(copies, same_items, of_dictionaries)
         self._of_keywords: list[int] = []
-        # What functions' closures hold, and each one's function.
+        # The cells of functions' closures, and each cell's function.
         self._cells: Watched[CellType] = Watched(cell_values, _same_content, of_cells)
         self.of_cells: list[FunctionType] = []
-        # What the interrupted survey knew of dictionaries, functions and cells, by identity; they are kept alive here.
+        # The interrupted survey's first state of owners, functions and cells, by identity; they are kept alive here.
         self._older: dict[int, tuple[object, Any]] = {} if older is None else {**older._older, **older._all_first()}
 
     @property
     def names(self) -> Sequence[dict[str, object]]:
-        """What the names of each owner stood for at the last look."""
+        """The values of each owner's names at the last look."""
         return self._names.then
 
     @property
@@ -89,11 +89,11 @@ class Survey:
 
     @property
     def contents(self) -> Sequence[object]:
-        """What each cell of these functions' closures held at the last look; of_cells has the cells' functions."""
+        """The contents of each cell at the last look; of_cells has the cells' functions."""
         return self._cells.then
 
     def look(self, replaced: Iterable[Mapping[str, Any]] = ()) -> None:
-        """Bring all of it up to date. replaced: what names stood for before a compile under way replaced that."""
+        """Bring all of it up to date. replaced: former values of names that a compile under way replaced."""
         for at, then in self._keywords.news():
             index = self._of_keywords[at]
             if self.first_parts[index][2] is self._keywords.objects[at]:
@@ -117,7 +117,7 @@ class Survey:
         return self.homes[index] if type(itself) is ModuleType else f"{self.homes[index]}.{itself.__qualname__}"
 
     def watch(self, functions: Iterable[FunctionType]) -> list[FunctionType]:
-        """Watch functions, each of which is given once, from now on; return those that were not known."""
+        """Watch functions, each of which is given once, from now on; return the new ones."""
         known = self._known
         new = [one for one in functions if one not in known] if known else [*functions]
         if new:
@@ -151,7 +151,7 @@ class Survey:
     def _firsts(
         self, new: Sequence[Any], now: Sequence[Any], changed: list[int], start: int, same: Callable[[Any, Any], bool]
     ) -> Sequence[Any]:
-        """Return what new objects had at first; add the indices of those that have something else now to `changed`."""
+        """Return the first state of new objects; add the indices of objects with another state now to `changed`."""
         if not self._older:
             return now
         firsts = [self._older.get(id(one), (one, then))[1] for one, then in zip(new, now, strict=True)]
@@ -187,9 +187,9 @@ class Survey:
             found, homes = self._new_classes(self.names[start:], are_new=True)
 
     def _new_classes(self, names: Iterable[dict[str, Any]], *, are_new: bool = False) -> tuple[list[Any], list[str]]:
-        """Return the classes that names stand for, are of these modules, and are not known yet, each with its module.
+        """Return the new classes of these modules among the values of names, each with its module.
 
-        are_new: whether the names are of new owners, so that what they stand for is fresh.
+        are_new: whether the names are of new owners, so that their values are fresh.
         """
         values = [*chain.from_iterable(map(dict.values, names))]
         kinds = [*map(type, values)]
@@ -249,7 +249,7 @@ def the_survey() -> Survey:
 
 
 def begin_anew() -> Survey:
-    """Return a new survey in place of an interrupted one: it knows what that one found at first, and looks anew."""
+    """Return a new survey in place of an interrupted one: it knows the first state of objects, and looks anew."""
     _one[0] = Survey(_one[0])
     return _one[0]
 

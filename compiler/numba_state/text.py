@@ -1,7 +1,7 @@
-"""text: what the names of numba's modules and classes refer to, as a text that is the same in another process.
+"""text: the values of names in numba's modules and classes as a text that is the same in another process.
 
-Functions count by where they are written, plain values by what they are, other objects by their classes. If a
-program's own code replaces numba's, no text can be made.
+Functions count by their file and line, plain values by their text, other objects by their classes. If a program's own
+code replaces numba's, no text can be made.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _PACKAGES = frozenset({"site-packages", "dist-packages"})
 # A flag of classes that Python made.
 _HEAP_TYPE = 1 << 9
 _HOMES = ("numba.", "llvmlite.")
-# The homes of what gridjit puts into numba's modules; kernels see none of it.
+# The home of values that gridjit puts into numba's modules; kernels see none of them.
 _BESIDE = "gridjit.runtime.installed"
 
 
 def numbas_text(names: Iterable[str], within: Within) -> str | None:
     """Return the text of modules and classes and of their names; None if they hold a program's code.
 
-    names: of all these, in an order that is the same in another process. within: what they stood for, all the way down.
+    names: of all these, in an order that is the same in another process. within: their values, all the way down.
     """
     files: set[str] = set()
     # There are tens of thousands of names and values, so they are looked at all at once.
@@ -53,7 +53,7 @@ def numbas_text(names: Iterable[str], within: Within) -> str | None:
 
 
 def _texts(within: Within, files: set[str]) -> Iterator[str]:
-    """Yield what values are: of functions first, then of each class how many there are and their texts, in order.
+    """Yield texts of values: of functions first, then of each class their number and their texts, in order.
 
     The files that functions are written in are added to files. Modules do not count: imports decide which are there.
     """
@@ -97,7 +97,7 @@ def _own_texts(values: Sequence[Any]) -> Iterator[str]:
 
 
 def _each_once(objects: Any) -> tuple[Any, list[int]]:
-    """Return where each of some objects came first, and where there is one that did not come before, in order.
+    """Return the place of each object's first appearance, and all places of first appearances in order.
 
     objects: their addresses. Many of numba's functions and classes have several names; each is told of once.
     """
@@ -106,7 +106,7 @@ def _each_once(objects: Any) -> tuple[Any, list[int]]:
 
 
 def _names(named: Sequence[Any], files: set[str]) -> Iterator[str]:
-    """Yield what tells classes and functions in C by their names; a program's adds the foreign file to files."""
+    """Yield texts of classes and functions in C by their names; a program's adds the foreign file to files."""
     first, places = _each_once(numpy.fromiter(map(id, named), dtype=numpy.uint64, count=len(named)))
     once = [named[place] for place in places]
     modules = [*map(str, map(operator.attrgetter("__module__"), once))]
@@ -149,7 +149,7 @@ def _has_names(kind: type) -> bool:
 
 @functools.cache
 def _has_a_text(kind: Any) -> bool:
-    """Return whether objects of a class of numba's say what they are."""
+    """Return whether objects of a class of numba's have a repr of their own."""
     return kind.__module__.startswith(_HOMES) and kind.__repr__ is not object.__repr__
 
 
@@ -163,7 +163,7 @@ def _text_of(value: Any) -> str:
 
 
 _FOREIGN_FUNCTION: Any = type(ctypes.pythonapi.Py_IncRef).__base__
-# Stands for the file of what a program put there.
+# Stands for the file of a program's value.
 _FOREIGN = "<a program's>"
 _code_of: Callable[[FunctionType], CodeType] = operator.attrgetter("__code__")
 _file_of: Callable[[CodeType], str] = operator.attrgetter("co_filename")
@@ -173,7 +173,7 @@ _constants_of: Callable[[CodeType], tuple[object, ...]] = operator.attrgetter("c
 
 @functools.cache
 def _is_known(kind: type) -> bool:
-    """Return whether objects of a class are not called, or are of what numba's modules are full of."""
+    """Return whether objects of a class are not callable, or are of a class common in numba's modules."""
     called = any("__call__" in vars(base) for base in kind.__mro__)
     known = not called or issubclass(kind, type | ctypes._SimpleCData | _FOREIGN_FUNCTION) or kind in _WRAPPERS
     return known or kind is FunctionType or _is_home_of_classes(kind.__module__)

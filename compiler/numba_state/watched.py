@@ -1,4 +1,4 @@
-"""Watched: objects that may change at any time, compared with what they were only where stamps do not tell."""
+"""Watched: objects that may change at any time, compared with their last state only where stamps do not tell."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ One = TypeVar("One")
 
 
 class Watched(Generic[One]):
-    """Objects, and what each was when it was added.
+    """Objects, and the state of each at the last look.
 
-    look: returns what is compared of each of some objects. same: whether an object still has what look returned.
+    look: returns the states of objects. same: whether an object still has a state.
     stamps_of: returns the objects' stamps, which tell at once which of them may have changed; None if there are none.
     """
 
@@ -44,7 +44,7 @@ class Watched(Generic[One]):
             self._stamps.add(stamps)
 
     def hold(self) -> bool:
-        """Return whether all are what they were. Where there are stamps, only what they say has changed is compared."""
+        """Return whether all have their states. Where there are stamps, only objects with other stamps are compared."""
         if self._stamps is None:
             return all(map(self._same, self.objects, self.then))
         now = self._stamps.read()
@@ -54,7 +54,7 @@ class Watched(Generic[One]):
         return True
 
     def news(self) -> list[tuple[int, Any]]:
-        """Return the index of each object that has changed, with what it was; what it is now is its new state."""
+        """Return the index and the former state of each object that has changed, and take over its state now."""
         now = None if self._stamps is None else self._stamps.read()
         candidates = range(len(self.objects)) if self._stamps is None else self._stamps.changed(now)
         found = [index for index in candidates if not self._same(self.objects[index], self.then[index])]

@@ -1,7 +1,7 @@
-"""Within: what is inside numba's values, where a program can change numba without setting one of its names.
+"""Within: the contents of numba's values, where a program can change numba without setting one of its names.
 
-A function has its code, its defaults and what its closure holds, which the survey watches; dictionaries, lists and sets
-have items.
+A function has its code, its defaults and its closure, which the survey watches; dictionaries, lists and sets have
+items.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gridjit.compiler.source.objects import cell_values
 
 
 class Within:
-    """What was found inside values, all the way down, and its state then.
+    """The contents of values, all the way down, and their state then.
 
     met: the classes of all of these values, in that order. kinds: the values by their classes.
     """
@@ -43,7 +43,7 @@ class Within:
         self._seen: dict[int, object] = {}  # kept alive: by their identity
 
     def add(self, values: Iterable[Any]) -> None:
-        """Look into values, and watch what is in them from now on."""
+        """Look into values, and watch their contents from now on."""
         found: dict[type, list[Any]] = {kind: [] for kind in (FunctionType, dict, list, set)}
         self._walk([*values], found)
         self._survey.watch(found[FunctionType])
@@ -54,13 +54,13 @@ class Within:
         self._items += chain.from_iterable(found[list])
 
     def hold(self) -> bool:
-        """Return whether all of it is what it was."""
+        """Return whether all of it is unchanged."""
         return self._functions_hold() and self._tables.hold() and self._sets.hold() and self._lists_hold()
 
     def _functions_hold(self) -> bool:
         """Return whether no look of the survey since then found a function with other code, defaults or closure.
 
-        Those that were made to refuse calls by plain Python do not count.
+        Functions that were made to refuse calls by plain Python do not count.
         """
         survey = self._survey
         functions, cells = survey.changed_functions[self._changes[0] :], survey.changed_cells[self._changes[1] :]
@@ -93,7 +93,7 @@ class Within:
                     values += _parts(as_what, new)
 
     def _in_functions(self, functions: list[FunctionType]) -> list[Any]:
-        """Return what the front end's functions among these hold: first all that defaults are, then what closures hold.
+        """Return the values that the front end's functions among these hold: first defaults, then closures' contents.
 
         A function keeps what it made before in a mutable default.
         """
@@ -157,7 +157,7 @@ def _frozen(sets: Sequence[set[Any]]) -> list[frozenset[Any]]:
 
 
 _CONTAINERS = (dict, list, set)
-# What is in containers.
+# The items of containers.
 _ITEMS: dict[Any, Callable[[Any], Iterable[Any]]] = {
     tuple: iter,
     list: iter,
@@ -168,7 +168,7 @@ _ITEMS: dict[Any, Callable[[Any], Iterable[Any]]] = {
 
 
 def _parts(kind: type, values: list[Any]) -> Iterable[Any]:
-    """Return what is in values of a kind."""
+    """Return the parts of values of a kind."""
     if (names := HELD.get(kind)) is None:
         return chain.from_iterable(map(_ITEMS[kind], values))
     given = (part for one in values for part in (*one.args, one.keywords)) if kind is functools.partial else ()

@@ -1,1 +1,1 @@
-"""What a compile finds in the process that it runs in: the garbage collector, freed memory, objects that change."""
+"""Parts of the process that a compile runs in: the garbage collector, freed memory, locks, refusing functions."""

@@ -1,11 +1,11 @@
 """collecting: Python's garbage collector runs rarely while a kernel is compiled.
 
 A compile makes some hundred thousand objects, and most of them live until it ends. By default, Python's collector goes
-through them each time a few hundred have been added, which takes a sixth of a compile's time. What a program sets
-itself stays: a collector that is off, a higher threshold, or a threshold that is set while a kernel is compiled.
+through them each time a few hundred have been added, which takes a sixth of a compile's time. A program's own settings
+stay: a collector that is off, a higher threshold, or a threshold that is set while a kernel is compiled.
 
-What numba-cuda makes once, before the first compile, lives as long as the process. It is put among the old objects at
-once; the collector would otherwise go through all of it three times before it counts as old.
+Objects that numba-cuda makes once, before the first compile, live as long as the process. They are put among the old
+objects at once; the collector would otherwise go through all of them three times before they count as old.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ RARELY = 100_003
 HARDLY_EVER = 10_000_019
 # A program's gc.freeze() takes more objects than this; Python 3.12 itself takes a few hundred when it starts.
 FROZEN_BY_PROGRAMS = 1000
-# Whether nobody in this process will have the collector look at frozen objects again.
+# Whether frozen objects stay frozen in this process.
 _frozen_for_good = False
-# What the program had set.
+# The program's thresholds.
 _usual: list[tuple[int, int, int]] = []
 
 
@@ -52,7 +52,7 @@ def collecting_rarely(work: Callable[[], Result]) -> Result:
 
 
 def making_what_stays(work: Callable[[], Result]) -> Result:
-    """Return work(), all of whose objects, as those before them, are then old ones for the collector."""
+    """Return work(), and make all objects until its end old for the collector."""
     first, *others = gc.get_threshold()
     if first != RARELY or not gc.isenabled():
         return work()
@@ -67,16 +67,16 @@ def making_what_stays(work: Callable[[], Result]) -> Result:
 
 
 def freeze_for_good() -> None:
-    """Keep all objects from the collector in this process and its children, and what is made to stay later as well."""
+    """Keep all objects from the collector in this process and its children, and later objects that stay as well."""
     global _frozen_for_good
     _frozen_for_good = True
     gc.freeze()
 
 
 def _grow_old() -> None:
-    """Have all objects count as old, unless the program keeps some from the collector: these would come back."""
+    """Make all objects old, unless the program keeps some from the collector: these would come back."""
     if _frozen_for_good:
-        gc.freeze()  # to count what is frozen, a look at each object, takes tens of milliseconds
+        gc.freeze()  # to count frozen objects, a look at each, takes tens of milliseconds
     elif gc.get_freeze_count() < FROZEN_BY_PROGRAMS:
         gc.freeze()
         gc.unfreeze()
@@ -96,5 +96,5 @@ _PIECE = 16 << 20
 
 @functools.cache
 def keep_freed_memory() -> None:
-    """Have the process keep what it frees: allocate a piece of the largest size to keep, unused, and free it."""
+    """Make the process keep freed memory: allocate a piece of the largest size to keep, unused, and free it."""
     numpy.empty(_PIECE, dtype=numpy.uint8)

@@ -60,7 +60,7 @@ def give_back(before: dict[int, int]) -> None:
 
 
 def giving_back(work: Callable[[], Result]) -> Result:
-    """Return work(). However it ends, release what it took of these locks and still holds."""
+    """Return work(). At its end, also by an error, release the locks that it took and still holds."""
     from gridjit.base.interrupts import surely
 
     before = taken()

@@ -14,14 +14,14 @@ from typing import Any, NoReturn
 from gridjit.compiler.values.errors import OutsideKernelError
 
 _NAME = "the name"
-# What code that does nothing consists of, in any version of Python.
+# Instructions of code that does nothing, in any version of Python.
 _NOTHING = {"RESUME", "NOP", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE"}
 
 
 def refuse_calls(module: ModuleType, prefix: str) -> None:
-    """Have the functions that do nothing under a module's names raise the error if plain Python calls them.
+    """Make the functions of a module that do nothing raise the error if plain Python calls them.
 
-    prefix: what programs write before the names, without "cuda.".
+    prefix: the words before the names in programs, without "cuda.".
     """
     for name, function in list(vars(module).items()):
         if type(function) is FunctionType and _does_nothing(function.__code__):
@@ -29,7 +29,7 @@ def refuse_calls(module: ModuleType, prefix: str) -> None:
 
 
 def refuse_call(function: Any, name: str) -> None:
-    """Have a function raise the error if plain Python calls it. name: what programs write, without "cuda."."""
+    """Make a function raise the error if plain Python calls it. name: as in programs, without "cuda."."""
     if not refuses(function):
         _give(function, name)
 
@@ -82,7 +82,7 @@ def _refuse(*_arguments: Any, **_keywords: Any) -> NoReturn:
         raise
 
 
-# What a name is to a kernel, and what a program that used it elsewhere may have meant.
+# A name's meaning in a kernel, and the name that a program may have meant elsewhere.
 _KNOWN = {
     "grid": ("a thread's position in the grid", ""),
     "gridsize": ("the number of threads in the grid", "the blocks of a launch times their threads"),
@@ -96,12 +96,12 @@ _KNOWN = {
     "const.array_like": ("constant memory of a kernel", "cuda.to_device(array)"),
     "atomic": ("an update of memory that no other thread can interrupt", "NumPy, or a kernel of one thread"),
 }
-# How names begin that are not cuda's: gridjit's own, and those of a program.
+# How names begin that are not cuda's: gridjit's own, and a program's.
 _ELSEWHERE = ("griddepcontrol.", ".")
 
 
 def outside(name: str) -> OutsideKernelError:
-    """Return the error for a name that plain Python used: one of cuda's, such as "grid", or one with its module."""
+    """Return the error for a name that plain Python used: cuda's, as "grid", or another with its module."""
     meaning, instead = _KNOWN.get(name) or _KNOWN.get(name.partition(".")[0], ("", ""))
     full = name.removeprefix(".") if name.startswith(_ELSEWHERE) else f"cuda.{name}"
     what = f", {meaning}," if meaning else ""

@@ -1,1 +1,1 @@
-"""What a compile turns out to depend on while it runs: recorded then, and checked at each look-up."""
+"""Dependencies that a compile meets only while it runs: recorded then, and checked at each look-up."""

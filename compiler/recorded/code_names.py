@@ -1,4 +1,4 @@
-"""CodeNames: the names by which a code object may take something, found without following what it does.
+"""CodeNames: the names by which a code object may take something, found without following its steps.
 
 Besides its globals, attributes and imports these are constants that look like names, for getattr, attrgetter, a
 namespace's items and class patterns. One name too many costs at most a look. With one too few, a value would be read
@@ -24,7 +24,7 @@ class CodeNames:
     """The names in a code object and in the code within it.
 
     names: all it may take something by, dotted texts in whole and in parts; not the globals that it only counts or
-        sets. texts: those that are among its constants.
+        sets. texts: its constants that look like names.
     taken: (name, attribute) where an attribute is taken right behind a global or an import, ("", name) for globals.
     imports: whether it imports; computes: whether it may take attributes by texts.
     """
@@ -47,7 +47,7 @@ def names_of(code: CodeType) -> CodeNames:
 
 
 def names_of_module(module: ModuleType) -> CodeNames:
-    """Return the names in a module's source, its functions included; none for one that was not made of Python code."""
+    """Return the names in a module's source, its functions included; none for a module without Python code."""
     return names_of(_code_of(module))
 
 
@@ -67,7 +67,7 @@ def _code_of(module: ModuleType) -> CodeType:
 
 
 def _run_in(code: CodeType) -> Iterator[CodeType]:
-    """Yield code and the code in it, less that of functions that are stored as they are made: decorators may call."""
+    """Yield code and the code in it, less functions that are stored right after they are made: decorators may call."""
     yield code
     steps = [step for step in meaningful(code) if step.opname != "SET_FUNCTION_ATTRIBUTE"]
     stored = [n for n, step in enumerate(steps) if step.opname == "MAKE_FUNCTION" and "STORE" in steps[n + 1].opname]
@@ -114,7 +114,7 @@ def names_of_all(every: tuple[CodeType, ...]) -> CodeNames:
 
 
 def _taken(code: CodeType) -> Iterator[tuple[str, str]]:
-    """Yield ("", name) for each global, and (name, attribute) for what is taken right behind it or an import."""
+    """Yield ("", name) for each global, and (name, attribute) for an attribute taken right behind it or an import."""
     raw, names, extended, base = code.co_code, code.co_names, 0, ""
     for operation, given in zip(raw[::2], raw[1::2], strict=True):
         argument = extended | given
@@ -149,7 +149,7 @@ def _only_counted(every: Iterable[CodeType]) -> frozenset[str]:
 
 
 def _is_counting(steps: list[dis.Instruction]) -> bool:
-    """Return whether steps are those of `name += value` for a constant or a local value."""
+    """Return whether steps are `name += value` for a constant or a local value."""
     if len(steps) < 4:
         return False
     load, value, add, store = steps
@@ -163,7 +163,7 @@ def _numbers(*names: str) -> frozenset[int]:
 
 
 _NOTHING = compile("", "", "exec")
-# What may look attributes up by a text.
+# Names that may look attributes up by a text.
 _COMPUTING = frozenset({"getattr", "hasattr", "vars", "__dict__", "attrgetter", "__getattribute__", "get_type_hints"})
 _IMPORT_NAME, _IMPORT_FROM = opcode.opmap["IMPORT_NAME"], opcode.opmap["IMPORT_FROM"]
 _STORE_GLOBAL, _MATCH_CLASS = opcode.opmap["STORE_GLOBAL"], opcode.opmap["MATCH_CLASS"]

@@ -1,7 +1,7 @@
-"""dependencies: what a compile was found to depend on only while it ran, read when it ends and again at a look-up.
+"""dependencies: a compile's dependencies that show only while it runs, read when it ends and again at a look-up.
 
-A look-up imports nothing for this: what an extension implements is registered by the code that imported it, so in a
-process without that import, the dependency does not hold.
+A look-up imports nothing for this: an extension registers its implementations when it is imported, so in a process
+without that import, the dependency does not hold.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _LONGEST = 160
 _LARGEST_FILE = 1 << 30
 # Stands for implementations where none is registered but by loading the installed extensions, which the key names.
 _BY_LOADING: Parts = (("installed code", ""),)
-# What stands for the digest of a header where there was none.
+# Stands for the digest of a missing header.
 _ABSENT = "absent"
 
 
@@ -73,8 +73,8 @@ def discovered(
 ) -> Discovered:
     """Return the dependencies on functions of @overload and @intrinsic that a compile used.
 
-    before, loaded: what was registered, and the names of the modules that were loaded, when the compile began. What
-    implements anything but a user's function is part of every kernel's key already (see extensions).
+    before, loaded: the registrations, and the names of the loaded modules, when the compile began. Implementations of
+    anything but a user's function are in every kernel's key already (see extensions).
     """
     functions = tuple(functions)
     now = registrations()
@@ -99,7 +99,7 @@ def discovered(
 
 
 def _installed(functions: Collection[Callable[..., object]]) -> list[Callable[..., object]]:
-    """Return the functions that are of installed code, and those that it had generated if no user's code took part."""
+    """Return the functions of installed code, and its generated functions if no user's code took part."""
     from gridjit.compiler.key.installed import generator_of, owner_of
 
     codes = {function: function_of(function) for function in functions}
@@ -109,7 +109,7 @@ def _installed(functions: Collection[Callable[..., object]]) -> list[Callable[..
 
 
 def _overload(stub: str, imported: Sequence[str], parts: Parts) -> Dependency:
-    """Return the dependency on what implements a function, which is known once it has imported what it imports."""
+    """Return the dependency on a function's implementations, which are known once the imported modules are loaded."""
     if imported:
         return Dependency(kind=IMPORTING_OVERLOAD, name=_json([stub, *imported]), parts=parts)
     return Dependency(kind=OVERLOAD, name=stub, parts=parts)
@@ -118,10 +118,10 @@ def _overload(stub: str, imported: Sequence[str], parts: Parts) -> Dependency:
 def file_dependencies(
     found: Iterable[LinkedFile], known: Sequence[LinkedFile], consumed: Iterable[LinkedFile] = ()
 ) -> tuple[Dependency, ...]:
-    """Return the dependencies on the files that a compile found it has to link, besides those in its key.
+    """Return the dependencies on the files that a compile found it has to link, besides the files in its key.
 
-    consumed: the CUDA C++ among them as it was compiled. The bytes that were compiled count, whatever is on disk now.
-    What has no path was in memory, or is numba-cuda's own: its headers alone count.
+    consumed: the CUDA C++ among them as it was compiled. The compiled bytes count, not the file on disk now. A file
+    without a path was in memory, or is numba-cuda's own: its headers alone count.
     """
     keyed = {file.name: file for file in found if file in set(known) or os.path.isabs(file.name)}
     files = {file.name: file for file in found if file not in set(known) and os.path.isabs(file.name)}
@@ -133,14 +133,14 @@ def file_dependencies(
         for made, parts in zip(compiled, headers, strict=True)
         if parts
     ]
-    # One of the key's, or of the files', says already which headers the toolkit has.
+    # The key's or the files' CUDA C++ already counts the toolkit's headers.
     told = any(file.kind == "cu" for file in (*known, *files.values()))
     toolkit = [] if told or not compiled else [Dependency(kind=TOOLKIT, name=TOOLKIT, parts=header_versions())]
     return (*linked, *read, *toolkit)
 
 
 def _header_parts(made: LinkedFile, keyed: LinkedFile | None) -> tuple[tuple[str, str], ...]:
-    """Return the headers that were compiled into a file, and where there were none, less those that a key has."""
+    """Return the headers that were compiled into a file, and paths without a file, less the entries of a key."""
     headers, absent = (set(keyed.headers), set(keyed.absent)) if keyed else (set(), set())
     read = ((header.path, digest(header.data)) for header in made.headers if header not in headers)
     return (*read, *((path, _ABSENT) for path in made.absent if path not in absent))
@@ -156,9 +156,9 @@ def value_dependencies(reads: Reads) -> tuple[Dependency, ...]:
 
 
 def line_dependencies(places: Collection[tuple[object, object]], job: CompileJob) -> Discovered:
-    """Return the dependency on where the source stands, if code that ran in a compile asked for such places.
+    """Return the dependency on the lines of the source, if code that ran in a compile asked for places.
 
-    A distribution stands for the lines of installed code. Nothing stands for those of code outside the source.
+    A distribution stands for the lines of installed code. Lines of code outside the source keep an artifact private.
     """
     from gridjit.compiler.key.installed import distribution_of_file
 
@@ -186,7 +186,7 @@ def _lines_parts(_: str, job: CompileJob) -> Parts:
 
 
 def library_code_dependency(module: str, text: str, names: Sequence[str]) -> Dependency:
-    """Return the dependency on what names of a module stand for, whose text that is."""
+    """Return the dependency on the code under names of a module. text: of that code."""
     return Dependency(kind=LIBRARY_CODE, name=_json([module, text, *names]), parts=((f"code of {module}", text),))
 
 
@@ -196,11 +196,11 @@ def holds(dependency: Dependency, job: CompileJob) -> bool:
 
 
 def current(kind: str, name: str, job: CompileJob) -> Parts | None:
-    """Return the parts that a dependency of job would have if the compile were today; None if that is unknown."""
+    """Return the parts that a dependency of job has today; None if they are unknown."""
     try:
         return _CURRENT[kind](name, job) or None
     except Exception as error:
-        # What is read back from a file may be anything, and looking at values runs the program's code.
+        # An entry read back may hold anything, and looking at values runs the program's code.
         let_through(error)
         return None
 
@@ -215,8 +215,8 @@ def _value_parts(name: str, job: CompileJob) -> Parts:
 
 
 def _importing_parts(name: str, _: CompileJob) -> Parts:
-    """What an overload imports while it runs it is only told with: so it is imported to ask."""
-    from gridjit.compiler.source.late_imports import load
+    """Return the parts of an overload's implementations, after importing the modules that these import."""
+    from gridjit.compiler.source.dynamic import load
 
     stub, *modules = texts_of(name)
     load(modules)
@@ -250,7 +250,7 @@ def _settings_parts(name: str, _: CompileJob) -> Parts | None:
 
 
 def _later_setting_parts(name: str, _: CompileJob) -> Parts:
-    """A setting whose module the compile imported is what it was then, even where the module is not imported yet."""
+    """Return the recorded text of a setting whose module the compile imported, if it holds or is not imported yet."""
     from gridjit.compiler.recorded.library_code import NOT_LOADED
     from gridjit.compiler.recorded.library_settings import setting_now
 
@@ -259,7 +259,7 @@ def _later_setting_parts(name: str, _: CompileJob) -> Parts:
 
 
 def _library_code_parts(name: str, _: CompileJob) -> Parts:
-    """A module that is not imported yet will have what its own code gives it, as it had then."""
+    """Return the recorded text of a module's names, if it holds or the module is not imported yet."""
     from gridjit.compiler.recorded.library_code import NOT_LOADED, names_text
 
     module, then, *names = texts_of(name)
@@ -306,7 +306,7 @@ def _implementations(registered: Iterable[Registration], stub: str) -> list[Regi
 
 
 def _users(registered: Iterable[Registration], stub: str) -> list[int]:
-    """Return what users registered for a function, by the identity of their code: entries are read more than once."""
+    """Return users' registrations for a function, by the identity of their code: entries are read more than once."""
     return [id(found.sources[0]) for found in _implementations(registered, stub) if found.owner is None]
 
 
@@ -315,7 +315,7 @@ def _parts(implementations: Iterable[Registration]) -> Parts:
 
 
 def _file_parts(path: str) -> Parts:
-    # What is read back may name anything: a pipe would be waited for, and a relative path is of no one place.
+    # A path read back may name anything: a pipe would be waited for, and a relative path is of no one place.
     try:
         if not os.path.isabs(path) or not os.path.isfile(path) or os.path.getsize(path) > _LARGEST_FILE:
             return ()

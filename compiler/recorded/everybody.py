@@ -1,8 +1,8 @@
-"""everybody: what the installed extensions register for every kernel, which is in every key; their own is not.
+"""everybody: the installed extensions' registrations that may be in any kernel, and so are in every key.
 
 A rewrite, or an implementation of anything but an extension's own functions and types, may be in any kernel. Whether an
 extension registers any is known once numba has loaded it. The answer is kept in the cache, as an entry of its own under
-what tells the installed distributions from others, so that only the first process that meets them loads them to ask.
+the identity of the installed distributions, so that only the first process that meets them loads them to ask.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Answers(Protocol):
     """Where answers are kept: the cache's store."""
 
     def get(self, key: str) -> bytes | None:
-        """Return what was put under key, or None."""
+        """Return the data put under key, or None."""
 
     def put(self, key: str, data: bytes, *, suffix: str) -> None:
         """Keep data under key."""
@@ -45,12 +45,12 @@ class Answers(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What loading the installed extensions registers for everybody, and what it read.
+    """The registrations for everybody that loading the installed extensions makes, and its inputs.
 
-    registered: (distribution, what it registers) of each distribution that does. files: path, time of writing and size
-    of the files that were run meanwhile and that no distribution lists. environment: names of the variables that were
-    read meanwhile, and the digest of each. settings: (extension, module, name, text, 1 if the module's import gives it)
-    of each plain value that its loading may have read. The answer holds while all three are the same. reached:
+    registered: (distribution, words for its first registration). files: path, time of writing and size of the files
+    that ran meanwhile and that no distribution lists. environment: names of the variables that were read meanwhile,
+    and the digest of each. settings: (extension, module, name, text, 1 if the module's import gives it) of each plain
+    value that its loading may have read. The answer holds while files, environment and settings are the same. reached:
     (extension, distribution) of each other distribution that the code of an extension reaches, whose objects it may
     have changed.
     """
@@ -68,7 +68,7 @@ class Answer:
         return files and all(_is_set(*one[1:]) for one in self.settings)
 
     def installation(self, name: str) -> str:
-        """Return what tells an extension, as it was loaded, from others, as people read it: version and digest."""
+        """Return the text of an extension's installation, as it was loaded: version and digest."""
         texts = tuple(text for one in self.settings if one[0] == name for text in one[1:4])
         return f"{_text_of(name)} {_digest_of(texts)}" if texts else _text_of(name)
 
@@ -130,7 +130,7 @@ def extension_names() -> tuple[str, ...]:
 
 
 def installed_identities() -> Fields:
-    """Return each installed extension with what tells its installation from others."""
+    """Return each installed extension with the text of its installation."""
     return tuple((name, _in_force().installation(name)) for name in extension_names())
 
 
@@ -144,26 +144,26 @@ def stamp_of(path: str) -> tuple[str, int, int]:
 
 
 def variable(value: str | None) -> str:
-    """Return what tells a value of an environment variable from others, but not the value: it may be a secret."""
+    """Return a digest of an environment variable's value, which may be a secret; "" if it is not set."""
     return "" if value is None else digest_fields([utf8(value)])
 
 
-# What loading has told, and whether another process may rely on it; empty before that.
+# The answer of loading, and whether another process may rely on it; empty before that.
 _by_loading: list[tuple[Answer, bool]] = []
 
 
 def note_told(answer: Answer, *, lasting: bool) -> None:
-    """Note what loading tells. lasting: it would tell the same in another process."""
+    """Note the answer of loading. lasting: another process would get the same."""
     _by_loading[:] = [(answer, lasting)]
 
 
 def note_put(fields: Iterable[tuple[str, str]]) -> None:
-    """Note what loading put into numba's place: it is in no key, as the answer tells who did."""
+    """Note the changes of numba that loading made: they are in no key, as the answer holds their owners."""
     _put.update(fields)
 
 
 def without_put_by_loading(fields: Fields) -> Fields:
-    """Return the fields of what is in numba's place, less those that loading put there."""
+    """Return the fields of changes of numba, less the changes that loading made."""
     return tuple(field for field in fields if field not in _put)
 
 
@@ -182,7 +182,7 @@ def _told(load: Callable[[], None], answers: Answers | None) -> Answer:
     return found
 
 
-# The answers of stores, by what is installed; each is read, and put, once. A store is kept with its own.
+# The answers of stores, by the key of the installation; each is read, and put, once. A store stays alive with its own.
 _known: dict[tuple[str, int], tuple[Answers, Answer | None]] = {}
 
 
@@ -206,9 +206,9 @@ def _keep(found: Answer, answers: Answers) -> None:
 
 @functools.lru_cache(maxsize=4)
 def _environment(paths: tuple[str, ...]) -> str | None:
-    """Return the key of the answer for what is installed; None if an extension is of no distribution.
+    """Return the key of the answer for the installed distributions; None if an extension is of no distribution.
 
-    What an extension registers may depend on any other distribution: its version counts. Of extensions, all counts.
+    An extension's registrations may depend on any other distribution, whose version counts. Of extensions, all counts.
     """
     if not all(map(installed_as, extension_names())):
         return None
@@ -220,7 +220,7 @@ def _environment(paths: tuple[str, ...]) -> str | None:
 
 @functools.cache
 def _text_of(name: str) -> str:
-    """Return what tells the installation of a distribution from others, as people read it: version and digest."""
+    """Return the text of a distribution's installation: version and digest."""
     found = installed_as(name)
     version = found[0].version if found else "unknown"
     return f"{version} {digest_fields(utf8(one.identity) for one in found)[:16]}"
@@ -241,7 +241,7 @@ def _is_set(module: str, path: str, text: str, by_import: int) -> bool:
 
 
 def changed_since_it_began(found: Iterable[Distribution]) -> bool:
-    """Return whether a distribution was modified after the process began: what is loaded may be older."""
+    """Return whether a distribution was modified after the process began: loaded code may be older."""
     return any(one.overtaken for one in found)
 
 
@@ -261,7 +261,7 @@ def _file(value: object) -> tuple[str, int, int]:
     return reading.text(path), reading.whole(written), reading.whole(size)
 
 
-# What is written of an answer, and what reads each item of it.
+# The items of a written answer, each with its reader.
 _ANSWER: dict[str, Callable[[object], Any]] = {
     "registered": _row,
     "files": _file,

@@ -1,7 +1,7 @@
 """The functions and classes that names of installed modules stand for, as one text that changes if one is replaced.
 
-A program may replace a library's function, or a method of its class. What the library itself put there is identified
-by its name and module. The user's own code is followed, since it runs while kernels are compiled.
+A program may replace a library's function, or a method of its class. The library's own code is identified by its name
+and module. The user's own code is followed, since it runs while kernels are compiled.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gridjit.compiler.source.libraries import is_library
 from gridjit.compiler.source.objects import OpaqueValue
 from gridjit.compiler.source.scalars import scalar_text
 
-# The text for a module that is not imported: its own code will say what its names stand for.
+# The text for a module that is not imported: its own code will define its names.
 NOT_LOADED = "not loaded"
 # Behind a class's name: its methods.
 METHODS = "."
@@ -40,12 +40,12 @@ def code_text(value: object) -> str:
 
 
 def methods_text(cls: type) -> str:
-    """Return a text of what a class's methods are; raises OpaqueValue."""
+    """Return a text of a class's methods; raises OpaqueValue."""
     return " ".join(f"{name} {_method_text(item)}" for name, item in _methods(cls))
 
 
 def names_text(module: str, names: Iterable[str]) -> str:
-    """Return the digest of what names of a module stand for today; raises OpaqueValue.
+    """Return the digest of the code under names of a module today; raises OpaqueValue.
 
     A name that ends in a dot is a class's, whose methods count.
     """
@@ -55,7 +55,7 @@ def names_text(module: str, names: Iterable[str]) -> str:
 
 
 def name_text(module: str, name: str) -> str:
-    """Return what a name of a loaded module stands for today; raises OpaqueValue."""
+    """Return the text of the code under a name of a loaded module today; raises OpaqueValue."""
     found: object = sys.modules.get(module)
     for part in name.removesuffix(METHODS).split("."):
         found = getattr(found, "__dict__", {}).get(part)
@@ -63,7 +63,7 @@ def name_text(module: str, name: str) -> str:
 
 
 def name_now(module: str, name: str) -> str | None:
-    """Return what a name of a module stands for today, or None if that is unknown."""
+    """Return the text of the code under a name of a module today, or None if it is unknown."""
     try:
         return name_text(module, name)
     except OpaqueValue:
@@ -106,7 +106,7 @@ def _function_text(function: FunctionType) -> str:
 
 
 def _is_users(function: FunctionType, home: str) -> bool:
-    # What libraries make with exec has no file.
+    # A library's code made with exec has no file.
     is_somebodys = home == "__main__" or "__file__" in function.__globals__
     return is_somebodys and not is_library(home) and owner_of(function) is None
 

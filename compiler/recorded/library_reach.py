@@ -1,6 +1,6 @@
-"""Reach: what installed code may read when it takes part in a compile, found by the names in it.
+"""Reach: the settings and code that installed code may read when it takes part in a compile, found by its names.
 
-Installed code is identified by its distribution. A walk over it finds what else counts: the settings that it may read,
+Installed code is identified by its distribution. A walk over it finds its other inputs: the settings that it may read,
 unless the compile itself changes them, and the functions and classes that its names stand for.
 """
 
@@ -53,7 +53,7 @@ from gridjit.compiler.source.objects import closure_of, defaults_of, of_kind
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reach:
-    """What installed code reaches: its settings, the distributions that its code is of, and names of code in them."""
+    """The settings that installed code reaches, the distributions of that code, and names of code in them."""
 
     settings: tuple[LibrarySetting, ...]
     distributions: frozenset[Distribution]
@@ -65,19 +65,19 @@ class Reach:
         return {setting: setting_now(*setting) for setting in self.settings}
 
     def unseen(self) -> tuple[str, ...]:
-        """Return a sentence for each setting and name whose text cannot be told."""
+        """Return a sentence for each setting and name whose text is unknown."""
         reasons = (*(unseen_now(*one) for one in self.settings), *(unseen_code(*one) for one in self.code))
         return tuple(dict.fromkeys(reason for reason in reasons if reason))
 
     def code_texts(self) -> dict[LibrarySetting, str | None]:
-        """Return what each name of code stands for now, or None if that is unknown."""
+        """Return the text of the code under each name now, or None if it is unknown."""
         return {named: name_now(*named) for named in self.code}
 
 
 def reach(roots: Iterable[object], begun: Collection[str] = (), own: Mapping[str, ModuleType] | None = None) -> Reach:
-    """Return what installed functions and classes reach, and the modules that they name.
+    """Return the reach of installed functions and classes.
 
-    own: modules of which also counts what their import takes, if they are begun or reached.
+    own: modules whose import is followed too, if they are begun or reached.
     """
     walk, own = _Walk(), own or {}
     for root in roots:
@@ -112,7 +112,7 @@ def _packages_of(module: str) -> Iterator[str]:
 
 
 class _Walk:
-    """One visit of installed code, by the names in it. Whatever it reads is among them."""
+    """One visit of installed code, by the names in it. All its reads are among them."""
 
     def __init__(self) -> None:
         self.settings: dict[LibrarySetting, None] = {}
@@ -125,7 +125,7 @@ class _Walk:
         self._items = _MOST_ITEMS
 
     def follow(self, value: object, names: tuple[str, ...] = (), depth: int = 0) -> None:
-        """Note the installed code in value. names: what its user may take of a module."""
+        """Note the installed code in value. names: attributes that its user may take of a module."""
         kind = type(value)
         if kind in _CODELESS or id(value) in self._seen:
             return
@@ -149,7 +149,7 @@ class _Walk:
             self._module(found, names)
 
     def importing(self, module: ModuleType) -> None:
-        """Note what a module's import takes: not its plain values, which are those that it gives."""
+        """Note the names that a module's import takes, less the module's own plain values, which the import sets."""
         run, namespace = code_of_import(module), vars(module)
         code = names_of_all(run)
         called = tuple(name for base, name in code.taken if not base and setting_text(namespace.get(name)) is None)
@@ -163,7 +163,7 @@ class _Walk:
                     self._module(found, _public_settings(found))
 
     def run(self) -> None:
-        """Visit everything that was noted, and what that reaches."""
+        """Visit all noted code, and the code that it reaches."""
         while self._pending:
             found = self._pending.popleft()
             name = home_of(found)
@@ -225,7 +225,7 @@ class _Walk:
         return _interned.setdefault(found := tuple(names_in(value for value in values if type(value) is str)), found)
 
     def _wrapping(self, function: FunctionType) -> None:
-        """Follow what a library's function wraps, as functools.singledispatch and decorators do."""
+        """Follow the function that a library's function wraps, as functools.singledispatch and decorators do."""
         self.follow(vars(function).get("__wrapped__"))
         self._held(function, ())
 
@@ -274,7 +274,7 @@ def _public_settings(module: ModuleType) -> tuple[str, ...]:
 
 
 def _parts_of(value: object) -> Iterable[object]:
-    """Return the parts of an object that may hold code: its class, a container's items, what a wrapper stands for."""
+    """Return the parts of an object that may hold code: its class, a container's items, a wrapper's function."""
     kind = type(value)
     if issubclass(kind, property):
         return [getattr(value, name) for name in ("fget", "fset", "fdel")]
@@ -291,7 +291,7 @@ def _parts_of(value: object) -> Iterable[object]:
     state = _state(value)
     held = state if type(state) is dict else {}
     if is_library(kind.__module__) and kind.__module__ not in _WRAPPING:
-        # A decorator's object. Decorators put what it stands for there, and its class is not asked.
+        # A decorator's object. Decorators put the wrapped function there, and its class is not asked.
         return [held.get("__wrapped__"), held.get("py_func")]
     return [kind, *held.values()]
 

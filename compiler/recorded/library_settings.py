@@ -1,7 +1,7 @@
 """LibrarySetting: a plain value of an installed module or class that programs may set, and its text as it is now.
 
-A plain value is a bool, a number, a text, None, an enum's member, or a tuple of those. A package can declare what else
-its code depends on through a function `__gridjit_settings__()` of its top-level module.
+A plain value is a bool, a number, a text, None, an enum's member, or a tuple of plain values. A package can declare
+further inputs of its code through a function `__gridjit_settings__()` of its top-level module.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def unseen_now(module: str, path: str) -> str:
 
 
 def setting_text(value: object) -> str | None:
-    """Return the text of a plain value, or None for what is not a setting."""
+    """Return the text of a plain value, or None for other values."""
     if type(value) in _CODE:
         return None
     if (text := scalar_text(value)) is not None:
@@ -103,7 +103,7 @@ def is_users(value: object) -> bool:
 
 
 def declaration_of(module: str) -> object:
-    """Return what a package has under the name of the function that declares its settings; None if it has nothing."""
+    """Return a package's function `__gridjit_settings__`; None if it has none."""
     return getattr(sys.modules.get(module), "__dict__", {}).get(DECLARED[:-2])
 
 
@@ -114,7 +114,7 @@ def _declared_text(module: str) -> str:
     try:
         text = _plain_text(declaration())
     except Exception as error:
-        # Whatever the package's function raises, the launch goes on without the disk cache and explain() says why.
+        # If the package's function raises, the launch goes on without the disk cache and explain() says why.
         let_through(error)
         raise OpaqueValue(f"{module}.{DECLARED} raised {type(error).__name__}: {error}") from error
     if text is None:

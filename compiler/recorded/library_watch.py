@@ -1,8 +1,8 @@
-"""LibraryWatch: what installed code read while one compile ran, and what it registered in that time.
+"""LibraryWatch: the settings and code that installed code may read in one compile, and its registrations meanwhile.
 
-The settings that it may read are noted when the compile begins, and count with those values: if the compile itself
-changes one, it would do so in another process too; so neither that one counts, nor what it left behind for the next
-compile. What is loaded only while it runs counts as it is at the end.
+The settings are noted when the compile begins, and count with these values. A setting that the compile itself changes
+does not count, since the compile would change it in another process too. A module that is loaded only while the compile
+runs counts as it is at the end.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from gridjit.compiler.values.signature import Signature
 if TYPE_CHECKING:
     from gridjit.compiler.job import CompileJob
 
-# What the last compile reached, and what was registered and loaded then.
+# The reach of the last compile, and the registrations and loaded modules then.
 _last_reach: list[tuple[object, Reach]] = []
 # Settings that compiles changed, as they left them.
 _left_by_compiles: dict[LibrarySetting, str] = {}
@@ -65,7 +65,7 @@ class LibraryWatch:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        # If another thread ran, nobody can tell which thread registered what, so all of it counts.
+        # If another thread ran, it is unknown which thread made a registration, so all of them count.
         if nobody_else_ran(self._others):
             before = {(one.kind, one.identity) for one in self._registered}
             with phase("dependencies"):
@@ -75,9 +75,9 @@ class LibraryWatch:
     def found(
         self, functions: Iterable[Callable[..., Any]], job: CompileJob, values: Iterable[object]
     ) -> tuple[tuple[Dependency, ...], tuple[str, ...]]:
-        """Return the dependencies on installed code that a job's key does not have, and why some cannot be told.
+        """Return the dependencies on installed code that a job's key does not have, and why some are unknown.
 
-        functions: those of @overload and @intrinsic that the compile used. values: what it took from Python.
+        functions: of @overload and @intrinsic, used by the compile. values: taken from Python by the compile.
         """
         try:
             if self._problem is None:
@@ -105,7 +105,7 @@ class LibraryWatch:
         return dependencies, (*reached.unseen(), *self._overtaken(reached))
 
     def _code(self, reached: Reach) -> Iterator[Dependency]:
-        """Yield what names of code stand for, by module, except those that the compile itself changed."""
+        """Yield the dependencies on code under names, by module, less names that the compile itself changed."""
         names: dict[str, list[str]] = {}
         for (module, name), text in sorted(reached.code_texts().items()):
             if text is not None and self._code_before.get((module, name), text) == text:
@@ -137,7 +137,7 @@ class LibraryWatch:
 
 
 def _reached(found: list[Registration], apart: list[Registration], met: Callable[[Distribution | None], bool]) -> Reach:
-    """Return what registrations reach. apart: those that count only if the compile met whom they are from."""
+    """Return the reach of registrations. apart: registrations that count only if the compile met their owner."""
     while True:
         without = {*apart}
         reached = reach(roots(one for one in found if one not in without))
@@ -148,7 +148,7 @@ def _reached(found: list[Registration], apart: list[Registration], met: Callable
 
 
 def _state(registered: Iterable[Registration]) -> object:
-    """Return what is registered and loaded; while that stays, so do the names that installed code may read."""
+    """Return a state of registrations and loaded modules; while it is equal, so are the names that code may read."""
     return [(one.kind, one.sources[0]) for one in registered], len(sys.modules)
 
 
@@ -163,7 +163,7 @@ def _later(module: str, path: str, text: str) -> Dependency:
     return Dependency(kind=LOADED_SETTING, name=json.dumps([module, path]), parts=((path, text),))
 
 
-# How deep containers are looked into; what is deeper may be anybody's.
+# How deep containers are looked into; deeper values may be anybody's.
 _DEEPEST = 8
 _CONTAINERS = (tuple, list, set, frozenset, dict)
 

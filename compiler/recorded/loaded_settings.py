@@ -1,4 +1,4 @@
-"""The settings that installed extensions read, as they were when the extensions were loaded, and who reads them."""
+"""The settings that installed extensions read, as they were when the extensions were loaded, and their readers."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def imported_by_loading() -> frozenset[str]:
 
 
 def as_loaded(setting: LibrarySetting) -> str | None:
-    """Return what a setting was when the installed extensions were loaded; None if it was not there."""
+    """Return the text of a setting when the installed extensions were loaded; None if it was not there."""
     return _as_loaded.get(setting)
 
 
 def roots(registered: Iterable[Registration]) -> list[object]:
-    """Return the installed code among what is registered, and what the user's code among it may run."""
+    """Return the installed code in registrations, and installed code that the user's code in them may run."""
     registered = tuple(registered)
     mine = [source for one in registered if one.owner is not None for source in one.sources]
     users = [one for one in registered if one.owner is None and one.stub]

@@ -1,4 +1,4 @@
-"""Loading: what numba's loading of the installed extensions registered, and what of that is for every kernel."""
+"""Loading: the registrations that numba's loading of installed extensions makes, and which are for every kernel."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _NUMBERS = ("boolean", "int8", "int16", "int32", "int64", "uint8", "uint32", "ui
 
 
 class Loading:
-    """What there was before numba loads the installed extensions. Until it ends, nobody knows what they register."""
+    """The state before numba loads the installed extensions. Until loading ends, their registrations are unknown."""
 
     def __init__(self) -> None:
         note_told(unknown(), lasting=False)
@@ -80,7 +80,7 @@ class Loading:
             os._Environ.__getitem__ = take  # type: ignore[method-assign]
 
     def end(self) -> None:
-        """Note what was registered, and for each distribution the first thing of it that is for everybody."""
+        """Note the registrations, and for each distribution its first registration that is for everybody."""
         before = {*map(id, self._registered)}
         now = all_registrations()
         new = [one for one in now if id(one.sources[0]) not in before]
@@ -113,13 +113,13 @@ class Loading:
         note_loaded_settings(set(sys.modules) - self._modules)
 
     def _asks_for_more(self, module: ModuleType) -> bool:
-        """Return whether an extension's module may ask for what is loaded, or may have read variables unseen before."""
+        """Return whether an extension's module may look at sys.modules, or may have read variables before loading."""
         names = names_of_module(module)
         before = module.__name__ in self._modules and not _OF_ENVIRONMENT.isdisjoint(names.names)
         return before or ("sys", "modules") in names.taken
 
     def _settings(self, modules: dict[str, list[ModuleType]]) -> Iterator[tuple[str, str, str, str, int]]:
-        """Yield the plain values that loading may have read: those that its code names, as they were before."""
+        """Yield the plain values that loading may have read: all that its code names, as they were before."""
         values = _all_values()
         replaced = dict.fromkeys(self._replaced(values))
         for name, _, loader in current_extensions():
@@ -141,7 +141,7 @@ class Loading:
                     yield module, path
 
     def _before(self, module: str, path: str, now: object, text: str | None) -> str | None:
-        """Return the text of a setting before loading, or as its module's import gave it; text is that of now."""
+        """Return the text of a setting before loading, or as its module's import gave it. text: its text now."""
         if module not in self._values:
             return _imported(module, path, now) or text
         before = self._values[module].get(path, MISSING)
@@ -170,7 +170,7 @@ def _all_values() -> dict[str, dict[str, object]]:
 
 
 def _values(home: ModuleType | type, prefix: str = "") -> dict[str, object]:
-    """Return what a module holds, and the classes in it, by names as settings have them."""
+    """Return the values in a module, and in its classes, by names as settings have them."""
     found = {f"{prefix}{name}": value for name, value in vars(home).items()}
     module = vars(home).get("__name__" if isinstance(home, ModuleType) else "__module__")
     for name, value in tuple(found.items()):
@@ -198,7 +198,7 @@ def _text(found: Registration) -> str:
 
 
 def _is_generated(found: Registration) -> bool:
-    """Return whether what is of nobody in a registration was made by exec while the extensions were loaded."""
+    """Return whether exec made all parts of a registration that belong to no distribution."""
     parts = [code_behind(one) for one in found.sources if is_foreign(one)]
     return bool(parts) and all(owner_of(one) is not None or is_generated(one) for one in parts)
 

@@ -1,8 +1,8 @@
-"""Reads: which Python values a kernel's code took while it was compiled, each with its path and its value then.
+"""Reads: the Python values that a kernel's code took while it was compiled, each with its path and its value then.
 
-The job's key says where to look for an artifact. What was really taken is recorded here, at the moment it is taken, and
-must be the same wherever the artifact is used. Values that the key covers, because they are the very ones seen when the
-job was made, are not recorded again. This file does not know numba: the front end reports what its compiler takes.
+The job's key says where to look for an artifact. Each value is recorded here, at the moment it is taken, and must be
+the same wherever the artifact is used. Values that the key covers, because they are the very objects seen when the job
+was made, are not recorded again. This file does not know numba: the front end reports each value its compiler takes.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from gridjit.compiler.source.libraries import (
 from gridjit.compiler.source.objects import MISSING, OpaqueValue, defaults_of, function_of
 from gridjit.compiler.source.scalars import scalar_text
 
-# What the walk over the job's source saw: (id of a namespace or a cell, name) -> the value, and its text in the key.
+# Values that the walk over a job's source saw: (id of a namespace or a cell, name) -> the value, its text in the key.
 _Known = Mapping[tuple[int, str], tuple[object, str]]
 # How deep containers are searched for modules and functions.
 _DEPTH = 4
 _MOST_ITEMS = 1000
-# Steps to what the text of a value tells, too.
+# Steps to values that are in the text of their holder, too.
 _WITHIN = frozenset({"item", "key", "function", "default", "namespace"})
 
 
 class Reads:
     """One compile's record of the values that kernel and device code took.
 
-    function: the kernel's. known: what its job's key covers; covered: the functions that it does; objects: objects of
+    function: the kernel's. known: values that its job's key covers; covered: functions that it covers; objects: of
     installed classes in it, with their texts. lines: count line numbers of functions too. is_leaf: whether a module's
     code is identified as a whole, so that only its plain settings count.
     """
@@ -60,7 +60,7 @@ class Reads:
         objects: InstalledTexts | None = None,
     ) -> None:
         self.private: dict[str, None] = {}
-        # Whatever code took from Python, and the functions that were compiled, by identity.
+        # All values that code took from Python, and the functions that were compiled, by identity.
         self.met: dict[int, object] = {}
         self._covered = tuple(covered)
         self._stray = StrayFunctions()
@@ -83,7 +83,7 @@ class Reads:
             self._adopt_function((), root)
 
     def take_function(self, function: FunctionType) -> None:
-        """Record that a function is compiled. Those that the kernel leads to are known already."""
+        """Record that a function is compiled. Functions that the kernel leads to are known already."""
         self.met[id(function)] = function
         home = home_of(function)
         is_leaf = self._is_leaf(home) and is_namespace_of(home, function.__globals__)
@@ -93,7 +93,7 @@ class Reads:
     def settle_functions(self, covered: Callable[[], Iterable[FunctionType]]) -> None:
         """Record the compiled functions that the kernel does not lead to and no key covers.
 
-        covered: returns those which the keys and dependencies of extensions cover.
+        covered: returns the functions that the keys and dependencies of extensions cover.
         """
         if not self._stray or not [*self._stray.uncovered(self._covered)]:
             return
@@ -141,7 +141,7 @@ class Reads:
         return self._attributes[key]
 
     def attribute_now(self, owner: Any, name: str) -> object:
-        """Return what take_attribute would return, and record nothing; MISSING where there is none."""
+        """Return the attribute that take_attribute would return, and record nothing; MISSING where there is none."""
         key = (id(owner), name)
         return self._attributes[key] if key in self._attributes else getattr(owner, name, MISSING)
 
@@ -152,7 +152,7 @@ class Reads:
         self._take_of(owner, name, value)
 
     def take_content(self, array: Any, digest: str) -> None:
-        """Compare the array content that goes into the code with what was recorded of the array."""
+        """Compare the array content that goes into the code with the recorded digest of the array."""
         path, text = self._arrays.get(id(array), ((), ""))
         if path and text != digest:
             self.private[f"the content of {shown(path)} changed while the kernel was compiled"] = None
@@ -182,7 +182,7 @@ class Reads:
             self._take((*path, f"attribute {name}"), key, value)
 
     def _take_outside(self, path: ValuePath, key: tuple[int, str], value: object) -> None:
-        """Record a value of a module identified as a whole, but only a plain setting, or what is not its own."""
+        """Record a value of a module; of a module identified as a whole, only a plain setting or another's value."""
         module = path[0].partition(" ")[2]
         if not self._is_leaf(module) or _is_setting(value) or not self._is_leaf(_home(value)):
             self._take(path, key, value)
@@ -197,7 +197,7 @@ class Reads:
             self.private[f"{shown(path)} changed while the kernel was compiled"] = None
 
     def _is_covered(self, path: ValuePath, value: object, text: str) -> bool:
-        """Return whether the key's text for a value says what it is, and still does if the value may change."""
+        """Return whether the key's text covers a value, and is still the text of a value that may change."""
         if scalar_text(value) is not None or isinstance(value, type | ModuleType) or _function(value) is not None:
             return True
         return self._text(path, value) == text
@@ -258,7 +258,7 @@ class Reads:
 def taken_text(value: object, *, lines: bool = False, objects: InstalledTexts | None = None) -> str:
     """Return a text that is equal for values that make the same code; raises OpaqueValue.
 
-    For a function, it tells its own code and defaults; what that code takes is recorded separately.
+    A function's text covers its own code and defaults; the values that this code takes are recorded separately.
     objects: objects of installed classes whose texts are known.
     """
     if value is MISSING:
@@ -267,7 +267,7 @@ def taken_text(value: object, *, lines: bool = False, objects: InstalledTexts | 
 
 
 class _Visit(Visit):
-    """Says what the functions and classes in a value are, without following them."""
+    """Names the functions and classes in a value, without following them."""
 
     def __init__(self, lines: bool, objects: InstalledTexts) -> None:
         self._lines = lines
@@ -277,7 +277,7 @@ class _Visit(Visit):
         return _visited(found, self._lines)
 
     def running(self, what: str, value: object) -> str:
-        """Return the digest of what runs while kernels are compiled; raises OpaqueValue for what cannot be followed."""
+        """Return the digest of code that runs while kernels are compiled; raises OpaqueValue if it hides anything."""
         found = fingerprint_values([(what, value)], running=True)
         if found.opaque:
             raise OpaqueValue(f"has a {what} that cannot be followed: {found.opaque[0]}")
@@ -319,7 +319,7 @@ def _is_array(value: object) -> bool:
 
 
 def _is_setting(value: object) -> bool:
-    """Return whether a value is a plain setting: a number, a text, None, a member of an enum, or a tuple of those."""
+    """Return whether a value is a plain setting: a number, a text, None, an enum's member, or a tuple of settings."""
     if isinstance(value, tuple):
         return all(map(_is_setting, value))
     return scalar_text(value) is not None or isinstance(value, Enum)

@@ -1,8 +1,8 @@
 """StrayFunctions: the user's functions that a compile compiled although the kernel does not lead to them.
 
-A library that keeps functions in tables hands them to the compiler, and only the front end sees them. One that a
-fingerprint in the key covers needs nothing more. Another is recorded by all places in installed modules where it is
-found, with what its closure and its globals gave. One that is found nowhere keeps the artifact private.
+A library that keeps functions in tables hands them to the compiler, and only the front end sees them. A function that
+a fingerprint in the key covers needs nothing more. Another is recorded by all its places in installed modules, with
+the values that it took from its closure and its globals. A function without a place keeps the artifact private.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class StrayFunctions:
         return found is not None
 
     def uncovered(self, covered: Iterable[FunctionType]) -> Iterator[tuple[FunctionType, list[Taken]]]:
-        """Yield the functions that a key neither covers nor leads to, each with what it took."""
+        """Yield the functions that a key neither covers nor leads to, each with the values that it took."""
         covered = tuple(covered)
         functions = {id(function) for function in covered}
         codes = {id(code) for function in covered for code in with_nested(function.__code__)}
@@ -58,7 +58,7 @@ class StrayFunctions:
 
 
 def places_of(function: FunctionType) -> list[tuple[ValuePath, object]]:
-    """Return the paths in extensions' modules that lead to a function or to what stands for it, with what is there."""
+    """Return the paths in extensions' modules to a function or an object that wraps it, each with that object."""
     search = _Search(function)
     for module in _of_extensions():
         search.attributes((f"module {name_of_module(module)}",), vars(module), _DEEPEST)
@@ -66,7 +66,7 @@ def places_of(function: FunctionType) -> list[tuple[ValuePath, object]]:
 
 
 def _of_extensions() -> Iterator[ModuleType]:
-    """Yield the modules of distributions that registered something, and installed modules that those refer to."""
+    """Yield the modules of distributions that registered something, and installed modules that these refer to."""
     owners = {one.owner for one in all_registrations()}
     installed = [one for one in installed_modules() if sys.modules.get(name_of_module(one)) is one]
     own = [module for module in installed if owner_of(module) in owners]

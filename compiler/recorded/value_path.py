@@ -1,7 +1,7 @@
 """ValuePath: how to get from a kernel to a value that its code took, in any process.
 
-`("global settings", "attribute TILE")` leads to what `settings.TILE` is in the kernel. A path begins at the kernel's
-function, or at an imported module if the kernel does not lead there: `("module plugin", "attribute TILE")`.
+`("global settings", "attribute TILE")` leads to the value of `settings.TILE`. A path begins at the kernel's function,
+or at an imported module if the kernel does not lead there: `("module plugin", "attribute TILE")`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from gridjit.compiler.source.objects import MISSING, cell_value, defaults_of, fu
 
 ValuePath: TypeAlias = tuple[str, ...]
 
-# What a path leads to where there is nothing.
+# Steps without words in a shown path.
 _HIDDEN = frozenset(("function", "namespace"))
 _SAME = "same"
 
 
 def follow(path: Sequence[str], function: Callable[..., Any] | None) -> object:
-    """Return what path leads to today from a kernel's function; MISSING if it leads nowhere."""
+    """Return the value at the end of path today, from a kernel's function; MISSING if it leads nowhere."""
     value: object = function_of(function)
     for step in path:
         try:
@@ -63,7 +63,7 @@ def _joined(words: str, kind: str, name: str) -> str:
 
 
 def global_of(function: FunctionType, name: str) -> object:
-    """Return what name stands for in a function's module, as the compiler looks it up."""
+    """Return the value of a global name in a function, as the compiler looks it up."""
     found = function.__globals__.get(name, MISSING)
     return getattr(builtins, name, MISSING) if found is MISSING else found
 

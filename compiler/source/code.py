@@ -1,4 +1,4 @@
-"""CodePlan: what one code object is and refers to. Its digest does not depend on line numbers, comments or paths."""
+"""CodePlan: a code object's digest and references. The digest does not depend on line numbers, comments or paths."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodePlan:
-    """What a code object, nested code included, is and refers to.
+    """The digest and the references of a code object, nested code included.
 
     digest: of bytecode, names, argument counts, flags, exception table and constants. Docstrings and other constants
-        that no instruction loads do not count, and neither does where among them the others stand.
+        that no instruction loads do not count, and neither do the other constants' indices.
     references: in the order of the bytecode, without duplicates.
     attributes: every name that may be an attribute, for modules that are put into a local variable or getattr.
     strange: types of constants that no Python compiler makes and that are not covered.
@@ -97,17 +97,17 @@ def with_nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def meaningful(code: CodeType) -> list[dis.Instruction]:
-    """Return the instructions of code, without those that only fill space."""
+    """Return the instructions of code, without fillers."""
     return [one for one in dis.get_instructions(code) if one.opname not in _FILLERS]
 
 
 def loads_of(code: CodeType) -> Loads:
-    """Return what code loads: what dis tells of it, in a tenth of the time, as a first launch waits for it."""
+    """Return the loads of code: dis's answer in a tenth of the time, as a first launch waits for it."""
     return _read(code) if sys.version_info[:2] <= _LAST_KNOWN else told_by_dis(code)
 
 
 def told_by_dis(code: CodeType) -> Loads:
-    """Return what code loads as dis tells it."""
+    """Return the loads of code, by dis."""
     steps = [one for one in dis.get_instructions(code) if one.opname not in _FILLERS]
     names = [(one.opname, one.argval) if one.opname in _NAMED else _OTHER for one in steps]
     constants: dict[int, int] = {}
@@ -246,14 +246,14 @@ def _constant_text(value: object, loaded: dict[int, dict[int, int]], strange: di
 
 
 class CodeTable(Generic[Value]):
-    """What is remembered of code objects while they live. By identity, because comparing code objects is slow."""
+    """Values remembered for code objects while they live. By identity, because comparing code objects is slow."""
 
     def __init__(self) -> None:
         # The weak reference proves that the id does not belong to another object by now.
         self._entries: dict[int, tuple[weakref.ref[CodeType], Value]] = {}
 
     def get(self, code: CodeType) -> Value | None:
-        """Return what is remembered of code, or None."""
+        """Return the value remembered for code, or None."""
         known = self._entries.get(id(code))
         return known[1] if known is not None and known[0]() is code else None
 
@@ -269,7 +269,7 @@ class CodeTable(Generic[Value]):
         return value
 
     def codes(self) -> list[CodeType]:
-        """Return the code that something is remembered of."""
+        """Return the code objects with a remembered value."""
         return [code for held, _ in [*self._entries.values()] if (code := held()) is not None]
 
 

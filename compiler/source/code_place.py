@@ -1,7 +1,7 @@
 """CodePlace: a point in a function's code, as text that stays right when the lines around it move.
 
 Artifacts and stored units hold it in the form of `str`: they are found again after an edit that leaves the code as it
-is. The line is looked up in the code of this process when somebody is shown it.
+is. Its line is looked up in the code of this process when it is shown.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class CodePlace(NamedTuple):
 
     @classmethod
     def of(cls, code: CodeType, offset: int, function: str = "") -> CodePlace:
-        """Return the place of an instruction; function: what a function with the code is called, if not as it was."""
+        """Return the place of an instruction; function: the name of a function with the code, if it was renamed."""
         from gridjit.compiler.source.code import plan_of
 
         file = code.co_filename.rpartition("/")[2]
@@ -36,9 +36,9 @@ class CodePlace(NamedTuple):
 
     @classmethod
     def at_line(cls, path: str, line: int, function: str, own: CodeType) -> CodePlace:
-        """Return the place of what is compiled from a line of a file for a function of that qualified name and code.
+        """Return the place of a line of a file in a function of that qualified name and code.
 
-        It may be in the code of another one, which is compiled into that: one that this process has looked at.
+        The line may be of another function that is compiled into it, and whose code this process has looked at.
         """
         from gridjit.compiler.source.code import planned, with_nested
 
@@ -65,7 +65,7 @@ class CodePlace(NamedTuple):
 
     @property
     def identity(self) -> CodePlace:
-        """What an edit of the lines around does not change."""
+        """The place without its line, which an edit of the lines around it does not change."""
         return self._replace(line=0)
 
     def text(self, *, whole: bool = False) -> str:
@@ -77,14 +77,14 @@ class CodePlace(NamedTuple):
         return "|".join(map(str, self))
 
     def _codes(self) -> Iterator[CodeType]:
-        """Yield the functions of this code, those that were looked at last first: a module may be loaded again."""
+        """Yield the functions of this code, the last looked at first: a module may be loaded again."""
         from gridjit.compiler.source.code import plan_of, planned, with_nested
 
         known = (one for outer in reversed(planned()) for one in with_nested(outer)) if self.digest else ()
         return (one for one in known if plan_of(one).digest == self.digest)
 
     def _likeness(self, code: CodeType) -> tuple[bool, bool]:
-        """Return how much speaks for one of several functions of the same code."""
+        """Return whether the name and the file match, to choose among several functions of the same code."""
         is_named = _name_of(code) in (self.function, self.function.rpartition(".")[2])
         return is_named, code.co_filename.endswith(self.file)
 

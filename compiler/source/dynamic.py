@@ -1,12 +1,20 @@
-"""What the names in code do not show: other names that it computes while it runs, and imports inside functions."""
+"""Names that code computes while it runs, and imports inside functions, which the names in the code do not show.
+
+Also whether a module that code imports exists, found without running any of its code, and loading it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import dis
+import importlib
+import importlib.util
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType
+from typing import Any
 
+from gridjit.base.interrupts import let_through
 from gridjit.base.values import dataclass
 from gridjit.compiler.source.code import CodeTable, meaningful, with_nested
 
@@ -28,7 +36,7 @@ _ENDS = _CALLS | {"CALL_KW", "CALL_FUNCTION_KW"}
 _IMPORTS = ("import_module", "__import__")
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
-# What code may take of the kernel being compiled. All else was put on it by a program.
+# Attributes that code may take of the kernel being compiled. All others were put on it by a program.
 _OF_KERNELS = frozenset({"mark_launch_config_sensitive", "__name__", "__qualname__", "__module__"})
 
 
@@ -43,9 +51,9 @@ class Import:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamicPlan:
-    """The imports of a code object, nested code included, and what it does with computed names, with the lines.
+    """The imports of a code object, nested code included, and its uses of computed names, with the lines.
 
-    given: the globals that those names are, "" where they are anything else.
+    given: the globals that are these names, "" for other names.
     """
 
     imports: tuple[Import, ...]
@@ -76,7 +84,7 @@ def _with_keywords(code: CodeType) -> list[dis.Instruction]:
 
 
 def imports_of(instructions: list[dis.Instruction]) -> Iterator[Import]:
-    """Yield the imports of a code object: its statements, and calls that say in so many words what they import."""
+    """Yield the imports of a code object: its statements, and calls with the module's name as a constant."""
     for position, instruction in enumerate(instructions):
         if instruction.opname == "IMPORT_NAME":
             level, names = (one.argval for one in instructions[position - 2 : position])
@@ -86,9 +94,9 @@ def imports_of(instructions: list[dis.Instruction]) -> Iterator[Import]:
 
 
 def _called_import(instructions: list[dis.Instruction], callee: int) -> Import | None:
-    """Return what a call imports, whose function is loaded at callee; None if the code does not say.
+    """Return the import of a call whose function is loaded at callee; None if the code does not name the module.
 
-    That is `import_module("module")`, `__import__("module")`, `import_module(".module", __package__)`, or with a text.
+    It is `import_module("module")`, `__import__("module")`, `import_module(".module", __package__)`, or with a text.
     """
     if instructions[callee].opname not in _LOADS or instructions[callee].argval not in _IMPORTS:
         return None
@@ -116,7 +124,7 @@ def _is_text(instruction: dis.Instruction) -> bool:
 
 
 def computed_uses(code: CodeType, instructions: list[dis.Instruction]) -> Iterator[tuple[str, int, str]]:
-    """Yield each use of a name not written in code: what it does, its line, and the global that is the name, or ""."""
+    """Yield each use of a name not written in code: words for it, its line, and the global that is the name, or ""."""
     if not _INTERESTING.isdisjoint(code.co_names) or not _INTERESTING.isdisjoint(code.co_freevars):
         for position, (line, instruction) in enumerate(_with_lines(instructions)):
             name = instruction.argval
@@ -214,3 +222,33 @@ def _argument(instructions: list[dis.Instruction], callee: int, number: int) -> 
         if depth < 0:
             return None
     return None
+
+
+def package_of(namespace: Mapping[str, Any]) -> str:
+    """Return the package that relative imports of a namespace's code begin at, "" where there is none."""
+    package = namespace.get("__package__")
+    if isinstance(package, str):
+        return package
+    name = str(namespace.get("__name__") or "")
+    return name if "__path__" in namespace else name.rpartition(".")[0]
+
+
+def is_there(name: str) -> bool:
+    """Return whether a module that is not loaded can be found; if its package is not loaded, whether that can be."""
+    while "." in name and name.rpartition(".")[0] not in sys.modules:
+        name = name.rpartition(".")[0]
+    try:
+        return importlib.util.find_spec(name) is not None
+    except Exception as error:  # the program's own finders are asked, too
+        let_through(error)
+        return False
+
+
+def load(names: Iterable[str]) -> None:
+    """Load these modules, unless they are loaded; raises their errors, ImportError if a module ends the program."""
+    try:
+        for name in names:
+            if name not in sys.modules:
+                importlib.import_module(name)
+    except SystemExit as error:
+        raise ImportError("a module ends the program when it is imported") from error

@@ -13,7 +13,7 @@ from gridjit.base.interrupts import let_through, tolerated
 
 # A file written twice within one tick of the clock keeps its time stamp, so files younger than this are read again.
 _SETTLED_NS = 2_000_000_000
-# What is read at once: more than the size that a file says it has, which may be none.
+# The bytes read at once: more than the size that a file says it has, which may be none.
 _PIECE = 1 << 14
 
 _digests: dict[str, tuple[tuple[int, int, int], str]] = {}
@@ -51,7 +51,7 @@ def absolute(path: str) -> str:
 def import_path() -> tuple[str, ...]:
     """Return the folders and archives that modules are imported from: the texts on sys.path, as Python takes them.
 
-    Any import that comes to a text that no file can have as its name ends with a ValueError: Python passes over it now.
+    An import that comes to a text that cannot be a file's name ends with a ValueError: Python passes over it now.
     """
     texts = [path for path in sys.path if isinstance(path, str)]
     if not all(map(is_a_name, texts)):
@@ -68,7 +68,7 @@ def is_a_name(path: str) -> bool:
 
 
 def read_regular(path: str) -> bytes:
-    """Return the bytes of a file; raises OSError for what is missing, unreadable or not a regular file.
+    """Return the bytes of a file; raises OSError if it is missing, unreadable or not a regular file.
 
     It does not wait for a pipe or a device that is in its place.
     """
@@ -80,7 +80,7 @@ def read_regular(path: str) -> bytes:
             raise OSError(code, os.strerror(code) if code == errno.EISDIR else "not a regular file", path)
         # Without a file object, which costs as much as the rest.
         data = os.read(descriptor, max(_PIECE, status.st_size + 1))
-        # Of what has a size, this is all; what the system makes up when it is read may say that it has none.
+        # A file with a size is complete; a file that the system makes up when it is read may say that it has none.
         if len(data) == status.st_size > 0:
             return data
         parts = [data]
@@ -88,5 +88,5 @@ def read_regular(path: str) -> bytes:
             parts.append(part)
         return b"".join(parts)
     finally:
-        with tolerated(OSError):  # what was read is right, whatever a lost mount says now
+        with tolerated(OSError):  # the bytes read are right, even if a lost mount reports an error now
             os.close(descriptor)

@@ -1,7 +1,7 @@
 """Identity: one object, by identity and content; facts about an object that a compilation was given compare by it.
 
 It compares objects that are known to show everything they hold, and refuses others: memory that C code keeps for itself
-may change unseen. It does not keep the object alive if weak references to it are possible.
+may change unseen. An Identity does not keep the object alive if weak references to it are possible.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from gridjit.base.interrupts import let_through
 from gridjit.compiler.source.libraries import is_library, name_of_module
-from gridjit.compiler.source.plain_number import is_number
+from gridjit.compiler.source.scalars import is_number
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, range, type(...), CodeType})
 # Objects of classes derived from these have a value, which no attribute shows.
@@ -35,7 +35,7 @@ _WORD = 8
 
 
 class _Unseen(Exception):
-    """An object holds what cannot be compared: memory that may change, or too much."""
+    """An object holds memory that may change unseen, or too much to compare."""
 
 
 class Identity:
@@ -54,7 +54,7 @@ class Identity:
 
     @classmethod
     def of(cls, value: object) -> Identity | None:
-        """Return the identity of value, or None if what it holds cannot be compared later."""
+        """Return the identity of value, or None if its contents cannot be compared later."""
         try:
             return cls(value)
         except Exception as error:  # an object's attributes may run any code
@@ -74,13 +74,13 @@ class Identity:
 
 
 class _Contents:
-    """One visit of what an object holds; what comes again is named by its identity."""
+    """One visit of an object's contents; an object met again is named by its identity."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
 
     def of(self, value: object, depth: int) -> Any:
-        """Return what distinguishes an object's contents from others; raises _Unseen if that cannot be had."""
+        """Return a value that is equal for equal contents; raises _Unseen if there is none."""
         kind = type(value)
         if is_number(value):
             return kind, repr(value)
@@ -98,7 +98,7 @@ class _Contents:
         return kind, id(value), _names_in(kind), [*self._items(value, depth - 1)]
 
     def _items(self, value: Any, depth: int) -> Iterator[Any]:
-        """Yield what tells all that an object holds."""
+        """Yield values that cover all of an object's contents."""
         base = _container(value)
         if base in _VALUES:
             yield base.__repr__(value)
@@ -141,7 +141,7 @@ def _plain_or_id(value: object) -> Any:
 
 
 def _is_code(value: Any) -> bool:
-    """Return whether value counts by identity alone: code, a lock, or what a library makes once and never changes."""
+    """Return whether value counts by identity alone: code, a lock, or a library's object that never changes."""
     kind = type(value)
     if kind.__module__ == "_thread":
         return True
@@ -157,7 +157,7 @@ _OF_NUMPY = (("numpy", "dtype"), ("numpy", "ufunc"))
 
 
 def _attributes(value: Any, base: type) -> Iterator[tuple[str, object]]:
-    """Yield what an object holds besides a container's items; raises _Unseen where its memory has more."""
+    """Yield an object's attributes besides a container's items; raises _Unseen where its memory has more."""
     if type(value) is FunctionType:
         yield from (("code", value.__code__), ("defaults", value.__defaults__), ("named", value.__kwdefaults__))
         yield from ((f"cell {number}", cell) for number, cell in enumerate(value.__closure__ or ()))

@@ -18,7 +18,7 @@ from gridjit.compiler.source.objects import of_kind
 LIBRARIES = ("numba", "numba_cuda", "numpy", "llvmlite", "gridjit", "cuda.bindings", "cuda.core", "cuda.pathfinder")
 _PREFIXES = tuple(f"{name}." for name in LIBRARIES)
 _NUMBAS = ("numba.", "numba_cuda.")
-# numba-cuda's tests come in its package, but are programs: no version stands for what their functions refer to.
+# numba-cuda's tests come in its package, but are programs: no version stands for the values of their functions.
 _PROGRAMS = ("numba.cuda.tests.",)
 _STDLIB_FOLDER = os.path.dirname(os.__file__)
 _HEAP_TYPE = 1 << 9
@@ -30,7 +30,7 @@ _CODE_OF_CLASSES = (FunctionType, staticmethod, classmethod, property)
 def is_library(module: object) -> bool:
     """Return whether the toolchain's versions stand for the code of the module of that name.
 
-    module: a name, or whatever a class has in place of its module's.
+    module: a name, or the object that a class has in place of its module's name.
     """
     if not isinstance(module, str):
         module = _in_c(module)
@@ -54,18 +54,18 @@ def is_library_module(module: ModuleType) -> bool:
 
 
 def name_of_module(module: ModuleType) -> str:
-    """Return a module's name; "" if it has none, or one that is not a text."""
+    """Return a module's name; "" if it is missing, or not a text."""
     name = namespace_of(module).get("__name__")
     return name if isinstance(name, str) else ""
 
 
 def is_module(value: object) -> TypeGuard[ModuleType]:
-    """Return whether something on sys.modules is a module; what is none may end the program where it is asked."""
+    """Return whether an object on sys.modules is a module; another object may end the program when asked."""
     return issubclass(type(value), ModuleType)
 
 
 def namespace_of(module: ModuleType) -> dict[str, Any]:
-    """Return what a module has, without asking its class: one that is loaded when it is needed would be loaded now."""
+    """Return a module's namespace, without asking its class: a lazy module's class would load it now."""
     return ModuleType.__getattribute__(module, "__dict__")  # type: ignore[no-any-return]
 
 
@@ -83,12 +83,12 @@ def file_of(module: object) -> str | None:
 
 
 def is_namespace_of(module: str, namespace: object) -> bool:
-    """Return whether namespace is that of a library's module of that name; programs can give theirs any name."""
+    """Return whether namespace is a loaded module's of that name; programs can give their own any name."""
     return getattr(sys.modules.get(module), "__dict__", None) is namespace
 
 
 def in_loaded(module: str, path: str) -> Any:
-    """Return what a dotted name stands for in a module; None if the module is not loaded, or only halfway."""
+    """Return the value of a dotted name in a module; None if the module is not loaded, or only halfway."""
     found: Any = sys.modules.get(module)
     for name in path.split("."):
         found = getattr(found, name, None)
@@ -102,7 +102,7 @@ def home_of(found: FunctionType | type) -> str:
 
 
 def _in_c(given: object) -> str:
-    """Return the module of a class of C code that has a descriptor in place of its module's name; "" for all else.
+    """Return the module of a class of C code that has a descriptor in place of its module's name; "" for others.
 
     Cython's functions have such a class before version 3.2. Their own __module__ is an attribute of that name.
     """
@@ -145,12 +145,12 @@ def _is_found(value: type) -> bool:
 
 
 def _has_code(value: type) -> bool:
-    # What C defines keeps its methods in descriptors, and has no dictionary of its instances.
+    # A class in C keeps its methods in descriptors, and has no dictionary of its instances.
     return any(isinstance(item, _CODE_OF_CLASSES) or name == "__dict__" for name, item in vars(value).items())
 
 
 def is_own_builtin(name: str, value: object) -> bool:
-    """Return whether value is what Python itself calls name, or an alias of it."""
+    """Return whether value is Python's own builtin of that name, or an alias of it."""
     if not _is_builtin(value):
         return False
     own = getattr(value, "__name__", name)

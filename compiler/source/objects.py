@@ -1,4 +1,4 @@
-"""Objects: what other objects hold, which function one stands for, as dispatchers do, and why one is opaque."""
+"""Objects: their attributes and closures, the function that a wrapper stands for, and why a value is opaque."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _CONTENTS: Callable[[CellType], object] = operator.attrgetter("cell_contents")
 
 
 def attributes_of(value: object) -> list[object]:
-    """Return the names and values of what an object holds, by name, without calling its class."""
+    """Return the names and values of an object's attributes, by name, without calling its class."""
     held = state_of(value)
     return [part for name in sorted(held) for part in (name, held[name])]
 
 
 def state_of(value: object) -> dict[str, object]:
-    """Return what an object holds in its dictionary and slots, by name, without calling its class."""
+    """Return the attributes in an object's dictionary and slots, by name, without calling its class."""
     held: dict[str, object] = dict(getattr(value, "__dict__", None) or {})
     for cls in type(value).__mro__:
         slots = vars(cls).get("__slots__", ())
@@ -42,7 +42,7 @@ def _slot(value: object, name: str) -> object:
 
 
 def cell_value(cell: CellType) -> object:
-    """Return what a closure's variable holds; MISSING before it was given a value."""
+    """Return the value of a closure's variable; MISSING before it has one."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -50,7 +50,7 @@ def cell_value(cell: CellType) -> object:
 
 
 def cell_values(cells: Iterable[CellType]) -> list[object]:
-    """Return what closures' variables hold; MISSING of each that was not given a value yet."""
+    """Return the values of closures' variables; MISSING for a variable without a value."""
     cells = [*cells]
     try:
         return [*map(_CONTENTS, cells)]
@@ -59,7 +59,7 @@ def cell_values(cells: Iterable[CellType]) -> list[object]:
 
 
 def closure_of(function: FunctionType) -> dict[str, object]:
-    """Return what a function's closure holds, by name, without the variables that have no value yet."""
+    """Return the values in a function's closure, by name, without the variables that have no value yet."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     return {name: value for name, cell in cells if (value := cell_value(cell)) is not MISSING}
 
@@ -99,9 +99,9 @@ def code_behind(value: object) -> object:
 
 
 def wrapped_in(value: object) -> object:
-    """Return what a wrapper has under `py_func` or `__wrapped__`, or None if it has neither.
+    """Return the value of a wrapper's `py_func` or `__wrapped__`, or None if it has neither.
 
-    Proxies and mocks answer every name with another of their kind, so only a function is taken from those.
+    Proxies and mocks answer every name with another of their kind, so only a function is taken from them.
     """
     for name in ("py_func", "__wrapped__"):
         try:

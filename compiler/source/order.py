@@ -1,6 +1,6 @@
 """Sets whose order differs by process: of strings, classes, functions, and all that hashes by a secret or an address.
 
-Code may ask what such a set holds. If it uses the order of the items, its result differs in another process.
+Code may test for items of these sets. If it uses the order of the items, its result differs in another process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gridjit.compiler.source.code import CodeTable, meaningful, with_nested
 _SETS = (set, frozenset)
 _NAMES = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_DEREF"})
 _CALLS = frozenset({"PRECALL", "CALL", "CALL_FUNCTION"})
-# What does not depend on the order: functions of a set, its methods, and instructions that only ask what it holds.
+# Uses that do not depend on the order: functions of a set, its methods, and instructions that only test for items.
 _FUNCTIONS = frozenset({"sorted", "len", "bool", "isinstance", "min", "max"})
 _METHODS = frozenset(
     (
@@ -33,7 +33,7 @@ def has_secret_order(value: object) -> bool:
 
 
 def ordered_names(code: CodeType) -> frozenset[str]:
-    """Return the names of what code may use the order of; "" for a set that is written in it."""
+    """Return the names of sets whose order code may use; "" for a set that is written in it."""
     if (known := _known.get(code)) is not None:
         return known
     return _known.put(code, frozenset(name for one in with_nested(code) for name in _ordered(meaningful(one))))

@@ -1,8 +1,8 @@
-"""What a program set on a library's classes, functions and modules, and on kernels and dispatchers.
+"""Attributes that a program set on a library's classes, functions and modules, and on kernels and dispatchers.
 
-Such objects count as a whole. A value that a program put on one counts where code takes it. Code that it put there
-counts wherever code comes to the object: what else the library has there may call it, and Python itself calls methods
-with two underscores.
+These objects count as a whole. A value that a program put on one counts where code takes it. Code that a program put
+there counts wherever code comes to the object: the library's own code there may call it, and Python itself calls
+methods with two underscores.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gridjit.compiler.source.libraries import home_of, is_library, is_librarys
 from gridjit.compiler.source.objects import function_of, of_kind
 from gridjit.compiler.source.scalars import scalar_text
 
-# What a kernel or a dispatcher keeps of its launches and compiles; it differs by process.
+# A kernel's or a dispatcher's attributes about its launches and compiles, which differ by process.
 _HISTORY = frozenset(
     (
         *("stats", "specializations", "overloads", "signatures", "explain", "generation", "nopython_signatures"),
@@ -27,7 +27,7 @@ _HISTORY = frozenset(
 )
 _SHOWS_CODE = ("inspect_", "get_regs_", "get_const_", "get_shared_", "get_local_", "get_max_")
 _KERNELS = ("Kernel", "TieredKernel", "CUDADispatcher", "ConfiguredKernel", "_LaunchConfiguration")
-# What update_wrapper copies from the wrapped function, which counts itself.
+# Attributes that update_wrapper copies from the wrapped function, which counts itself.
 _COPIED = frozenset({"__wrapped__", "__module__", "__qualname__", "__type_params__"})
 
 
@@ -64,14 +64,14 @@ def history_of(value: object, name: str) -> str | None:
 
 
 def end_of(value: object, attributes: tuple[str, ...]) -> tuple[object, tuple[str, ...]]:
-    """Return what a chain of attributes leads to through modules, and the rest of the chain."""
+    """Return the value at the end of a chain of attributes through modules, and the rest of the chain."""
     while attributes and of_kind(value, ModuleType):
         value, attributes = vars(value).get(attributes[0]), attributes[1:]
     return value, attributes
 
 
 def code_in_class(cls: type) -> Iterator[tuple[str, object]]:
-    """Yield what a program put in a library's class, or one that it is derived from, and that is code: name and value.
+    """Yield name and value of code that a program put in a library's class, or in a base of it.
 
     Of classes of Python's own, the plain values count as well, as their methods read them.
     """
@@ -83,13 +83,13 @@ def code_in_class(cls: type) -> Iterator[tuple[str, object]]:
 
 
 def code_in_module(module: ModuleType) -> Iterator[tuple[str, object]]:
-    """Yield what a program put in a library's module and that is code, in inner modules too: name and value."""
+    """Yield name and value of code that a program put in a library's module, or in its inner modules."""
     for inner in _with_inner(module):
         yield from ((f"{name} of {inner.__name__}", item) for name, item in _counting(inner, plain=False))
 
 
 def _counting(owner: ModuleType | type, *, plain: bool) -> tuple[tuple[str, object], ...]:
-    """Return what of the things in a library's module or class counts; plain: also values such as numbers and texts."""
+    """Return the attributes of a library's module or class that count; plain: also numbers, texts and the like."""
     names, values = tuple(vars(owner)), tuple(vars(owner).values())
     known = _looked_at.get(id(owner))
     if known is None or known[0] is not owner or known[1] != names or not all(map(operator.is_, known[2], values)):
@@ -103,7 +103,7 @@ def _is_plain(name: str, item: object) -> bool:
     return not name.startswith("__") and scalar_text(item) is not None
 
 
-# By the identity of a module or class: itself, the names and values in it, and what of them counts.
+# By the identity of a module or class: itself, the names and values in it, and the attributes that count.
 _looked_at: dict[int, tuple[object, tuple[str, ...], tuple[object, ...], tuple[tuple[str, object], ...]]] = {}
 
 
@@ -114,7 +114,7 @@ def is_users_code(value: object) -> bool:
     inner = getattr(value, "__func__", value) if issubclass(type(value), (staticmethod, classmethod)) else value
     if not of_kind(inner, FunctionType) or is_librarys(inner) or _is_of_a_renamed(inner):
         return False
-    # What libraries make with exec, as namedtuple and dataclass do, has no file.
+    # A library's code made with exec, as by namedtuple and dataclass, has no file.
     return "__file__" in inner.__globals__ or home_of(inner) == "__main__"
 
 

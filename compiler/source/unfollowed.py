@@ -1,7 +1,7 @@
-"""What code may use that differs between processes and is not in any source: files, clocks, the environment.
+"""Inputs of code that differ between processes and are not in any source: files, clocks, the environment.
 
-Of libraries (Python's own, NumPy, numba), only what is listed here as the same everywhere may be used. The rest cannot
-be listed.
+Of libraries (Python's own, NumPy, numba), only names that are listed here as the same everywhere may be used. The rest
+cannot be listed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PURE = frozenset(
         *("numpy.fft", "numpy.lib", "numpy.linalg", "numpy.ma", "numpy.polynomial", "numpy.strings", "numpy.typing"),
     )
 )
-# Modules in those that may not be used.
+# Modules in these packages that may not be used.
 _IMPURE = frozenset(
     f"numpy.lib.{name}"
     for name in (
@@ -96,9 +96,9 @@ _NOT: Mapping[str, frozenset[str]] = {
         "builtins": " ".join(_BUILTINS),
     }.items()
 }
-# Files may be written to, but what they are differs by process.
+# Files may be written to, but their contents differ by process.
 _STREAMS = frozenset({"write", "writelines", "flush"})
-# Methods of paths and files, which look at the disk, whatever object has them.
+# Methods of paths and files, which look at the disk; an object's class is not asked.
 _READS = frozenset({"read_text", "read_bytes", "iterdir", "rglob"})
 # Attributes that lead from an object to all around it, or say where and in what order something was made, or lies.
 _LEADS_ANYWHERE = frozenset(
@@ -108,7 +108,7 @@ _LEADS_ANYWHERE = frozenset(
         *("f_back", "f_builtins", "f_globals", "f_locals", "f_lineno", "tb_frame", "tb_lineno", "gi_frame", "cr_frame"),
     )
 )
-# What Python itself gives functions, classes, code and objects: what the texts of these tell, and the rest of it.
+# Python's own attributes of functions, classes, code and objects: the ones in their texts, and the rest.
 _TOLD_NAMES = (
     "__abstractmethods__ __annotations__ __base__ __bases__ __call__ __class__ __closure__ __code__ __defaults__"
     " __delattr__ __dict__ __doc__ __eq__ __format__ __func__ __ge__ __get__ __gt__ __init__ __init_subclass__"
@@ -120,12 +120,12 @@ _TOLD_NAMES = (
 _UNTOLD = {name for kind in (object, FunctionType, MethodType, type, CodeType) for name in dir(kind)} - {
     *_TOLD_NAMES.split()
 }
-# What shows the state of a logger or a lock, on which nothing depends unless code asks.
+# Names that show the state of a logger or a lock, on which nothing depends unless code asks.
 _STATES = {
     "logging": frozenset({"level", "getEffectiveLevel", "isEnabledFor", "hasHandlers", "handlers", "filters"}),
     "thread": frozenset({"locked", "_is_owned", "_is_locked"}),
 }
-# What leads from an array to memory around its items.
+# Attributes that lead from an array to memory around its items.
 _OF_AN_ARRAY = frozenset({"base", "data"})
 # Attributes that libraries' functions take of their arguments, so that the calling code does not name them.
 _READ_BY: Mapping[str, frozenset[str]] = {
@@ -151,9 +151,9 @@ def taken_by(value: object, attributes: Iterable[str] = ()) -> frozenset[str]:
 
 
 def unfollowed(value: object, attributes: Iterable[str]) -> str | None:
-    """Return the name of what code takes and cannot be followed, or None if it can be.
+    """Return the name of an attribute that code takes and that cannot be followed, or None if all can be.
 
-    value: what the code names; attributes: the chain of attributes that it takes of that.
+    value: the object that the code names; attributes: the chain of attributes that it takes of the object.
     """
     chain = tuple(attributes)
     if not of_kind(value, ModuleType):
@@ -184,7 +184,7 @@ def refused_methods(value: type) -> frozenset[str]:
 
 
 def states_of(value: object) -> frozenset[str]:
-    """Return the attributes that show the state of a logger or a lock, or of what makes them, or an array's memory."""
+    """Return the attributes that show the state of a logger or a lock, of their modules, or of an array's memory."""
     if any((cls.__module__, cls.__name__) == ("numpy", "ndarray") for cls in type(value).__mro__):
         return _OF_AN_ARRAY
     module = name_of_module(value) if of_kind(value, ModuleType) else type(value).__module__
@@ -192,7 +192,7 @@ def states_of(value: object) -> frozenset[str]:
 
 
 def leads_anywhere(attributes: Iterable[str]) -> Iterator[str]:
-    """Yield those of these attributes that can only mean reading a file, or that lead to what cannot be followed."""
+    """Yield the attributes that can only mean reading a file, or that lead to objects that cannot be followed."""
     return (name for name in attributes if name in _READS or name in _LEADS_ANYWHERE or name in _UNTOLD)
 
 
@@ -219,16 +219,16 @@ def _names_of(value: object, attributes: tuple[str, ...]) -> Iterator[str]:
 
 
 def _public(module: object) -> str:
-    """Return the package that is documented to have what is in a module of its own: pathlib for pathlib._local."""
+    """Return the package that is documented to hold an inner module's names: pathlib for pathlib._local."""
     package, dot, _ = (name := str(module)).partition("._")
     return package if dot and package in _ONLY else name
 
 
 def _is_refused(module: str, name: str) -> bool:
-    """Return whether an attribute of a library's module cannot be followed; those of other modules always can."""
+    """Return whether an attribute of a library's module cannot be followed; other modules' always can be."""
     if not is_library(module) or (name.startswith("__") and name.endswith("__") and name != "__import__"):
         return False
-    # What is written in C is in a module with an underscore before its public name.
+    # Code in C is in a module with an underscore before its public name.
     listed = module.removeprefix("_")
     if name in _NOT.get(listed, ()):
         return True

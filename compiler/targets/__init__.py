@@ -1,1 +1,1 @@
-"""Targets: what code is made for. The front end's LLVM IR in, an image that a device loads out."""
+"""Targets: the code generators. The front end's LLVM IR in, an image that a device loads out."""

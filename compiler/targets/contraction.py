@@ -1,7 +1,7 @@
 """contraction: a product that is only added to something becomes one fused multiply-add, before anything is optimized.
 
-NVVM fuses too, but only what is left of a program once it is optimized: code with more constants in it may be fused in
-other places, and rounds in others. What is fused here does not depend on that.
+NVVM fuses too, but after it has optimized a program: code with more constants in it may be fused in other places, and
+rounds in others. The fusions here do not depend on constants.
 """
 
 from __future__ import annotations

@@ -10,16 +10,16 @@ from gridjit.base.regexes import regex
 _CAST: Final = regex(r"invalid cast opcode for cast from '(?P<given>\w+)' to '(?P<taken>\w+)'")
 _SHARED: Final = regex(r"uses too much shared data \((?P<used>0x[0-9a-f]+) bytes, (?P<most>0x[0-9a-f]+) max")
 _PARAMETERS: Final = regex(r"parameter space overflowed \((?P<used>\d+) bytes required, max (?P<most>\d+) bytes")
-# What LLVM and NVVM say of an array of more bytes than 64 bits count.
+# The words of LLVM and NVVM for an array of more bytes than 64 bits count.
 _TOO_LARGE: Final = "expected number in address space"
 _FLOATS: Final = {"half": "float16", "float": "float32", "double": "float64"}
 
 
 def of_code(words: str) -> str | None:
-    """Return what is wrong with code that LLVM or NVVM refuses; None if the words say something else.
+    """Return the fault of code that LLVM or NVVM refuses; None if the words say something else.
 
     Some of numba's functions do not look at the types of their arguments, nor at the size of an array: only the parser
-    meets the wrong ones.
+    meets wrong types and sizes.
     """
     if _TOO_LARGE in words:
         return "a shared or local array that it declares is larger than all memory there is; make its shape smaller"
@@ -35,7 +35,7 @@ def of_code(words: str) -> str | None:
 
 
 def of_parameters(used: int, most: int) -> str:
-    """Return what is wrong with arguments of more bytes than a launch passes."""
+    """Return the fault of arguments of more bytes than a launch passes."""
     return f"its arguments need {used:,} bytes, and a launch passes {most:,}; pass an array instead of a long tuple"
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MAGIC = b"gridjit1"
 _TRAILER = struct.Struct("<Q8s")
 SUFFIXES = {"host": ".o", "ptx": ".cubin"}
-# A fact of what has no code, so that no launch agrees with it.
+# A fact of an artifact without code, so that no launch agrees with it.
 _WITHOUT_LAUNCH = Fact(field=PRESENCE, value=False)
 # Characters of a signature that a repr shows.
 _LONGEST_SIGNATURE = 120
@@ -44,7 +44,7 @@ class Artifact:
     footprint, effects: what the compile read and asked for. dependencies: the extensions' functions that it used.
     metadata: more for people (compile milliseconds...).
     private: why it must stay in this process; such an artifact is never stored.
-    What is kept of a compile that needs a launch and had none is an artifact without code: image and entry are empty.
+    A compile that needs a launch and had none is kept as an artifact without code: image and entry are empty.
     """
 
     target: Target
@@ -141,7 +141,7 @@ _PARTS = (
 
 
 def _described(image: bytes, value: Any) -> Artifact:
-    """Return the artifact of a description, each part of which is what it should be; else raises Unreadable."""
+    """Return the artifact of a description; raises Unreadable if a part is not of its form."""
     given = reading.fields(value, _PARTS)
     kind, arch, features = map(reading.text, reading.row(given["target"], 3))
     suffix = reading.text(given["suffix"])
@@ -184,7 +184,7 @@ def _codes(value: Any) -> str:
     try:
         if reading.text(value).startswith("@") and struct.calcsize(value) <= _MOST_PARAMETERS:
             return value  # type: ignore[no-any-return]
-    except (struct.error, ValueError):  # ValueError: a count of too many digits, or what is not ASCII
+    except (struct.error, ValueError):  # ValueError: a count of too many digits, or a text that is not ASCII
         pass
     raise reading.Unreadable(f"not launch parameters: {value!r}")
 
@@ -228,7 +228,7 @@ def _hook(value: Any) -> Hook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleCallbacks:
-    """What linked code wants called with its module (a cuda.core.ObjectCode), in each context where it is launched.
+    """Functions that linked code wants called with its module (a cuda.core.ObjectCode), in each context of a launch.
 
     setup: before its first launch. teardown: before it is unloaded.
     """
@@ -245,9 +245,9 @@ NO_CALLBACKS = ModuleCallbacks()
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Compiled:
-    """What there is of a kernel once it is compiled.
+    """A compiled kernel: its artifact, and functions of this process.
 
-    hooks: called before each launch of the code; they may take themselves away. module: called with what it becomes.
+    hooks: called before each launch of the code; they may take themselves away. module: called with its module.
     """
 
     artifact: Artifact

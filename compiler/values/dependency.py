@@ -1,6 +1,6 @@
 """Dependency: something on which a compile was found to depend only while it ran, recorded beside the footprint.
 
-It is a plain value; compiler/recorded/dependencies.py finds it out.
+It is a plain value; compiler/recorded/dependencies.py finds dependencies.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Dependency:
     imports" likewise, by the function and the modules that it had the compile load, as JSON; a "linked file" by
     its path, with digests of it and its headers; "headers", by the file that includes them and their paths, as JSON,
     with a digest or "absent" for each; "CUDA headers", with the packages that bring them; a "value" by the path to it
-    from the kernel, as JSON, with what people call it, and its text; a "library" by the name of its distribution, with
-    what tells this installation from others; "settings" by their module and paths in it, as JSON, with their texts; the
+    from the kernel, as JSON, with its name for people, and its text; a "library" by the name of its distribution, with
+    its installation's identity; "settings" by their module and paths in it, as JSON, with their texts; the
     functions of a library by module, digest and names, as JSON, with the digest; the "lines of the source", files and
     lines of all functions in the key, by the kernel, with a digest.
     """
@@ -47,12 +47,12 @@ class Dependency:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What it is a dependency on, whatever that is like today: (kind, name)."""
+        """The object of the dependency, without its state: (kind, name)."""
         return self.kind, self.name
 
     @property
     def label(self) -> str:
-        """What it is called where it is recorded: "math_ext.gamma by math_ext.implement_gamma", or the file."""
+        """Its name in a record: "math_ext.gamma by math_ext.implement_gamma", or the file."""
         if self.kind == OVERLOAD:
             return _implemented(self.name, self.parts)
         if self.kind == IMPORTING_OVERLOAD:
@@ -81,7 +81,7 @@ class Dependency:
 
 
 def texts_of(name: str) -> tuple[str, ...]:
-    """Return the texts that a name is made of; raises Unreadable, a ValueError, for what _json did not make."""
+    """Return the texts in a name that _json made; raises Unreadable, a ValueError, for another name."""
     return reading.items(reading.parse(utf8(name)), reading.text)
 
 

@@ -1,7 +1,7 @@
 """ELF: whether bytes are a 64-bit little-endian ELF file that LLVM and the driver can be given.
 
 Given anything else, they do not always report an error: LLVM ends the process. So an object file for this
-computer is first checked for everything that LLVM will read: sections, symbols, relocations.
+computer is first checked for all parts that LLVM will read: sections, symbols, relocations.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RELOCATABLE = 1
 _FOR_OTHERS = (1, 2)
 _UNDEFINED, _FUNCTION, _OF_A_SECTION, _OF_A_FILE = 0, 2, 3, 4
 _IN_MEMORY, _EXECUTABLE, _OF_A_THREAD = 2, 4, 0x400
-# What LLVM writes of x86-64's, and can link: absolute and relative to the place, to the table of addresses, to stubs.
+# x86-64's that LLVM writes and can link: absolute and relative to the place, to the table of addresses, to stubs.
 _KNOWN_RELOCATIONS = {62: frozenset((0, 1, 2, 4, 9, 10, 11, 24, 41, 42))}
 # From here on a symbol's section is not a section but a meaning: absolute, common.
 _RESERVED = 0xFF00
@@ -102,7 +102,7 @@ def place_of(image: bytes, function: str) -> tuple[int, int] | None:
 
 
 def defined_symbols(image: bytes) -> frozenset[str]:
-    """Return the names that an object file has for others: of functions and data, not those that it looks for."""
+    """Return the names of functions and data that an object file defines for others."""
     sections, found = read_sections(image), set[str]()
     for one in sections:
         if one.type == SYMBOLS and _are_items(one, _SYMBOL.size) and one.link < len(sections):
@@ -180,7 +180,7 @@ def _is_placed(sections: list[Section], symbol: list[int]) -> bool:
 
 
 def _widest(kind: int) -> int:
-    """Return how many bytes a relocation writes: none of those known writes more."""
+    """Return how many bytes a relocation writes at most."""
     return 8 if kind in (1, 24, 257, 260) else 4
 
 

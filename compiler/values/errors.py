@@ -1,6 +1,6 @@
 """The exceptions gridjit raises; every one derives from GridjitError.
 
-If numba-cuda is imported, some are also instances of what it raises in such a case.
+If numba-cuda is imported, some are also instances of its own exceptions for the same case.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Ours = TypeVar("Ours", bound="SharedError")
 
 
 class SharedError:
-    """The first base of an exception class. also: what it also is, each as "module:Class".
+    """The first base of an exception class. also: further classes that it is an instance of, each as "module:Class".
 
-    An instance's class is then made for it, of its own name. Its pickle has all of it that the other process can have.
+    An instance's class is then made for it, of its own name. Its pickle has all parts that the other process can have.
     """
 
     also: ClassVar[tuple[str, ...]] = ()
@@ -52,7 +52,7 @@ class SharedError:
 
 
 def _again(plain: type[Ours], args: tuple[Any, ...], others: list[bytes], attributes: dict[str, bytes]) -> Ours:
-    """Return an error that was pickled, with those of the other library's classes and attributes that can be had."""
+    """Return an error that was pickled, with the other library's classes and attributes as far as they load."""
     made = plain(*args)
     classes = (*filter(None, map(_imported, plain.also)), *filter(None, map(_unpickled, others)))
     with contextlib.suppress(TypeError):  # they are laid out differently here, or derive from each other
@@ -64,7 +64,7 @@ def _again(plain: type[Ours], args: tuple[Any, ...], others: list[bytes], attrib
 
 
 def _pickled(value: object) -> bytes:
-    """Return the pickle of what is another library's; b"" if it cannot be pickled, which may fail in any way."""
+    """Return the pickle of another library's value; b"" if it cannot be pickled, which may fail in any way."""
     import pickle
 
     try:
@@ -75,7 +75,7 @@ def _pickled(value: object) -> bytes:
 
 
 def _unpickled(data: bytes) -> Any:
-    """Return what was pickled; None if it cannot be had in this process."""
+    """Return the pickled value; None if it does not load in this process."""
     import pickle
 
     try:
@@ -108,7 +108,7 @@ def combined(ours: type[Ours], others: tuple[type, ...]) -> type[Ours]:
     return cast("type[Ours]", _made[bases])
 
 
-# The attribute that names those taken from a cause.
+# The attribute with the names of attributes taken from a cause.
 _TAKEN = "_taken"
 # Bases -> the class made of them.
 _made: dict[tuple[type, ...], type] = {}
@@ -134,7 +134,7 @@ class ConfigError(GridjitError, ValueError):
 
 
 class LimitError(ConfigError):
-    """A dimension of a launch is beyond what CUDA launches; code: what the driver would have said of it."""
+    """A dimension of a launch is beyond CUDA's limits; code: the driver's code for it."""
 
     also: ClassVar[tuple[str, ...]] = (
         "numba.cuda.cudadrv.driver:CudaAPIError",
@@ -154,7 +154,7 @@ class ConfigTypeError(ConfigError, TypeError):
 class CompileError(GridjitError):
     """A kernel could not be compiled; the message names the kernel, its argument types and the source line.
 
-    diagnosis: the same as a value, if the front end refused the kernel; original: what the front end raised.
+    diagnosis: the same as a value, if the front end refused the kernel; original: the front end's exception.
     """
 
     diagnosis: Diagnosis | None = None
@@ -166,7 +166,7 @@ class UnsupportedError(CompileError):
 
 
 class LinkError(CompileError, RuntimeError):
-    """What a kernel is linked with cannot be read, compiled or linked; the message names the file."""
+    """A file that a kernel is linked with cannot be read, compiled or linked; the message names the file."""
 
     also: ClassVar[tuple[str, ...]] = ("numba.cuda.cudadrv.driver:LinkerError",)
 
@@ -180,8 +180,8 @@ class LinkedSourceError(LinkError):
 class LaunchNeededError(CompileError):
     """The kernel's code depends on its launch, but it was compiled without one.
 
-    functions: of extensions, which the compile had used. answer: what is kept of it, in place of code.
-    is_stored: whether that was found in the cache, and nothing was compiled.
+    functions: of extensions, which the compile had used. answer: the artifact without code that is kept of it.
+    is_stored: whether the answer was found in the cache, and nothing was compiled.
     """
 
     functions: tuple[Callable[..., object], ...] = ()
@@ -210,7 +210,7 @@ class LayoutError(ArgumentError, ValueError):
 
 
 class LayoutIndexError(LayoutError, IndexError):
-    """An index or an axis is beyond those that a layout has."""
+    """An index or an axis is beyond a layout's."""
 
 
 class LayoutOverflowError(LayoutError, OverflowError):
@@ -254,7 +254,7 @@ class _WithDriversName(LaunchError):
 
 
 class ResidencyError(_WithDriversName):
-    """A cooperative launch has more blocks than the device has room for; code: what the driver would have said."""
+    """A cooperative launch has more blocks than the device has room for; code: the driver's code for it."""
 
     also = LimitError.also
     name = "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"
@@ -262,7 +262,7 @@ class ResidencyError(_WithDriversName):
 
 
 class ClusterError(_WithDriversName):
-    """A cluster has more blocks than the device allows, or it launches none; code: what the driver would have said."""
+    """A cluster has more blocks than the device allows, or it launches none; code: the driver's code for it."""
 
     also = LimitError.also
     name = "CUDA_ERROR_INVALID_CLUSTER_SIZE"
@@ -315,7 +315,7 @@ def shown(value: object) -> str:
 
 
 def a_class(python_type: type) -> str:
-    """Return how messages speak of a value of a class: "an int", "a pandas.Series"; whatever its metaclass returns."""
+    """Return a class's name in messages: "an int", "a pandas.Series"; its metaclass is not asked."""
     if python_type is type(None):
         return "None"
     module = type.__getattribute__(python_type, "__module__")

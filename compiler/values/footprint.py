@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from gridjit.base import reading
 from gridjit.base.values import dataclass
+from gridjit.compiler.source.scalars import is_number, number_text
 from gridjit.compiler.values.launch_config import Dim3, LaunchConfig, dim_text
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ PRESENCE = "launch"
 # "argument 3" is the value of a number passed to the launch, "argument 3 itself" the very object that was passed, and
 # "argument 3 in full" more of an array than its type and shape, which no later launch is known to share.
 ARGUMENT = "argument "
-# "argument 3 shape" is what an array has.
+# Arrays have "argument 3 shape".
 _SEEN_OF_ARRAYS = ("shape", "strides")
 ITSELF = " itself"
 IN_FULL = " in full"
@@ -48,7 +49,7 @@ ELSEWHERE = "the launch of another compilation"
 HAS_ARGUMENTS = "arguments"
 # Facts that distinguish a launch from a compile ahead of one, but not one launch from another.
 CIRCUMSTANCES = (PRESENCE, HAS_ARGUMENTS)
-# What can be marked. A mark made outside a compile that names none stands for all.
+# Fields that can be marked. A mark made outside a compile that names none stands for all.
 Markable: TypeAlias = Literal["griddim", "blockdim", "sharedmem", "cluster", "cooperative"]
 MARKABLE: tuple[Markable, ...] = ("griddim", "blockdim", "sharedmem", "cluster", "cooperative")
 
@@ -110,9 +111,9 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effects:
-    """What a launch of the artifact must do besides launching.
+    """Actions that a launch of the artifact takes besides launching.
 
-    sharedmem: dynamic shared memory the compile required, in bytes (0: what the launch asked for).
+    sharedmem: dynamic shared memory the compile required, in bytes (0: as much as the launch asked for).
     hooks: pre-launch hooks, run with (kernel, config) before each launch.
     setup, teardown: run with the loaded module in each context, before its first launch there, and at its end.
     """
@@ -131,9 +132,9 @@ class Footprint:
 
     @classmethod
     def of(cls, facts: Iterable[Fact]) -> Footprint:
-        """Return the footprint of facts, without those that others imply.
+        """Return the footprint of facts, without implied facts.
 
-        A broader fact ("blockdim") says "blockdim.x", and whatever only a launch has says that there was one.
+        A broader fact ("blockdim") implies "blockdim.x", and a fact that only a launch has implies its presence.
         """
         first: dict[str, Fact] = {}
         for fact in facts:
@@ -192,16 +193,13 @@ def is_very_object(name: str) -> bool:
 
 
 def _argument_value(name: str, args: Sequence[Any]) -> FactValue:
-    """Return what a launch's argument has for a fact such as "argument 3", "argument 3 shape"; None never matches."""
-    # Few compiles read an argument, so a warm start does without this.
-    from gridjit.compiler.source.plain_number import is_number, number_text
-
+    """Return the value of a launch's argument for a fact as "argument 3", "argument 3 shape"; None never matches."""
     index, _, part = name[len(ARGUMENT) :].partition(" ")
     if int(index) >= len(args):
         return None
     argument = args[int(index)]
     if is_very_object(name):
-        from gridjit.compiler.source.identity import Identity
+        from gridjit.compiler.source.identity import Identity  # few compiles read an argument
 
         return Identity.of(argument)
     if part:

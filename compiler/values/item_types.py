@@ -31,12 +31,12 @@ TOO_SMALL = f"of floats of fewer than 16 bits, kernels support {', '.join(SMALL_
 
 
 def item_type(dtype: np.dtype[Any]) -> ItemType:
-    """Return what a kernel sees an item of dtype as; raises ArgumentError for one that kernels cannot use."""
+    """Return the type of dtype's items in kernels; raises ArgumentError for a dtype that kernels cannot use."""
     return _item_type(*identity(dtype))
 
 
 def identity(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], Hashable]:
-    """Return what distinguishes dtype from every other, and from what it was before its fields were renamed.
+    """Return a key that distinguishes dtype from every other, and from itself before its fields were renamed.
 
     NumPy calls records equal that differ in alignment. A program may assign to `names` of a dtype that is in use.
     """
@@ -86,7 +86,7 @@ def _item_type(dtype: np.dtype[Any], _: Hashable) -> ItemType:
 
 
 def is_added(number: type) -> bool:
-    """Return whether a class is that of one of the numbers which ml_dtypes adds to NumPy and kernels support."""
+    """Return whether ml_dtypes adds a class of numbers to NumPy that kernels support."""
     name = number.__name__
     return (name == BFLOAT16 or name in SMALL_FLOATS) and number.__module__ == "ml_dtypes"
 

@@ -18,7 +18,7 @@ MAX_GRIDDIM: Dim3 = (2**31 - 1, 65535, 65535)
 MAX_BLOCKDIM: Dim3 = (1024, 1024, 64)
 MAX_BLOCK_THREADS = 1024
 _USUAL = 256  # threads of a block that messages propose
-# What a launch can say; devices have far less.
+# The most that a launch can ask for; devices have far less.
 MAX_SHAREDMEM = 2**31 - 1
 
 

@@ -20,7 +20,7 @@ class Options:
 
     debug: check for errors in the kernel (bounds, exceptions) and keep debug information.
     opt: optimize. lineinfo: map code to source lines.
-    fastmath: allow inexact arithmetic; some of LLVM's flags name what is allowed on the host, and allow all on a GPU.
+    fastmath: allow inexact arithmetic; some of LLVM's flags allow less on the host, and all of it on a GPU.
     max_registers: registers a thread may use. launch_bounds: (threads[, blocks per multiprocessor[, cluster]]).
     lto: link-time optimization. device: a function for kernels to call, not a kernel.
     inline: "never" or "always", at numba's level, or a cost model: one of numba's functions (expr, caller, callee) that
@@ -29,9 +29,9 @@ class Options:
     shared_memory_carveout: percent of the L1 cache to use as shared memory, or -1.
     specialize: launch fields folded into the code ("blockdim", "griddim", "sharedmem"), or "auto": the block, on a GPU,
         if half of the loops go away by it.
-    tiered: code computes the same whatever is folded into it, so that code without it can serve meanwhile.
-    checks: what debug kernels on the host are checked for; from a setting, not from jit.
-    codegen: what makes PTX: "nvvm", or "llvm" where it can; for the host, "plain" leaves optimizations out; from
+    tiered: code computes the same with and without folded fields, so that code without them can serve meanwhile.
+    checks: the checks of debug kernels on the host; from a setting, not from jit.
+    codegen: the maker of PTX: "nvvm", or "llvm" where it can; for the host, "plain" leaves optimizations out; from
         settings.
     """
 
@@ -78,7 +78,7 @@ class Options:
     def fields(self) -> tuple[tuple[str, str], ...]:
         """The options' part of a key: one labelled field each."""
         texts = {f.name: _text(getattr(self, f.name)) for f in fields(self)}
-        # What is linked is in the key by its bytes; a library's temporary files have other names in each process.
+        # A linked file is in the key by its bytes; a library's temporary files have other names in each process.
         texts["link"] = str(len(self.link))
         return tuple((f"option.{name}", text) for name, text in texts.items())
 
@@ -102,10 +102,10 @@ _SEVERAL = ("link", "specialize")
 _AUTO = ("auto",)
 # LLVM's, which numba accepts.
 _FLAGS = ("fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
-# What numba-cuda accepts as long as it says nothing.
+# Options that numba-cuda accepts as long as they are empty.
 _EMPTY = ("argtypes", "restype", "bind", "boundscheck")
 
-# What says how a kernel is linked and launched, and means nothing for a function that kernels call.
+# Options of a kernel's linking and launches, which mean nothing for a function that kernels call.
 _FOR_KERNELS = frozenset(
     ("max_registers", "launch_bounds", "lto", "link", "shared_memory_carveout", "specialize", "tiered")
 )
@@ -125,7 +125,7 @@ _OF_NUMBA = {
 
 
 def _meant(name: str, known: Sequence[str]) -> str:
-    """Return what to write for an option that does not exist."""
+    """Return advice on an option that does not exist."""
     if name in _OF_NUMBA:
         return f"leave it out: {_OF_NUMBA[name]}"
     import difflib  # only for this message
@@ -136,7 +136,7 @@ def _meant(name: str, known: Sequence[str]) -> str:
 
 
 def options_of(given: Mapping[str, Any], *, debug: bool = False, opt: bool = True) -> Options:
-    """Return the options for jit's keyword arguments; raises ConfigError naming one that does not exist.
+    """Return the options for jit's keyword arguments; raises ConfigError for an option that does not exist.
 
     debug, opt: the options of these names, if they are not given. Contradictions are a ConfigWarning.
     """

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 # Seconds; a benchmark on a busy machine takes the process's own time instead.
 clock = time.perf_counter
-# What is in no phase.
+# The phase of all other time.
 OTHER = "other"
 # Milliseconds: phases below it are noise in a list for people.
 _SHOWN = 0.05
@@ -32,7 +32,7 @@ class Phases:
         self._outer: Phases | None = None
 
     def switch(self, name: str) -> str:
-        """Have the time from now on count for another phase; return the one that it counted for."""
+        """Count the time from now on for another phase; return the former phase."""
         now, before = clock(), self._name
         self._seconds[before] = self._seconds.get(before, 0.0) + now - self._since
         self._name, self._since = name, now
@@ -52,7 +52,7 @@ class Phases:
 
 
 class phase:  # noqa: N801  # it is used as a verb: `with phase("link"):`
-    """Has what runs inside `with phase(name):` count for a phase of the kernel that its thread is at, if at any."""
+    """`with phase(name):` counts the block's time for a phase of the kernel that its thread is at, if at any."""
 
     __slots__ = ("_before", "_name", "_phases")
 
@@ -66,7 +66,7 @@ class phase:  # noqa: N801  # it is used as a verb: `with phase("link"):`
         return self
 
     def end(self) -> None:
-        """Have the time from now on count for the phase around; for a block that only begins with this one."""
+        """Count the time from now on for the phase around, where only the beginning of a block is of this phase."""
         if self._phases is not None:
             self._phases.switch(self._before)
 

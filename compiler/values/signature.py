@@ -1,6 +1,7 @@
 """ArgType and Signature: the types of one call's arguments, frozen, made without numba and convertible to it.
 
 Every type has a text that names it whole: it is part of the key under which compiled code is kept.
+plain_signature reads a signature's text without numba, so that declared kernels are found without a compiler.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ SCALAR_CODES = {
 }
 # The item type of CUDA's and ml_dtypes' 16-bit float with the exponent of a float32.
 BFLOAT16 = "bfloat16"
-# Those of their floats of 8 bits, by ml_dtypes' name, with the end of CUDA's.
+# Item types of their floats of 8 bits, by ml_dtypes' name, with the end of CUDA's.
 SMALL_FLOATS = {"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "float8_e8m0fnu": "e8m0"}
 # A date or a span of time with its unit: "datetime64[ns]", "timedelta64[25s]".
 _TIME = r"(datetime64|timedelta64)\[\d*[A-Za-z]+\]"  # compiled when first used
@@ -128,17 +129,17 @@ def array_struct(
 
 
 def layout_letter(c_contiguous: bool, f_contiguous: bool) -> str:
-    """Return an ArrayType's layout; what is contiguous in both orders is "C"."""
+    """Return an ArrayType's layout; an array that is contiguous in both orders is "C"."""
     return "C" if c_contiguous else "F" if f_contiguous else "A"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignType:
-    """A type that an extension of numba made. numba: the type itself; name: its class and what tells it from others.
+    """A type that an extension of numba made. numba: the type itself; name: its class and its key in numba.
 
     unseen: why the name does not tell all, if so. codes: of its launch parameters, as its data model has them, or as an
-    extension packed the value; none for items of arrays. opaque: whether there is nothing in a value of it, so that any
-    pointer will do. Types are equal if numba's are, however their values are passed.
+    extension packed the value; none for items of arrays. opaque: whether a value of it is empty, so that any pointer
+    will do. Types are equal if numba's are, also where their values are passed differently.
     """
 
     name: str
@@ -233,7 +234,7 @@ class EnumType:
 
     @classmethod
     def of(cls, python: type[Enum], dtype: ScalarType | TupleType) -> EnumType:
-        """Return the type of the members of an enum class, given that of their values."""
+        """Return the type of the members of an enum class; dtype: of their values."""
         return cls(
             enum=ClassName.of(python),
             dtype=dtype,
@@ -273,7 +274,7 @@ class Signature:
 
     @property
     def private(self) -> tuple[str, ...]:
-        """Why code for these types must stay in this process: what an extension's type is cannot be told."""
+        """Why code for these types must stay in this process: an extension's type hides part of its state."""
         return tuple(f"the type {found} of an argument {found.unseen}" for found in self.foreign if found.unseen)
 
     @property
@@ -300,7 +301,7 @@ class Signature:
 
 
 def _parts_of(argument: ArgType | str) -> Iterator[ArgType]:
-    """Yield a type and those that it is made of, a NumPy name not among them."""
+    """Yield a type and its inner types, without NumPy names."""
     if isinstance(argument, str):
         return
     yield argument
@@ -310,3 +311,31 @@ def _parts_of(argument: ArgType | str) -> Iterator[ArgType]:
         case TupleType():
             for item in argument.items:
                 yield from _parts_of(item)
+
+
+# numba's names; "bool" is Python's there.
+_DTYPES = {"boolean" if name == "bool" else name: name for name in SCALAR_CODES}
+_ARGUMENT = r"\s*(\w+)\s*(?:\[([\s:,1]*:[\s:,1]*)\])?\s*"
+_WHOLE = rf"\s*void\s*\(({_ARGUMENT}(?:,{_ARGUMENT})*)\)\s*"
+
+
+def plain_signature(text: str) -> Signature | None:
+    """Return the signature that a text like "void(float32[:, ::1], int64)" stands for; None if numba has to read it."""
+    whole = re.fullmatch(_WHOLE, text)
+    if whole is None:
+        return None
+    arguments = [_argument(*found) for found in re.findall(rf"{_ARGUMENT}(?:,|$)", whole[1])]
+    known = tuple(argument for argument in arguments if argument is not None)
+    return Signature(arguments=known) if len(known) == len(arguments) else None
+
+
+def _argument(name: str, axes: str) -> ArgType | None:
+    if name not in _DTYPES:
+        return None
+    if not axes:
+        return ScalarType(dtype=_DTYPES[name])
+    steps = ["".join(step.split()) for step in axes.split(",")]
+    if set(steps) - {":", "::1"} or steps.count("::1") > 1 or "::1" in steps[1:-1]:
+        return None
+    layout = "A" if "::1" not in steps else "C" if steps[-1] == "::1" else "F"
+    return ArrayType(dtype=_DTYPES[name], ndim=len(steps), layout=layout)

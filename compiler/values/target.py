@@ -1,4 +1,4 @@
-"""Target: what code is made for, and the protocol that every code generator follows."""
+"""Target: the processor of code, and the protocol that every code generator follows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gridjit.compiler.values.signature import Signature
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What code is made for: kind "ptx" with an architecture ("sm_90"), or "host" with a CPU and its features."""
+    """The processor of code: kind "ptx" with an architecture ("sm_90"), or "host" with a CPU and its features."""
 
     kind: str
     arch: str
@@ -31,9 +31,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExceptionEntry:
-    """What a kernel's return code stands for: an exception of builtins (or an importable one) and its arguments.
+    """The exception of a kernel's return code: of builtins (or an importable one), with its arguments.
 
-    place: what raises it, as `CodePlace` writes it.
+    place: of the raise, as `CodePlace` writes it.
     """
 
     module: str
@@ -69,8 +69,8 @@ class LinkedFile:
 
     setup, teardown: called with the module that the file is part of, before its first launch and before it is unloaded.
     nrt: whether it calls numba-cuda's runtime. toolkit: whether it includes nothing but the toolkit's headers.
-    headers: of CUDA C++, what it includes of the user's; absent: paths where there was none of them; folders: where
-    they are looked for after the toolkit's. unseen: of what was compiled, why it must not be stored.
+    headers: of CUDA C++, the user's headers that it includes; absent: paths without a file; folders: searched for
+    headers after the toolkit's. unseen: of a compiled file, why it must not be stored.
     """
 
     name: str
@@ -88,7 +88,7 @@ class LinkedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lowered:
-    """What the front end hands to a target: typed, lowered, not yet code.
+    """The front end's result for a target: typed, lowered, not yet code.
 
     modules: LLVM IR texts in numba-cuda's NVVM dialect, the entry's module first.
     entry: name of the kernel function in the first module. For "ptx" it is a void kernel marked for NVVM; for
@@ -98,9 +98,9 @@ class Lowered:
     source: (file, first line) of the kernel, for messages.
     reused: the device functions, with their argument types, that were compiled for another kernel.
     code: the kernel's bytecode, for the lines it comes from.
-    cluster: the launch's, where code that is compiled for it asks for it.
+    cluster: the launch's, if the compile asked for it.
     signature: the types of the kernel's arguments, if they are known.
-    shelf: where what is made of the toolchain's own is kept for later compiles, if anywhere (view.recording.Shelf).
+    shelf: keeps code made of the toolchain's own files for later compiles, if given (view.recording.Shelf).
     """
 
     modules: tuple[str, ...]
@@ -119,18 +119,19 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectCode:
-    """What a target makes: an object or cubin, and what is known of it.
+    """A target's result: an object or cubin, and facts about it.
 
     image: the bytes; suffix: their file suffix (".o", ".cubin"); entry: the symbol to launch.
     resources: plain numbers about it (static shared bytes, registers...), for launches and for people.
     assembly: text for people (PTX, or the host's assembly), if it was made on the way.
     consumed: the linked CUDA C++ files, with the headers that were compiled.
-    inexact: why the code may compute something else once more is folded into it; empty if it does not (if looked at).
-    places: what the numbers stand for by which the code's checks name a place in the source. writes: the parameters, by
-    their numbers, to whose memory checked code writes; None if it may write any memory.
-    own: the parameters whose arrays' items may each be one thread's own, and what tells these threads from each other.
-    waits: the places where threads wait in a loop for what others write, by the number of the cut.
-    generator: what made the assembly of a GPU, and why that and no other, in words.
+    inexact: why the code may compute something else once more fields are folded into it; empty if it does not (if
+    looked at).
+    places: the places in the source by the numbers that the code's checks report. writes: the parameters, by their
+    numbers, to whose memory checked code writes; None if it may write any memory.
+    own: the parameters whose arrays' items may each be one thread's own, and how these threads are told apart.
+    waits: the places where threads wait in a loop for other threads' writes, by the number of the cut.
+    generator: the generator of a GPU's assembly, and why it was chosen, in words.
     """
 
     image: bytes = field(repr=False)

@@ -1,1 +1,1 @@
-"""What a compile sees of its launch; each read is recorded."""
+"""The launch as a compile sees it; each read is recorded."""

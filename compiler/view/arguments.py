@@ -1,4 +1,4 @@
-"""ArgumentsView: what a compilation sees as the launch's arguments. It records what is read of each.
+"""ArgumentsView: the launch's arguments as a compilation sees them. It records each read.
 
 A number counts by its value. An array counts by its type, which is part of the signature, and by its shape or strides
 if these are read. Any other argument is handed out itself. Then the code serves launches with that very object while it
@@ -11,7 +11,7 @@ import numbers
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gridjit.compiler.source.plain_number import is_number
+from gridjit.compiler.source.scalars import is_number
 from gridjit.compiler.values.errors import ConfigError
 from gridjit.compiler.values.footprint import ARGUMENT, IN_FULL, ITSELF
 
@@ -100,7 +100,7 @@ class ArgumentView:
         raise ConfigError(f"{self!r} cannot be pickled while a kernel is compiled for it; read what you need of it")
 
 
-# Both keep the arguments in a closure: what is reachable from them by attribute has to be recorded.
+# Both keep the arguments in a closure: a value reachable from them by attribute has to be recorded.
 
 
 def _getter(recording: Recording, arguments: tuple[Any, ...]) -> Callable[[int], Any]:
@@ -160,7 +160,7 @@ def _is_in_the_type(name: str, value: Any, argument: Any) -> bool:
 
 
 def _says_more(dtype: Any) -> bool:
-    """Return whether a dtype, or one that it is made of, has metadata or titles, or equals one of another name."""
+    """Return whether a dtype, or an inner dtype, has metadata or titles, or equals a dtype of another name."""
     inner = [] if dtype.subdtype is None else [dtype.subdtype[0]]
     inner += [field[0] for field in (dtype.fields or {}).values()]
     titled = any(len(field) > 2 for field in (dtype.fields or {}).values())

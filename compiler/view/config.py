@@ -1,7 +1,7 @@
-"""ConfigView: what a compilation sees as "the launch configuration". It records every field that is read.
+"""ConfigView: the launch configuration as a compilation sees it. It records every field that is read.
 
 A view belongs to one compilation. It is visible only in the compiling thread, and only while that compiles. It holds
-nothing of the launch in its attributes: whatever returns a field, including a copy of the view, records the read.
+nothing of the launch in its attributes: each way to a field, including a copy of the view, records the read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ConfigView:
     """The launch configuration as a compilation sees it.
 
     Reading griddim, blockdim, sharedmem, cluster, cooperative or args makes the compiled code depend on that field.
-    Writing sharedmem raises the dynamic shared memory (bytes) of this launch and of every later one of the artifact.
+    Writing sharedmem raises the dynamic shared memory (bytes) of this launch and of every later launch of the artifact.
     Appending to pre_launch_callbacks registers hooks called with (kernel, config) before each launch.
     A copy of it, or a pickle, is a LaunchConfig, and depends on all of that.
     A hook may keep it after the compilation: it then describes the launch whose hooks are being called.
@@ -85,7 +85,7 @@ class ConfigView:
 
     @property
     def args(self) -> ArgumentsView | None:
-        """The launch's arguments, or None without a launch; ArgumentsView says what counts when it is read."""
+        """The launch's arguments, or None without a launch; see ArgumentsView for the reads that count."""
         return recording_of(self).arguments_view if self.read(HAS_ARGUMENTS) else None
 
     @property
@@ -98,7 +98,7 @@ class ConfigView:
         return recording_of(self).read(name, where)
 
     def read_static(self, name: str, where: str = "") -> FactValue:
-        """Return a field's value as a constant of the kernel; shared memory includes what was required so far."""
+        """Return a field's value as a constant of the kernel; shared memory includes the amount required so far."""
         found = self.read(name, where)
         return recording_of(self).say_sharedmem() if name == "sharedmem" else found
 
@@ -115,9 +115,9 @@ class ConfigView:
         return True
 
     def until_now(self) -> Callable[[], None]:
-        """Return what drops all that is asked for from now on, for a compilation that is made again from here.
+        """Return a function that drops all requests from now on, for a compilation that begins again from here.
 
-        What was read remains: whoever told it may remember, and not read it again.
+        Reads remain: code that was told a value may remember it, and not read it again.
         """
         recording, hooks = recording_of(self), [*self.pre_launch_callbacks]
         required, said = recording.required, recording.said_sharedmem
@@ -149,7 +149,7 @@ class ConfigView:
         recording_of(self).keep_private(reason)
 
     def mark_kernel_as_launch_config_sensitive(self, *names: Markable) -> None:
-        """Make the kernel depend on the named fields; with none, on what is read, and have it called sensitive."""
+        """Make the kernel depend on the named fields; with none, on the fields it reads, and call it sensitive."""
         recording_of(self).mark(names)
 
     def get_kernel_launch_config_sensitive(self) -> bool | None:
@@ -164,12 +164,12 @@ class ConfigView:
 
     @property
     def footprint(self) -> Footprint:
-        """What has been read so far."""
+        """The facts read so far."""
         return recording_of(self).footprint
 
     @property
     def effects(self) -> Effects:
-        """What has been asked for so far: shared memory, and the hooks that another process can make again."""
+        """The effects asked for so far: shared memory, and the hooks that another process can make again."""
         return self.asked_for()[0]
 
     @property
@@ -215,7 +215,7 @@ def current_view() -> ConfigView | None:
 
 
 def visible_config() -> ConfigView | None:
-    """Return what user code sees: the view of a launch's compilation, or None. That it asked is recorded."""
+    """Return the view that user code sees: of a launch's compilation, or None. The question is recorded."""
     view = current_view()
     return view if view is not None and view.read(PRESENCE) else None
 

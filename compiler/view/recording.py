@@ -1,4 +1,4 @@
-"""Recording: what one compilation read of its launch and asked for. A ConfigView's memory, not reachable from it.
+"""Recording: one compilation's reads of its launch, and its requests. A ConfigView's memory, not reachable from it.
 
 All reads through a view, its arguments or a copy of it end here, so nothing of a launch is handed out unrecorded.
 """
@@ -33,7 +33,7 @@ LaterLaunch: TypeAlias = "tuple[LaunchConfig, Sequence[Any]]"
 
 
 class Listener(Protocol):
-    """Who is told of what a compilation does with its launch, each time that it does so."""
+    """Hears of each use of the launch by a compilation."""
 
     def hear_read(self, fact: Fact) -> None:
         """Hear that a field was read, even if it had been read before."""
@@ -43,25 +43,25 @@ class Listener(Protocol):
 
 
 class Shelf(Protocol):
-    """Where a compilation finds what others made of the functions that it calls, and leaves what it makes of them.
+    """A store where a compilation finds others' results for the functions that it calls, and leaves its own.
 
-    around: what surrounds it, as a text that is the same in another process. was_used: whether something was taken.
+    around: its surroundings, as a text that is the same in another process. was_used: whether a result was taken.
     """
 
     around: str
     was_used: bool
 
     def get(self, key: str) -> bytes | None:
-        """Return what was put under key, or None."""
+        """Return the data put under key, or None."""
 
     def put(self, key: str, data: bytes) -> None:
         """Keep data under key, for compilations that begin later."""
 
     def leave_nothing(self) -> None:
-        """Forget what the compilation left: it may be of another toolchain."""
+        """Forget the results that the compilation left: they may be of another toolchain."""
 
     def when_it_went_well(self, do: Callable[[], None]) -> None:
-        """Have something done once the compilation's code is made: what was taken may be anything until then."""
+        """Call do once the compilation's code is made: until then, a result that was taken may be wrong."""
 
 
 # Frames of these packages do not count: the reader of a fact is the first frame outside them.
@@ -69,7 +69,7 @@ _MACHINERY = ("gridjit.compiler", "gridjit.runtime", "numba", "numba_cuda", "con
 
 
 class Recording:
-    """The launch that a compilation is for (config None: ahead of any), and what the compilation did with it.
+    """The launch that a compilation is for (config None: ahead of any), and the compilation's uses of it.
 
     required: dynamic shared memory that the compilation is known to require, in bytes. shelf: None if nothing is to be
     found or left. may_fold: whether jit(specialize="auto") may fold fields of the launch into the code.
@@ -90,7 +90,7 @@ class Recording:
         self.required = required
         self.marked = False
         self.private: list[str] = []
-        # Files and lines that code which ran in the compilation asked for.
+        # Files and lines that code running in the compilation asked for.
         self.places: dict[tuple[object, object], None] = {}
         # The value given for gridjit.static.sharedmem, which the code now holds as a constant.
         self.said_sharedmem: int | None = None
@@ -144,12 +144,12 @@ class Recording:
 
     @property
     def sharedmem(self) -> int:
-        """The launch's dynamic shared memory with what the compilation required so far, in bytes; unrecorded."""
+        """The launch's dynamic shared memory, with the amount that the compilation required so far; unrecorded."""
         config = self.launch_config
         return max(0 if config is None else config.sharedmem, self.required)
 
     def mark(self, names: Sequence[str]) -> None:
-        """Note a mark: the named fields count. If none is named, what is read counts, as always."""
+        """Note a mark: the named fields count. If none is named, the fields read count, as always."""
         self.tell("was marked")
         if unknown := set(names) - set(MARKABLE):
             raise ConfigError(f"mark {sorted(unknown)}: fields are {', '.join(MARKABLE)}")
@@ -186,7 +186,7 @@ class Recording:
 
     @property
     def footprint(self) -> Footprint:
-        """What has been read so far. An object that was handed out counts as it is now: the compilation may use it."""
+        """The facts read so far. An object that was handed out counts as it is now: the compilation may use it."""
         return Footprint.of(self._as_now(fact) for fact in list(self._facts.values()))
 
     def _as_now(self, fact: Fact) -> Fact:
@@ -196,7 +196,7 @@ class Recording:
 
 
 class _Visible(threading.local):
-    """What a thread sees."""
+    """The view that a thread sees."""
 
     view: Any = None
 
@@ -207,7 +207,7 @@ _recordings: weakref.WeakKeyDictionary[Any, Recording] = weakref.WeakKeyDictiona
 
 
 def remember(view: Any, recording: Recording) -> None:
-    """Make recording that of view."""
+    """Make recording the view's."""
     _recordings[view] = recording
 
 
@@ -222,12 +222,12 @@ def visible_view() -> Any:
 
 
 def see(view: Any) -> None:
-    """Make view (or None) the one that this thread sees."""
+    """Make view (or None) visible to this thread."""
     _visible.view = view
 
 
 def while_current(view: Any, call: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
-    """Return what call returns. Meanwhile this thread sees view, and afterwards what it saw before."""
+    """Return call's result. Meanwhile this thread sees view, and afterwards its former view."""
     before = visible_view()
     # Nothing is called between the call's end and the assignment, so no interrupt comes in between.
     try:

@@ -17,20 +17,33 @@ _HOMES = {
     "torch.nn.parameter.Parameter": "tensors",
     "cupy.ndarray": "cupy",
 }
+# The modules of all kinds but StridedMemoryView's, which is registered by the module of that class.
+_ALL = (
+    *("cupy", "dates", "device_arrays", "direction", "dlpack_objects", "enums", "host_arrays", "host_objects"),
+    *("interfaces", "numba_values", "numbers", "pointers", "records", "tensors", "tuples", "type_objects"),
+    "unified_arrays",
+)
 
 
 def find(value: Any) -> ArgumentHandler | None:
     """Return the handler of value's class, or None if no kind is responsible for it."""
     python_type = type(value)
-    home = _HOMES.get(class_name(python_type), "all_kinds")
-    found = _handler_in(home, python_type) or _handler_in("all_kinds", python_type)
-    return found or _buffer_handler(value)
+    if (home := _HOMES.get(class_name(python_type))) is not None:
+        _load(home)
+        if (found := registered(python_type)) is not None:
+            return found
+    load_all()
+    return registered(python_type) or _buffer_handler(value)
 
 
-def _handler_in(home: str, python_type: type) -> ArgumentHandler | None:
-    """Return the handler of a class once a module of kinds is loaded."""
-    importlib.import_module(f"gridjit.runtime.args.{home}")
-    return registered(python_type)
+def load_all() -> None:
+    """Load every kind of argument, which registers it."""
+    for name in _ALL:
+        _load(name)
+
+
+def _load(name: str) -> None:
+    importlib.import_module(f"gridjit.runtime.args.{name}")
 
 
 def _buffer_handler(value: Any) -> ArgumentHandler | None:

@@ -1,4 +1,4 @@
-"""Engine: the functions that run grids, placed in this process, and the one record of what they all use.
+"""Engine: the functions that run grids, placed in this process, and the one record that they all use.
 
 A forked child gets a pool of its own: its parent's threads do not exist there.
 """
@@ -25,9 +25,9 @@ _engines: list[Engine | None] = []
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Engine:
-    """Where launch_grid is, what makes many launches at once, and the record that kernels' records refer to.
+    """The address of launch_grid, the builtins for many launches at once, and the record that kernels refer to.
 
-    transfer: where the kernel is that brings bytes from and to page-locked memory.
+    transfer: the address of the kernel that brings bytes from and to page-locked memory.
     """
 
     address: int
@@ -63,7 +63,7 @@ def _made(store: Store) -> Engine | None:
 
 
 def _fill(record: records.EngineRecord) -> bool:
-    """Fill in what the code calls, and a pool; return whether all of it is there."""
+    """Fill in the functions that the code calls, and a pool; return whether all of them are there."""
     libc = ctypes.CDLL(None)
     try:
         for library, names in ((libc, records.FUNCTIONS), (ctypes.pythonapi, records.API)):
@@ -87,7 +87,7 @@ def _new_pool() -> int:
 
 
 def settle(record: records.EngineRecord) -> None:
-    """Have the engine's signal be one that nobody handles and this thread does not block, if there is one."""
+    """Choose a signal for the engine that nobody handles and this thread does not block, if there is one."""
     ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(record.settle)(ctypes.addressof(record))
 
 
@@ -100,7 +100,7 @@ def _renew() -> None:
 
 
 def _let_go(pool: records.PoolRecord) -> None:
-    """Have launches that the forking thread is in, if it forks in a signal handler, wait for none of the threads."""
+    """Make the launches of a thread that forks in a signal handler wait for none of the pool's threads."""
     for slot in pool.slot:
         slot.working = 0
 

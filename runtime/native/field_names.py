@@ -1,4 +1,4 @@
-"""FieldNames: where a record's dtype keeps the names of its fields, and what must be there if it is unchanged."""
+"""FieldNames: the addresses of a record dtype's names of fields, with the values there while it is unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gridjit.runtime.native.layout.probes import offsets_of, only, word
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldNames:
-    """Pairs of words, as the reader of arrays takes them: an address, and what must be there; then a null.
+    """Pairs of words, as the reader of arrays takes them: an address, and the word that must be there; then a null.
 
     A program may assign to `names` of a dtype, which then refers to another tuple. keep: them and their tuples.
     """
@@ -26,12 +26,12 @@ class FieldNames:
 
     @property
     def address(self) -> int:
-        """Where the pairs are."""
+        """The address of the pairs."""
         return ctypes.addressof(self.pairs)
 
 
 def field_names(dtype: np.dtype[Any]) -> FieldNames | None:
-    """Return what to look at for dtype, which has fields; None if it is not clear where NumPy keeps their names."""
+    """Return the field names of dtype, which has fields; None if it is not clear where NumPy keeps them."""
     if (at := _names_at()) is None:
         return None
     records = tuple(_records(dtype))

@@ -1,6 +1,6 @@
 """Operations that read other libraries' arrays: CuPy's, in their fields; tensors, by DLPack's exchange function.
 
-Both are loaded with such an array. What every program passes is in operation.py.
+The file is loaded with the first of these arrays. Operations of every program are in operation.py.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ class CupyByFields(Operation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LazyFlags:
-    """Where a tensor says that its values are not what its memory holds.
+    """Flags by which a tensor says that its values differ from its memory.
 
-    implementation: where the object has the pointer to its implementation. word: where that has a word of flags.
+    implementation: offset in the object of the pointer to its implementation. word: offset there of a word of flags.
     bits: the flags that must not be set there.
     """
 
@@ -84,7 +84,7 @@ class TensorByExchange(Operation):
     """A tensor that a DLPack exchange function (its address) describes with this device, item type, rank and layout.
 
     device: DLPack's (type, number). item: its (code, bits, lanes). layout: "C", "F", "A", or "any" for all.
-    flags: which say that it is not to be read, None if no tensor of its type has such.
+    flags: which say that it is not to be read, None if no tensor of its type has them.
     """
 
     export: int

@@ -28,8 +28,8 @@ class NativeFunction:
 
     address, cell: of the function and of its CellRecord, for objects that are called by it. call: the builtin.
     It launches by the first table that fits its arguments; else it returns slow(*args).
-    When the driver returns a code that is not 0, it returns failed(code, *args); keywords are code KEYWORDS_GIVEN. What
-    kernels did wrong on the host is a report, bytes, in place of the code: fail() knows what to raise.
+    When the driver returns a code that is not 0, it returns failed(code, *args); keywords are code KEYWORDS_GIVEN. A
+    kernel's error on the host is a report, bytes, in place of the code, for fail() to raise.
     """
 
     __slots__ = ("__weakref__", "_adding", "_cell", "_count", "_tables", "address", "call", "cell")
@@ -63,14 +63,14 @@ class NativeFunction:
             self._count = 0
 
     def fail(self, report: bytes) -> None:
-        """Raise what a report of the code's says."""
+        """Raise the error of a report."""
         handle = int.from_bytes(report[records.REPORT_HANDLE :], "little")
         for _, table in self._tables:
             if table.entry.handle == handle and table.entry.fail is not None:
                 table.entry.fail(table.config, report)
 
     def rooms(self) -> Iterator[Rooms]:
-        """Yield what its launches copy through."""
+        """Yield the rooms that its launches copy through."""
         yield from {id(rooms): rooms for _, table in self._tables if (rooms := table.rooms)}.values()
 
     def past_launches(self) -> Iterator[PastLaunch]:
@@ -89,7 +89,7 @@ class NativeFunction:
 
 
 class _Holder(bytes):
-    """The address of a cell where machine code looks for it, and a reference to what must live as long."""
+    """The address of a cell where machine code looks for it, and references to objects that must live as long."""
 
     keep: tuple[object, ...]
 

@@ -1,4 +1,4 @@
-"""LastLaunches: what was launched last in each stream, by any caller, for errors that are only found later.
+"""LastLaunches: the last launch in each stream, by any caller, for errors that are only found later.
 
 Machine code only leaves the number of a launch in its table; a query looks through the tables. This is a best effort.
 """
@@ -26,10 +26,10 @@ class PastLaunch:
 
 
 class LaunchTables(Protocol):
-    """What launches by tables."""
+    """A function that launches by tables."""
 
     def past_launches(self) -> Iterator[PastLaunch]:
-        """Yield the last launch of each table that was launched by."""
+        """Yield the last launch of each table."""
         ...
 
 

@@ -38,7 +38,7 @@ class Operation:
     read: ClassVar[str]
 
     def record(self) -> OperationRecord:
-        """Return what the native function reads; the table adds where the parameters go."""
+        """Return the record that the native function reads; the table adds the offset of the parameters."""
         return record_of(self)
 
 
@@ -51,7 +51,7 @@ def record_of(operation: Operation, at: Sequence[int] = (), **words: int) -> Ope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied(Operation):
-    """What lies in the object as it is passed, at an offset: a float, a NumPy scalar."""
+    """A value that lies in the object as it is passed, at an offset: a float, a NumPy scalar."""
 
     offset: int
 
@@ -128,7 +128,7 @@ class OneObject(Operation):
 class BytesInSlot(Operation):
     """The content of a bytes object that the object has in a slot, if another slot of it holds a certain object.
 
-    parameters, kind: where the slots are. holds: what must be in the second one.
+    parameters, kind: offsets of the slots. holds: the object that must be in the second slot.
     """
 
     parameters: int
@@ -157,7 +157,7 @@ class NumpyFields:
 class NumpyArray(Operation):
     """A NumPy array with this dtype object and rank. Its word of flags, masked, must be `flags`.
 
-    names: what the dtype's fields, and theirs, must still be called; None if it has none.
+    names: the names that the dtype's fields, and their fields, must still have; None if it has none.
     """
 
     fields: NumpyFields
@@ -186,9 +186,9 @@ class NumpyArray(Operation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectedArray(NumpyArray):
-    """Such an array, held by an In, Out or InOut that a launch waits for.
+    """A NumPy array held by an In, Out or InOut that a launch waits for.
 
-    array: the slot that has it. asynchronous: the slot that says whether nobody waits. array_type: what it must be.
+    array: the slot that has it. asynchronous: the slot that says whether nobody waits. array_type: its type.
     """
 
     array: int

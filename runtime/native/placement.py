@@ -1,4 +1,4 @@
-"""Placement: the native functions of this process, each placed in memory once, and the record of what they all use."""
+"""Placement: the native functions of this process, each placed in memory once, and the record that they all use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def for_ever(value: Value) -> Value:
     return value
 
 
-# What there is once in a process; filled before the first function is placed.
+# The process's one record; filled before the first function is placed.
 environment = for_ever(records.EnvironmentRecord())
 
 _placing = lock()
@@ -39,14 +39,14 @@ def index_address(store: Store, hot: int, callbacks: int, weak: int) -> int | No
 
 
 def grids_address(store: Store) -> int | None:
-    """Return the address of what tells where the functions that run grids are; None where Python runs them."""
+    """Return the address of the function that returns grids' functions; None where Python runs grids."""
     from gridjit.runtime.native.layout.grid_records import known_machine, machine_numbers
 
     return _address_of("grids", machine_numbers(platform.machine()), store) if known_machine() else None
 
 
 def environment_address() -> int:
-    """Return the address of the record of what there is once in a process."""
+    """Return the address of the process's one record."""
     return ctypes.addressof(environment)
 
 

@@ -15,7 +15,7 @@ _MP_SUBSCRIPT = 5  # Py_mp_subscript
 
 
 class _Wrapper(ctypes.Structure):
-    """PyWrapperDescrObject: how a type written in C shows one of its slots to Python."""
+    """PyWrapperDescrObject: a slot of a type written in C, as Python sees it."""
 
     _fields_ = [
         ("references", ctypes.c_ssize_t),
@@ -24,7 +24,7 @@ class _Wrapper(ctypes.Structure):
 
 
 def set_getitem(owner: Any, address: int) -> bool:
-    """Have objects of owner, and of its subclasses, be indexed by the function at an address; return whether they are.
+    """Index objects of owner, and of its subclasses, by the function at an address; return whether that works.
 
     The function is PyObject *f(PyObject *self, PyObject *key).
     """
@@ -62,10 +62,10 @@ def _descriptor(owner: type, base: int, address: int) -> object:
 
 
 def install(kernels: Any, configured: Any, missed: Callable[[Any, Any], Any], store: Store) -> bool:
-    """Have a class of kernels, and its subclasses, be indexed through machine code; return whether they are.
+    """Index a class of kernels, and its subclasses, through machine code; return whether that works.
 
-    Such a kernel has a slot `_hot`, which holds a tuple as `recent` describes it, of objects of the class configured.
-    missed: called with kernel and index for what is not found there; the same function each time.
+    A kernel has a slot `_hot`, which holds a tuple as `recent` describes it, of objects of the class configured.
+    missed: called with kernel and index if the index is not found there; the same function each time.
     """
     hot, callbacks = slot_offset(kernels, "_hot"), slot_offset(configured, "_callbacks")
     if hot is None or callbacks is None:
@@ -77,5 +77,5 @@ def install(kernels: Any, configured: Any, missed: Callable[[Any, Any], Any], st
 
 
 def uninstall(kernels: Any, getitem: Callable[[Any, Any], Any]) -> None:
-    """Have a class of kernels be indexed by a function of Python again."""
+    """Index a class of kernels by a function of Python again."""
     kernels.__getitem__ = getitem

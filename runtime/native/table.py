@@ -1,4 +1,4 @@
-"""LaunchTable: what the native launch function reads for one shape of launch and one kind of arguments."""
+"""LaunchTable: the native launch function's table for one shape of launch and one kind of arguments."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class SlotGuard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelHandle:
-    """What the driver launches. handle: good in one context only, if ask is not 0.
+    """The kernel that the driver launches. handle: good in one context only, if ask is not 0.
 
     ask: address of a function like cuCtxGetId, which must tell the number `context` for the calling thread's context.
-    fail: on the host, where launches report what kernels did wrong: it raises that, given the configuration and the
+    fail: on the host, where launches report kernels' errors: it raises the error, given the configuration and the
     report. None: the function to launch by is like cuLaunchKernel.
-    rooms: returns what host arrays are copied through in that context; None: only Python copies them.
+    rooms: returns the rooms through which host arrays are copied in that context; None: only Python copies them.
     """
 
     handle: int
@@ -46,11 +46,11 @@ class LaunchTable:
     """One launch, but for the values of its arguments.
 
     launch: address of a function like cuLaunchKernel, or like launch_grid on the host. entry: the kernel. stream: its
-    handle. sharedmem: dynamic shared memory in bytes. guard: what must hold for stream to be valid.
-    follow, followed: a function's address and what it must return. keep: what handles and addresses belong to.
-    kernel, device: what messages call it, and the number of the device that it is launched on. describes: launch
-    nothing; return the object that the entry's handle is the address of, and the parameters. rooms: what arrays of the
-    host's are copied through; None if none are copied.
+    handle. sharedmem: dynamic shared memory in bytes. guard: a condition for stream to be valid.
+    follow, followed: a function's address and the result it must have. keep: owners of handles and addresses.
+    kernel, device: its name in messages, and the number of the device that it is launched on. describes: launch
+    nothing; return the object that the entry's handle is the address of, and the parameters. rooms: the rooms through
+    which the host's arrays are copied; None if none are copied.
     """
 
     launch: int

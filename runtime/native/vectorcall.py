@@ -43,9 +43,9 @@ class _Spec(ctypes.Structure):
 
 
 def vectorcalled(plain: Class) -> Class:
-    """Return a subclass of plain, under its name, whose objects `arm` lets machine code be called for.
+    """Return a subclass of plain, under its name, for whose objects `arm` makes Python call machine code.
 
-    Until then, and where there is no such code, plain's own __call__ is called.
+    Until then, and where there is no machine code, plain's own __call__ is called.
     """
     if not known_interpreter() or plain.__basicsize__ > records.FUNCTION:
         return plain
@@ -66,7 +66,7 @@ def vectorcalled(plain: Class) -> Class:
 
 
 def arm(launched: Any, function: int, cell: int) -> None:
-    """Have calls of an object go to the function at an address, which finds its CellRecord at the address cell.
+    """Make calls of an object go to the function at an address, which finds its CellRecord at the address cell.
 
     While launches are watched, calls go to Python.
     """
@@ -77,6 +77,6 @@ def arm(launched: Any, function: int, cell: int) -> None:
 
 
 def disarm(launched: Any) -> None:
-    """Have calls of an object go to its Python __call__ again."""
+    """Make calls of an object go to its Python __call__ again."""
     if _kept:  # else no class is called by machine code
         launched._function = 0

@@ -1,12 +1,21 @@
-"""callbacks: exceptions that no caller could catch, such as a stream callback's, go to sys.unraisablehook."""
+"""callbacks: the completion of a stream's work, as a call whose errors are reported, or as a future of asyncio.
+
+An exception that no caller could catch, such as a stream callback's, goes to sys.unraisablehook.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.values.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from gridjit.runtime.queues.streams import Stream
 
 
 def reporting(callback: Callable[[], Any]) -> Callable[[], None]:
@@ -54,3 +63,42 @@ class _Raising:
 
     def __repr__(self) -> str:
         return self._where
+
+
+# How often to look at the stream itself: a driver does not call back after a kernel's error.
+_LOOK_S = 0.1
+
+
+def done(stream: Stream) -> asyncio.Future[Stream]:
+    """Return a future of the running loop that is done when the work given to stream so far is.
+
+    It has the exception of a failed kernel there. Raises RuntimeError without a running loop.
+    """
+    import asyncio  # few programs use it
+
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Stream] = loop.create_future()
+
+    def look() -> None:
+        if future.done():
+            return
+        try:
+            if stream.alive:
+                stream.query()
+        except Exception as error:
+            future.set_exception(error)
+        else:
+            loop.call_later(_LOOK_S, look)
+
+    def settle() -> None:
+        look()
+        if not future.done():
+            future.set_result(stream)
+
+    def come() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop may be over
+            loop.call_soon_threadsafe(settle)
+
+    stream.on_complete(come)
+    loop.call_later(_LOOK_S, look)
+    return future

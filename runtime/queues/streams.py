@@ -305,7 +305,7 @@ class Stream(_Handle):
         Other tasks of the event loop run meanwhile. Raises the error of a kernel, and RuntimeError outside an event
         loop.
         """
-        from gridjit.runtime.queues.awaiting import done
+        from gridjit.runtime.queues.callbacks import done
 
         return done(self)
 

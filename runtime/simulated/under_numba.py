@@ -83,7 +83,7 @@ def _place(module: Any) -> Callable[[], None]:
 
 def _count_allocations() -> Callable[[], None]:
     """Make numba-cuda's statistics of allocations count kernels on the host; returns the undo function."""
-    from gridjit.runtime.simulated.allocation_statistics import place_statistics
+    from gridjit.runtime.simulated.allocations import place_statistics
 
     runtime: Any = importlib.import_module("numba.cuda.memory_management.nrt")
     wanted = importlib.import_module("numba.cuda").config

@@ -347,7 +347,7 @@ def _signature(given: Any) -> Signature:
     """Return the signature given in any form; plain forms do not import numba."""
     # Imported here: most kernels declare nothing.
     if isinstance(given, str):
-        from gridjit.compiler.values.plain_signature import plain_signature
+        from gridjit.compiler.values.signature import plain_signature
 
         if (plain := plain_signature(given)) is not None:
             return plain

@@ -31,7 +31,7 @@ _PREPARED = (
     "gridjit.compiler.compile",
     "gridjit.compiler.frontend.lower",
     "gridjit.compiler.frontend.bindings.types",
-    "gridjit.compiler.values.plain_signature",
+    "gridjit.compiler.values.signature",
     "gridjit.runtime.jit",
     "gridjit.runtime.launch.under_way",
     "gridjit.runtime.numba_names.replacements",

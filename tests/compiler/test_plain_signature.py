@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gridjit.compiler.frontend.bindings.types import parse_signature
-from gridjit.compiler.values.plain_signature import plain_signature
-from gridjit.compiler.values.signature import SCALAR_CODES
+from gridjit.compiler.values.signature import SCALAR_CODES, plain_signature
 
 ITEMS = ["boolean" if name == "bool" else name for name in SCALAR_CODES]
 

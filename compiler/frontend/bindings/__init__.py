@@ -1,1 +1,1 @@
-"""numba-cuda's API: how it is imported, its names in kernels, its types, its functions while others stand in."""
+"""numba-cuda's API: its import, its names in kernels, its types, and replacements of its functions in a compile."""

@@ -21,7 +21,7 @@ from gridjit.compiler.values.errors import CompileError, OutsideKernelError
 from gridjit.compiler.values.phases import phase
 from gridjit.compiler.view.recording import while_current
 
-# The answer to what numba-cuda asks the CUDA runtime library while it is imported, if there is none: CUDA 13.0.
+# The version that numba-cuda is told on its import where there is no CUDA runtime library to ask: CUDA 13.0.
 _CUDA_VERSION = 13000
 # numba-cuda's own module that has the import system find it under numba.cuda.
 _REDIRECTOR = "_numba_cuda_redirector"
@@ -60,7 +60,7 @@ def _import() -> None:
     with section(), runtime_version_answered():
         _redirect()
         import numba.cuda  # noqa: F401
-    # What installs gridjit looks here before the package has it as an attribute.
+    # gridjit's installation looks here before the package has it as an attribute.
     if "numba_cuda" not in str(sys.modules["numba.cuda"].__file__):
         raise CompileError(
             "numba.cuda is numba's own here, which was imported before numba-cuda could take its place: import "
@@ -70,7 +70,7 @@ def _import() -> None:
 
 
 def _redirect() -> None:
-    """Have numba-cuda take numba.cuda's place if a start-up file has not done so.
+    """Put numba-cuda in numba.cuda's place if a start-up file has not done so.
 
     Python only runs start-up files in site-packages: not with -S, nor in other folders, such as pip --target's.
     """
@@ -170,10 +170,10 @@ _loaded: list[bool] = []
 
 
 def load_installed_extensions() -> None:
-    """Have numba load the installed extensions, unless this process has done so.
+    """Make numba load the installed extensions, unless this process has done so.
 
-    If one fails, a warning names it, as in numba. While they are loaded they see no launch, and what they read does
-    not count as read by the kernel about to be compiled. What they register for everybody is in the key of every
+    If one fails, a warning names it, as in numba. While they are loaded they see no launch, and their reads do not
+    count as read by the kernel about to be compiled. Their registrations for everybody are in the key of every
     kernel, in processes that do not load them too (see everybody).
     """
     if _loaded:

@@ -19,14 +19,14 @@ _INTEGERS = {1: "?", 8: "b", 16: "h", 32: "i", 64: "q"}
 
 
 def is_foreign(numba_type: Any) -> bool:
-    """Return whether a type is an extension's rather than one of numba's own; a reference to a type counts as one."""
+    """Return whether a type is an extension's rather than numba's own; a reference to a type counts as foreign."""
     from numba.cuda import types
 
     return isinstance(numba_type, types.TypeRef) or not str(type(numba_type).__module__).startswith(_OWN)
 
 
 def foreign_item(numba_type: Any) -> ForeignType:
-    """Return an extension's type as that of an array's items."""
+    """Return an extension's type as the type of an array's items."""
     key = _key_text(numba_type)
     name = f"{type_name(type(numba_type))} {numba_type}" if key is None else key
     held = "" if _is_named(type(numba_type)) else _made_with(type(numba_type))
@@ -45,7 +45,7 @@ def _unseen(key: str | None, held: str | None) -> str:
 
 
 def _is_named(python: type) -> bool:
-    """Return whether a class is what its module has under its name."""
+    """Return whether a class's module has it under its name."""
     found: Any = sys.modules.get(python.__module__)
     for name in python.__qualname__.split("."):
         found = getattr(found, name, None)
@@ -66,13 +66,13 @@ def _made_with(python: type) -> str | None:
 
 
 def _held_text(python: type) -> str | None:
-    """Return the text of what a class's functions hold besides the class; None if that is more than plain values."""
+    """Return the text of the plain values that a class's functions hold; None if they hold other values."""
     held = held_by_functions(python)
     return None if held is None else ", ".join(f"{name}={scalar_text(value)}" for name, value in sorted(held.items()))
 
 
 def _key_text(value: Any) -> str | None:
-    """Return what numba compares of a type (its key) as text, or None if text cannot say all of it."""
+    """Return the key by which numba compares a type as text, or None if text cannot say all of it."""
     from numba.cuda import types
 
     if value is None or type(value) in (str, int, float, bool):

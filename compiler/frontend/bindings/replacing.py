@@ -1,7 +1,7 @@
-"""replacing: what a compile replaces in numba-cuda, and how all of it is undone.
+"""replacing: a compile's changes of numba-cuda, and how all of them are undone.
 
-Guarded by numba's lock. Each change can be undone alone, and even twice. So whatever a compile leaves that is cut
-short anywhere, by an interrupt or by a fork in another thread, the next one can undo.
+Guarded by numba's lock. Each change can be undone alone, and even twice. So if a compile is cut short anywhere, by an
+interrupt or by a fork in another thread, the next compile can undo its changes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 
 from gridjit.compiler.source.objects import MISSING
 
-# What undoes the changes of the running compile and of those that it runs inside, in their order.
+# Functions that undo the changes of the running compile and of the compiles around it, in their order.
 _changes: list[Callable[[], object]] = []
 
 
 @dataclass(frozen=True, slots=True)
 class _Replaced:
-    """An attribute that a compile set, and what it was; MISSING if the owner had none. Called, it undoes that."""
+    """An attribute that a compile set, and its former value; MISSING if the owner had none. A call undoes it."""
 
     owner: Any
     name: str
@@ -34,14 +34,14 @@ class _Replaced:
 
 
 def replace(owner: Any, name: str, value: Any) -> Any:
-    """Set an attribute of owner until the change is undone, and return what it was, perhaps one of a base class's."""
+    """Set an attribute of owner until the change is undone, and return its former value, perhaps a base class's."""
     original = _held(owner, name)
     put(owner, name, value)
     return original
 
 
 def _held(owner: Any, name: str) -> Any:
-    """Return what inspect.getattr_static finds, which takes longer: mostly a class or a module has the name itself."""
+    """Return inspect.getattr_static's result in less time: mostly a class or a module has the name itself."""
     kind = type(owner)
     if kind is type or (kind is ModuleType and not hasattr(ModuleType, name)):
         found = vars(owner).get(name, MISSING)
@@ -57,7 +57,7 @@ def put(owner: Any, name: str, value: Any) -> None:
 
 
 def originals() -> Mapping[int, Mapping[str, Any]]:
-    """Return what the replaced attributes were before all changes, by the identity of their owners and by name."""
+    """Return the replaced attributes' values before all changes, by the identity of their owners and by name."""
     found: dict[int, dict[str, Any]] = {}
     for one in _changes:
         if isinstance(one, _Replaced):
@@ -66,12 +66,12 @@ def originals() -> Mapping[int, Mapping[str, Any]]:
 
 
 def on_undo(undo: Callable[[], object]) -> None:
-    """Have undo called when the changes made until now are undone."""
+    """Call undo when the changes made until now are undone."""
     _changes.append(undo)
 
 
 def changes_now() -> int:
-    """Return how many changes there are. Given to undo_to, that undoes those made from now on."""
+    """Return how many changes there are. undo_to(this number) undoes the changes made from now on."""
     return len(_changes)
 
 

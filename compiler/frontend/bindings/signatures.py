@@ -1,7 +1,7 @@
 """Signature texts, such as "void(float32[:, ::1], int64)", read as numba's types: parsed, never evaluated.
 
 A text names types, indexes them by `:` and `::1`, calls them (a signature) or calls one of a few constructors. Anything
-else is a ConfigError that says what was found. Whatever a text holds, no code of it runs.
+else is a ConfigError that names it. No code in a text runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gridjit.base.printable import printable
 from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.values.errors import ConfigError, a_class, shown
 
-# numba's classes that texts may call. They keep what they are given and do nothing with it.
+# numba's classes that texts may call. They keep their arguments and do nothing with them.
 _CONSTRUCTORS = frozenset(
     (
         *("Array", "CPointer", "CharSeq", "Complex", "DType", "Float", "Integer", "NPDatetime", "NPTimedelta"),
@@ -33,11 +33,11 @@ _EXAMPLE = 'such as "void(float32[::1], int64)"'
 
 
 class _NotATypeError(Exception):
-    """Part of a text is not of the language; the message says what it is."""
+    """Part of a text is not of the language; the message names it."""
 
 
 def parsed(text: str) -> Any:
-    """Return what a text stands for, a numba signature or a tuple of numba types; raises ConfigError."""
+    """Return the numba signature or the tuple of numba types of a text; raises ConfigError."""
     shown = repr(text if len(text) < _MOST_SHOWN else f"{text[:_MOST_SHOWN]}...")
     try:
         found = _value(_tree(text))
@@ -66,7 +66,7 @@ def _tree(text: str) -> ast.expr:
 
 
 def _value(node: ast.expr) -> Any:
-    """Return what a part of a text stands for."""
+    """Return the value of a part of a text."""
     match node:
         case ast.Name(id=name):
             return _named(name)
@@ -163,7 +163,7 @@ _NUMBERS = (np.number, np.bool_, int, float, complex)
 
 
 def check_types(signature: Any) -> None:
-    """Raise ConfigError unless signature, which is not a text, is one of numba's or a tuple of numba's types."""
+    """Raise ConfigError unless signature, which is not a text, is numba's or a tuple of numba's types."""
     from numba.cuda import types
     from numba.cuda.core import sigutils
 
@@ -177,7 +177,7 @@ def check_types(signature: Any) -> None:
 
 
 def _said(item: Any) -> str:
-    """Return what an item is that is not a type, and the type that was probably meant."""
+    """Return words for an item that is not a type, and the type that was probably meant."""
     what = a_class(item).partition(" ")[2] if isinstance(item, type) else a_class(type(item))
     if isinstance(item, np.ndarray):
         return f"{what} and not its type: give cuda.{_typed(item.dtype)}[{', '.join(':' * item.ndim)}]"

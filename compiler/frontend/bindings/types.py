@@ -28,7 +28,7 @@ from gridjit.compiler.values.signature import (
     TupleType,
 )
 
-# What numba-cuda calls the floats of 8 bits.
+# numba-cuda's names of the floats of 8 bits.
 _NAMES = {f"fp8_{end}" for end in SMALL_FLOATS.values()}
 
 
@@ -47,14 +47,14 @@ def numba_signature(signature: Signature) -> Any:
 
 
 def parse_signature(signature: Any) -> Signature:
-    """Return the Signature for whatever numba.cuda.jit takes as one.
+    """Return the Signature for a signature in a form that numba.cuda.jit takes.
 
     A string ("void(float32[::1], int64)"; it is parsed, not evaluated), a numba signature, a tuple of numba types, or a
     Signature.
-    Raises ConfigError naming what is not understood.
+    Raises ConfigError naming the signature or the type that is not understood.
     """
     if isinstance(signature, Signature):
-        # What tells specializations of one signature apart is not part of what is compiled.
+        # The parts that tell specializations of one signature apart are not compiled.
         return signature if type(signature) is Signature else Signature(arguments=signature.arguments)
     numba_cuda()
     from numba.cuda import types
@@ -138,7 +138,7 @@ def _item_to_numba(item: ItemType) -> Any:
 
 
 def from_numba(argument: Any) -> ArgType:
-    """Return a numba type as ours; raises ConfigError for one that kernels cannot take."""
+    """Return a numba type as ours; raises ConfigError for a type that kernels cannot take."""
     from numba.cuda import types
 
     if isinstance(argument, types.Array):

@@ -1,4 +1,4 @@
-"""What numba-cuda takes for its own: the module gridjit.cuda, and device functions made by gridjit.jit."""
+"""Names of gridjit that numba-cuda takes for its own: the module gridjit.cuda, and gridjit.jit's device functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gridjit.compiler.values.options import Options
 
 
 def module_type() -> Any:
-    """Return numba's type of the module gridjit.cuda in kernels: that of numba.cuda."""
+    """Return numba's type of the module gridjit.cuda in kernels, which is numba.cuda's."""
     cuda = numba_cuda()
     from numba.cuda import types
 
@@ -31,7 +31,7 @@ def dtype_of_type(kind: Any) -> Any:
 
 @functools.cache
 def instructions() -> dict[str, Any]:
-    """Return gridjit's own functions of kernels, those of gridjit.griddepcontrol; a compile has them made before it."""
+    """Return gridjit's own functions of kernels, gridjit.griddepcontrol's; a compile makes them before it begins."""
     return {name: _instruction(name, f"griddepcontrol.{name};") for name in ("wait", "launch_dependents")}
 
 
@@ -55,7 +55,7 @@ def _instruction(name: str, ptx: str) -> Any:
 
 @functools.cache
 def values_of_halves() -> None:
-    """Have a float16 be true unless it is a zero, and be a constant if it is a program's; once per process.
+    """Implement a float16's truth, False for zeros, and a program's float16 as a constant; once per process.
 
     numba-cuda, which holds its bits in an integer, compares that with 0.0 and writes 0.1 for its bits: no compiler
     takes such code.
@@ -121,7 +121,7 @@ def correct_draws(replace: Callable[[Any, str, Any], Any]) -> None:
 def keep_functions_in_tuples(put: Callable[[Any, str, Any], None]) -> None:
     """Let literal_unroll go over tuples of device functions.
 
-    numba-cuda copies the loop, and would copy a function along with its type: such a copy is gone at once. To functions
+    numba-cuda copies the loop, and would copy a function along with its type: that copy is gone at once. To functions
     with one declared signature it gives a type in common, which kernels cannot call.
     """
     from numba.cuda.dispatcher import CUDADispatcher

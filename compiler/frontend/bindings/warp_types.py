@@ -1,6 +1,6 @@
-"""warp_types: what numba-cuda's warp functions take: every integer and bool as a value, a mask or a lane.
+"""warp_types: arguments of numba-cuda's warp functions: every integer and bool as a value, a mask or a lane.
 
-numba-cuda refuses to shuffle unsigned integers and those below 32 bits, and matches uint64 as float64, which equates
+numba-cuda refuses to shuffle unsigned integers and integers below 32 bits, and matches uint64 as float64, which equates
 values that differ in their low bits. Their bits go through its own code for int32 and int64.
 """
 
@@ -36,7 +36,7 @@ def _matching(apply: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _converted(own: Any, generate: Callable[..., Any], arguments: tuple[Any, ...], returned: Any) -> Any:
-    """Return an intrinsic's signature and code for arguments that are converted to those of its own signature."""
+    """Return an intrinsic's signature and code for arguments that are converted to its own signature's."""
     if own.args == arguments:
         return own, generate
 

@@ -15,7 +15,7 @@ from gridjit.compiler.targets.host.sanitizer.access_places import ARRAY_MARK
 
 # How deep expressions are searched for arrays: as deep as people write them.
 _DEEPEST = 32
-# What numba puts before the name of a variable of a function that it inlines.
+# numba's prefix of the name of a variable of a function that it inlines.
 _INLINED = regex(r"^.*_v\d+_(?=.)")
 
 
@@ -70,7 +70,7 @@ def name_accesses(replace: Replace) -> None:
 
 
 def _check_indices(replace: Replace, lowered: list[tuple[Any, Any]]) -> None:
-    """Have indices checked wherever an item's address is computed; accesses outside are noted, with names."""
+    """Check indices wherever an item's address is computed; accesses outside are noted, with names."""
     from numba.cuda import cgutils
 
     def item_pointer(context: Any, builder: Any, kind: Any, array: Any, indices: Any, **how: Any) -> Any:
@@ -123,7 +123,7 @@ def _described(lower: Any, inst: Any) -> tuple[str, Any, str | None]:
 
 
 def _note_outside(builder: Any, index: Any, size: Any, below: Any) -> None:
-    """Call the function that notes an index as the user gave it: one that is still negative counted from the end."""
+    """Call the function that notes an index as the user gave it: a negative index counted from the end."""
     from numba.cuda import cgutils
 
     ir = cgutils.ir
@@ -159,7 +159,7 @@ def _origin(lower: Any, inst: Any) -> tuple[str, int]:
 
 
 def _parts(value: Any) -> dict[str, Any]:
-    """Return an expression's parts; an empty dictionary for what is not one."""
+    """Return an expression's parts; an empty dictionary for another value."""
     return {"op": value.op, **value._kws} if type(value).__name__ == "Expr" else {}
 
 

@@ -1,1 +1,1 @@
-"""What the front end refused, in the user's words: where, what is wrong, what to do. Imported when a compile fails."""
+"""Diagnoses of failed compiles in the user's words: the place, the fault, the way on. Imported when a compile fails."""

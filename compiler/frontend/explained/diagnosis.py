@@ -1,4 +1,4 @@
-"""Diagnosis: why a kernel does not compile, as a value: who, where, what is wrong, and what to do. At most a screen."""
+"""Diagnosis: why a kernel does not compile, as a value: kernel, places, fault and advice. At most a screen."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST_SENTENCE = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A line of the user's on the way to what is wrong. columns: of the expression, counted from 0; None: not known."""
+    """A line of the user's on the way to the fault. columns: of the expression, counted from 0; None: not known."""
 
     path: str
     line: int
@@ -49,7 +49,7 @@ def _first_shown(text: str, begin: int, end: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """kernel: with the types of its arguments; steps: from there inwards; sentence: what is wrong; advice: if any."""
+    """kernel: with the types of its arguments; steps: from there inwards; sentence: the fault; advice: if any."""
 
     kernel: str
     target: str

@@ -1,4 +1,4 @@
-"""Failure: what the front end raised, taken apart once: its words, the operation that they are about, and the place."""
+"""Failure: the front end's error, taken apart once: its words, the operation that they are about, and the place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gridjit.compiler.frontend.explained.types_said import cleaned, parts, said
 from gridjit.compiler.frontend.isolated.launch_visibility import said_by
 from gridjit.compiler.values.signature import ArgType, Signature
 
-# Lines of numba's messages that do not say what is wrong.
+# Lines of numba's messages that do not name the fault.
 _EMPTY_WORDS = re.compile(
     r"^(?:Failed in \w+ mode pipeline|- Resolution failure|During: |Internal error at|Known signatures|raised from )"
 )
@@ -32,7 +32,7 @@ _REASON = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedOperation:
-    """What numba found no implementation of: its name and the types of its arguments, as users write them."""
+    """An operation without an implementation in numba: its name and its arguments' types, as users write them."""
 
     name: str
     arguments: tuple[str, ...]
@@ -40,7 +40,7 @@ class FailedOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A failed compile. text: all that numba said; words: of that, what is wrong; reasons: why candidates refused.
+    """A failed compile. text: all that numba said; words: its part on the fault; reasons: why candidates refused.
 
     places: from the kernel inwards. source: of the innermost. signature: the kernel's, where it is known.
     """
@@ -57,7 +57,7 @@ class Failure:
 
     @classmethod
     def of(cls, function: Callable[..., Any], error: BaseException, signature: Signature | None = None) -> Failure:
-        """Return what an error of compiling a kernel's function tells."""
+        """Return the failure of an error of compiling a kernel's function."""
         text = said_by(error)
         where = places(function, error)
         inner = where[-1]
@@ -111,7 +111,7 @@ class Failure:
 
 
 def _words(text: str) -> str:
-    """Return what is wrong, in numba's words as users can read them."""
+    """Return the fault in numba's words as users can read them."""
     lines = [line for line in text.strip().splitlines() if not _EMPTY_WORDS.match(line.strip())]
     block = _END_OF_WORDS.split("\n" + "\n".join(lines).strip(), maxsplit=1)[0]
     return " ".join(cleaned(block).split())
@@ -127,7 +127,7 @@ def _operation(text: str) -> FailedOperation | None:
 
 
 def _balanced(text: str, begun: int) -> str:
-    """Return the text from begun to the bracket that closes what was open there."""
+    """Return the text from begun to the bracket that closes the one open there."""
     depth = 1
     for at in range(begun, len(text)):
         depth += (text[at] == "(") - (text[at] == ")")

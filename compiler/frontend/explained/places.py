@@ -85,7 +85,7 @@ def _of_text(text: str) -> Iterator[SourceLine]:
     for found in _IN_TEXT.finditer(_in_order(text)):
         path = _path(found["file"] or found["during"] or found["raised"])
         line = int(found["line"] or found["during_line"] or found["raised_line"])
-        if line and (path, line) not in seen:  # what numba cannot place is on line 0
+        if line and (path, line) not in seen:  # a place unknown to numba is on line 0
             seen.add((path, line))
             yield SourceLine(path=path, line=line)
 

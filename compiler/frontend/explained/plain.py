@@ -10,7 +10,7 @@ from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.source import line_of
 from gridjit.compiler.values.errors import GridjitError
 
-# What no user writes, and what users are never shown: LLVM's types and values, names that numba makes, its own words.
+# Texts that no user writes, and that are never shown: LLVM's types and values, names that numba makes, its own words.
 _INSIDES: Final = re.compile(
     r"\bi\d+ ?\*|\bi\d+ (?=%|addrspace)|\*+ ?!=|addrspace|[\[{<]\d+ x |[\[{]i\d+\b|%[\"'.]\w|@[\"']|\b_Z\w+|\$\w"
     r"|0x[0-9a-fA-F]{4,}|<(?:class|function|built-in|module|object|intrinsic|numba|llvmlite|ir\.)|\bobject at\b"
@@ -20,12 +20,12 @@ _INSIDES: Final = re.compile(
     r"|[Cc]andidate|[Mm]angl|[Ll]ower(?:ing|ed)\b|>>>|No implementation of|\b[Oo]pcode|pipeline|typing context"
     r"|[Oo]verload\b|\.py\b.{0,9}\d|-packages|Traceback|\bassert|len\(args\)"
 )
-# What words are made of, and those that may be shown of an error that numba did not mean for users.
+# Tokens of a text, and words that may be shown of an error that numba did not mean for users.
 _TOKEN: Final = re.compile(r"[^\s,;:()\[\]'\"]+")
 _WORD: Final = re.compile(
     r"(?:[A-Z]?[a-z]+(?:[-'][a-z]+)*|[AI]|\d+(?:\.\d+)?)[.!?]?|(?:u?int|float|complex)\d+|[-+*/%=<>&|^~@]{1,2}"
 )
-# Errors that numba raises to speak to users. Those of others come from a mistake of its own, or from far inside.
+# Errors that numba raises to speak to users. Other errors come from a mistake of its own, or from far inside.
 _FOR_USERS: Final = ("TypingError", "UnsupportedError", "UnsupportedBytecodeError", "ConstantInferenceError")
 _FEWEST_WORDS: Final = 3
 

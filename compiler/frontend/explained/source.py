@@ -28,7 +28,7 @@ def line_of(path: str, number: int) -> str:
 
 
 def _ask_loader(path: str) -> None:
-    """Have the loader of the module that was loaded from there be asked for its lines."""
+    """Let linecache ask the loader of the module that was loaded from there for its lines."""
     for module in list(sys.modules.values()):
         if file_of(module) == path:
             linecache.lazycache(path, vars(module))
@@ -42,9 +42,9 @@ _MOST_LINES: Final = 20_000  # of a file that is parsed for a message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What is known of a place's text. function: the innermost one around it; nodes: what its statement is made of.
+    """The tree of a place's text. function: the innermost function around it; nodes: the parts of its statement.
 
-    All that is in the function, if the statement is not known. Outside of functions, as of a lambda, the line's own.
+    If the statement is not known, nodes are all of the function's. Outside of functions, as of a lambda, the line's.
     """
 
     path: str
@@ -69,7 +69,7 @@ class Source:
         return cls(path=path, line=line, function=function, nodes=nodes)
 
     def of(self, kind: type[Node]) -> Iterator[Node]:
-        """Yield the nodes of a kind, those on the place's own line first."""
+        """Yield the nodes of a kind, nodes on the place's own line first."""
         found = [node for node in self.nodes if isinstance(node, kind)]
         yield from sorted(found, key=lambda node: getattr(node, "lineno", self.line) != self.line)
 
@@ -126,7 +126,7 @@ def _holds_statements(node: ast.AST) -> bool:
 
 
 def _is_at(node: ast.AST, line: int) -> bool:
-    """Return whether a line is among those of a node, which may not know its own."""
+    """Return whether a node covers a line; True for a node without lines."""
     last = getattr(node, "end_lineno", None)
     return last is None or _first_line(node) <= line <= last
 
@@ -159,7 +159,7 @@ def _parsed(text: str) -> ast.Module:
 
 
 def _at(around: ast.AST, line: int) -> Iterator[ast.AST]:
-    """Yield what the statements of a line are made of, without the statements in them that are elsewhere."""
+    """Yield the parts of a line's statements, without the statements in them that are elsewhere."""
     for node in ast.walk(around):
         if isinstance(node, ast.stmt) and node is not around:
             header = tuple(_header(node))
@@ -172,7 +172,7 @@ def _last_line(node: ast.AST) -> int:
 
 
 def _header(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Yield what a statement is made of, without the statements in it."""
+    """Yield the parts of a statement, without the statements in it."""
     yield statement
     waiting = [child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt)]
     while waiting:

@@ -35,12 +35,12 @@ def call_text(name: str, signature: Signature) -> str:
 
 
 def array_text(item: str, ndim: int) -> str:
-    """Return the text of an array type. Its layout is left out: it is seldom what is wrong, and never easy to read."""
+    """Return the text of an array type. Its layout is left out: it is seldom the fault, and never easy to read."""
     return f"{item}[{', '.join(':' * ndim)}]"
 
 
 def is_array(kind: str) -> bool:
-    """Return whether a type as users write it is one of arrays: float32[:], but not datetime64[D]."""
+    """Return whether a type as users write it is an array's: float32[:], but not datetime64[D]."""
     return _DIMENSIONS.search(kind) is not None
 
 
@@ -53,7 +53,7 @@ def _uniform(found: re.Match[str]) -> str:
     return f"({', '.join([found[1]] * count)}{',' * (count == 1)})" if count <= 4 else f"tuple of {count} {found[1]}"
 
 
-# What numba writes, and what users write for it. Applied until nothing changes, so from the inside outwards.
+# numba's texts, and users' texts for them. Applied until nothing changes, so from the inside outwards.
 _WRITTEN: Final[tuple[tuple[str, Written], ...]] = (
     (r"Literal\[\w+\]\((.*?)\)(?=[,)\]}\s'\"]|$)", r"\1"),
     (r"Record\([^()]*\)", "record"),
@@ -86,7 +86,7 @@ _WRITTEN: Final[tuple[tuple[str, Written], ...]] = (
     (r"\bundefined\b(?=[\])])", "anything"),
 )
 _PATTERNS: Final = tuple((re.compile(pattern), written) for pattern, written in _WRITTEN)
-# A string that the kernel holds: whatever is in it is not a type.
+# A string that the kernel holds: its content is not a type.
 _STRING = re.compile(r"Literal\[str\]\((.*?)\)(?=[,)\]}\s'\"]|$)")
 _KEPT = re.compile("\0(\\d+)\0")
 _TEXT = re.compile(r"<U\d")
@@ -115,7 +115,7 @@ def said(text: str) -> str:
 
 
 def cleaned(text: str) -> str:
-    """Return a text of numba without what only its authors understand: names of its own, addresses, its call chain."""
+    """Return a text of numba without the parts for its authors: names of its own, addresses, its call chain."""
     for pattern in (_RAISED_FROM, _DEFINED_AT, _TEMPORARY, _NUMBAS):
         text = pattern.sub("", text)
     return _ADDRESS.sub("", said(_VERSION.sub(r"'\1'", text))).strip()

@@ -1,4 +1,4 @@
-"""flags: to compare the flags of compiles, only those are compared that were set.
+"""flags: the flags of compiles are compared by the flags that were set.
 
 Flags are part of the keys by which numba-cuda finds what it compiled. For each hash and each comparison, it reads
 all of their forty properties; the hash is made of the properties' names, so it is the same for all flags of a class.
@@ -21,7 +21,7 @@ def _install(replace: Replace) -> None:
         if (kind := type(flags)) not in defaults:
             defaults[kind] = {name: option.default for name, option in kind.options.items()}
         found = {**defaults[kind], **flags._values}
-        # Flags copied from those of another class may have more.
+        # Flags copied from another class's may have more.
         return found if len(found) == len(defaults[kind]) else {name: found[name] for name in defaults[kind]}
 
     def hash_of(flags: Any) -> int:
@@ -33,7 +33,7 @@ def _install(replace: Replace) -> None:
     replace(TargetConfig, "__hash__", hash_of)
 
 
-# Flags of one class with equal values, and what numba-cuda says of them.
+# Flags of one class with equal values, and numba-cuda's text of them.
 _texts: list[tuple[type, dict[str, Any], str]] = []
 _MOST_TEXTS = 32
 

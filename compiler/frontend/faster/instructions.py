@@ -1,7 +1,7 @@
 """instructions: llvmlite's instructions are made, and named, in one call each.
 
 llvmlite goes through five calls to make an instruction and to find a name for it. Here its parts are set at once, as
-they are after these calls. What does not fit is left to llvmlite, which says so.
+they are after these calls. Operands of the wrong types are left to llvmlite, which reports them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _install(replace: Replace) -> None:
 
 
 def _unused(scope: Any, name: str) -> str:
-    """Return a name that nothing else in the scope has, and have nothing else get it."""
+    """Return a new name of the scope, and note it as used."""
     if name in (used := scope._useset):
         base, counts = name, scope._basenamemap
         count = counts[base]

@@ -18,7 +18,7 @@ from gridjit.compiler.key.extensions import foreign_rewrites
 
 # The function whose variables' ends nobody reads now. Another kernel may be compiled meanwhile, by a signal's handler.
 _without_ends: list[Any] = [None]
-# What numba inlines, and where it looks for the name of what is called.
+# Expressions that numba inlines, and where it looks for a callee's name.
 _MADE = ("make_function", "build_list")
 _NAMES = ("name", "_name", "__name__")
 

@@ -1,7 +1,7 @@
 """lines: the place of the next line is made of the place before it in one step.
 
-numba-cuda makes a place for each instruction of the bytecode, and asks the one before for its file: gridjit watches who
-asks that, so it costs a call for each part of a place.
+numba-cuda makes a place for each instruction of the bytecode, and asks the place before for its file: gridjit watches
+these questions, so it costs a call for each part of a place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""matched: which template matched a call in an earlier compile, where only types tell the two compiles apart."""
+"""matched: the template that matched a call in an earlier compile, where only types tell the two compiles apart."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from gridjit.compiler.frontend.faster.flags import text_of
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Match:
-    """What a call was resolved to in an earlier compile.
+    """A call's resolution in an earlier compile.
 
-    templates: the function's at that time. winner: the one that matched, and whether literal types were given. answer:
-    what it returned; None if it has to be asked again, since the answer depends on the compile's flags.
+    templates: the function's at that time. winner: the template that matched, and whether literal types were given.
+    answer: its result; None if it has to be asked again, since the answer depends on the compile's flags.
     """
 
     surroundings: object
@@ -50,7 +50,7 @@ def note_compiled() -> None:
 
 
 def match_for(function: Any, key: Any, flags: Any) -> Match | None:
-    """Return what a call was resolved to in an earlier compile; None if that is not known."""
+    """Return a call's resolution in an earlier compile; None if it is not known."""
     if surroundings is None:
         return None
     found = _kept.get((id(surroundings), key)) or _kept.get((id(surroundings), key, text_of(flags)))
@@ -58,7 +58,7 @@ def match_for(function: Any, key: Any, flags: Any) -> Match | None:
 
 
 def keep(key: Any, function: Any, flags: Any, winner: tuple[Any, bool], answer: Any, alive: object) -> None:
-    """Keep what a call was resolved to, for later compiles. answer: None if it also depends on the flags."""
+    """Keep a call's resolution for later compiles. answer: None if it also depends on the flags."""
     if surroundings is None:
         return
     if len(_kept) >= _MOST_KEPT:

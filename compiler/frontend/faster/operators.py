@@ -1,4 +1,4 @@
-"""operators: what numba-cuda asks about operators and operands is only asked where the answer is not known.
+"""operators: numba-cuda's questions on operators and operands are only asked where the answer is not known.
 
 To lower an operator, numba-cuda tries to make a literal type of each operand, even if that is not a constant: an error
 is raised and its text coloured for each. Here, such operands get no type.
@@ -32,7 +32,7 @@ def _install_functions(replace: Replace) -> None:
     from numba.cuda.typing.typeof import typeof_impl
 
     if any(types.dispatch(BuiltinFunctionType) is not types.__wrapped__ for types in (typeof_impl, cores)):
-        return  # an extension types such values
+        return  # an extension types builtin functions
 
     def resolve_value_type(context: Any, value: Any) -> Any:
         if type(value) is BuiltinFunctionType and (found := context._get_global_type(value)) is not None:

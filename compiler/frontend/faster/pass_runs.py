@@ -1,9 +1,9 @@
-"""pass_runs: a pass of numba-cuda's is run without what only listeners to its events and its printing would see.
+"""pass_runs: a pass of numba-cuda's is run without the texts for listeners to its events and for its printing.
 
-For each pass, numba-cuda writes down the flags, the types of arguments and the pass's name for those who listen to its
-events, makes a stack of things to undo, and goes through all statements for such as end a variable. Here the text is
-left out if nobody listens, and statements are looked through by their classes. numba's global lock, which each pass
-takes again, is held for the whole of gridjit's compile.
+For each pass, numba-cuda writes down the flags, the types of arguments and the pass's name for listeners to its events,
+makes a stack of things to undo, and goes through all statements for ends of variables. Here the text is left out if
+nobody listens, and statements are looked through by their classes. numba's global lock, which each pass takes again, is
+held for the whole of gridjit's compile.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _install(replace: Replace) -> None:
 
 
 def _checked(mutated: Any, name: str) -> Any:
-    """Return what a pass returned: whether it changed anything."""
+    """Return a pass's result, whether it changed anything; raises ValueError for another."""
     if mutated not in (True, False):
         raise ValueError(
             f"CompilerPass implementations should return True/False. CompilerPass with name '{name}' did not."

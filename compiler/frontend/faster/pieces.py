@@ -44,10 +44,10 @@ PIECES: tuple[Piece, ...] = (
 
 
 def make_faster(replace: Replace) -> None:
-    """Put the pieces in place whose numba functions are those that they were written for.
+    """Put the pieces in place whose numba functions have the sources that they were written for.
 
     In a compile inside another one they are in place already, and stay.
     """
-    # Looked at before any is in place: some rely on what others replace with its equal.
+    # Looked at before any is in place: some rely on functions that others replace with equals.
     for piece in [one for one in PIECES if is_pristine(one.written_for)]:
         piece.install(replace)

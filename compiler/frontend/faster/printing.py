@@ -1,4 +1,4 @@
-"""printing: llvmlite's instructions as text; those of frequent kinds are written in one step.
+"""printing: llvmlite's instructions as text; frequent kinds are written in one step.
 
 llvmlite calls a dozen functions for each instruction and formats by field names, which takes a fifth of a long kernel's
 compile. This file makes the same text, from the same texts of types and operands. llvmlite keeps each text with its
@@ -18,7 +18,7 @@ _TEXT, _REFERENCE = "_StrCaching__cached_str", "_StringReferenceCaching__cached_
 
 # llvmlite's own classes of types and of values, which find their texts there. An extension's may do otherwise.
 _own: set[type] = set()
-# Those of them that are instructions: a reference to one is its name in the function.
+# llvmlite's classes of instructions: a reference to one is its name in the function.
 _instructions: set[type] = set()
 
 

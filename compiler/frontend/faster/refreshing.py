@@ -1,9 +1,9 @@
 """refreshing: numba-cuda's contexts look only at registries with something new in them.
 
 numba-cuda goes through fifty registries whenever it begins to compile a function, finds no implementation at once, or
-makes a template of @overload_method: 150 times when a process first compiles. Each registry gives a context what is new
-to it. A registry whose lists are no longer than at that context's last look has nothing new, and is left out here; the
-others come in numba-cuda's order. A context's first refresh is numba-cuda's own, and shows that order.
+makes a template of @overload_method: 150 times when a process first compiles. Each registry gives a context its new
+entries. A registry whose lists are no longer than at that context's last look has nothing new, and is left out here;
+the others come in numba-cuda's order. A context's first refresh is numba-cuda's own, and shows that order.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from gridjit.compiler.frontend.faster.piece import Piece, Replace
 
 
 class _Step:
-    """How contexts install a registry, and how long the registry's lists were when one last began to.
+    """The installation of a registry in contexts, and the length of the registry's lists at its last begin.
 
-    streams: what the contexts read the registry with; if they are others, they were told to begin again.
+    streams: the contexts' readers of the registry; if they are others, the contexts were told to begin again.
     """
 
     def __init__(self, registry: Any, install: Callable[[Any], object]) -> None:
@@ -26,7 +26,7 @@ class _Step:
         self.streams, self.count = None, 0
 
     def take(self, context: Any) -> None:
-        """Install what is new. What is added meanwhile, and not seen by this refresh, is new to the next."""
+        """Install new entries. An entry added meanwhile, and not seen by this refresh, is new to the next."""
         count = sum(map(len, self.lists))
         self.install(context)
         self.streams, self.count = context._registries[self.registry]._registrations, count
@@ -39,7 +39,7 @@ class _Step:
 class _Refreshed:
     """The steps that contexts with one table of registries go through, and whether these are all of them.
 
-    Each compile has a copy of the target's context, with the same tables: what one installs, the others have.
+    Each compile has a copy of the target's context, with the same tables: an entry installed in one is in all.
     """
 
     def __init__(self, registries: Any) -> None:
@@ -48,7 +48,7 @@ class _Refreshed:
         self.whole = False
 
 
-# What contexts have been through, by the identity of their tables of registries, of which a process has two.
+# The contexts' steps, by the identity of their tables of registries, of which a process has two.
 _seen: dict[int, _Refreshed] = {}
 _MOST_CONTEXTS = 8
 
@@ -89,7 +89,7 @@ def _noting(original: Callable[..., Any], of: Callable[[Any], _Refreshed]) -> Ca
 
 
 def _refreshing(original: Callable[..., Any], of: Callable[[Any], _Refreshed], kind: Any) -> Callable[..., Any]:
-    """Return refresh for contexts of a kind: original the first time, then what is new."""
+    """Return refresh for contexts of a kind: original the first time, then only registries with new entries."""
 
     def refresh(context: Any) -> None:
         known = of(context)

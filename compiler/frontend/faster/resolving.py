@@ -21,12 +21,12 @@ from gridjit.compiler.frontend.faster.matched import Match, compiled, keep, matc
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 from gridjit.compiler.key.registry_entries import is_an_extensions
 
-# What a call is resolved to, where its implementation is found, and what keeps the ids in its key valid.
+# A call's signature, the key of its implementation, and objects that keep the ids in its own key valid.
 _Found = tuple[Any, Any, Any]
 
 
 class _Resolved:
-    """What calls were resolved to in one compile, and what was learned about templates on the way.
+    """The resolutions of calls in one compile, and facts about templates.
 
     shared: by function and types. of_flags: also by the flags of the function that is compiled, as numba does where a
     template of @overload or @intrinsic was tried. orders: of templates. are_plain: types, by code.
@@ -65,7 +65,7 @@ def _install(replace: Replace) -> None:
 def _resolve_once(
     resolved: _Resolved, key: Any, flags: Any, function: Any, context: Any, args: Any, original: Callable[..., Any]
 ) -> _Found:
-    """Return what a call is resolved to that is new to this compile."""
+    """Return the resolution of a call that is new to this compile."""
     asked, foreign, resolved.winner = resolved.implementations, resolved.foreign, None
     alive = (function, context, tuple(args), flags)
     if (before := match_for(function, key, flags)) is not None:
@@ -95,7 +95,7 @@ def _answered_again(before: Match, function: Any, context: Any, args: Any) -> tu
 
 
 def _known(resolved: _Resolved, key: Any, flags: Any) -> _Found | None:
-    """Return what a call was resolved to. If that depends on flags, so does a call that needs it to be resolved."""
+    """Return a call's resolution. If it depends on flags, so does a call that needs it to be resolved."""
     if (found := resolved.shared.get(key)) is None:
         found = resolved.of_flags.get((key, id(flags)))
         resolved.implementations += found is not None
@@ -119,7 +119,7 @@ def _resolve(
     try:
         without = tuple([unliteral(one) for one in args]), {n: unliteral(v) for n, v in kws.items()}
     except errors.NumbaError:
-        resolved.foreign += 1  # what numba tries then is not known here
+        resolved.foreign += 1  # numba's further tries are not known here
         return original(function, context, args, kws)
     failures: list[tuple[Any, Exception | None, bool]] = []
     before = compiled()
@@ -205,7 +205,7 @@ def _functions() -> Any:
 
 
 def _plain_types() -> Callable[[Any], bool]:
-    """Return what tells numba's own types, which contain nothing of a program's, from others."""
+    """Return a predicate of numba's own types that contain nothing of a program's."""
     from numba.cuda import types
 
     numbers = (types.Boolean, types.Integer, types.Float, types.Complex)

@@ -1,7 +1,7 @@
 """sizes: LLVM is asked once for the size and the alignment of a type, and remembered by the type's text.
 
-numba-cuda asks for each variable that it stores, and has LLVM parse a module for each question. A type's text says all
-about it, unless it contains the name of a structure: such types are asked about each time.
+numba-cuda asks for each variable that it stores, and LLVM parses a module for each question. A type's text says all
+about it, unless it contains the name of a structure: these types are asked about each time.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 
-# What a part of a statement may be.
+# Kinds of parts of a statement.
 _VARIABLE, _INSTRUCTION, _SEQUENCE, _MAPPING, _EXPRESSION, _YIELD, _NOTHING, _UNKNOWN = range(8)
 # The parts of each kind of statement, in the order in which numba-cuda visits them; the first kind that fits counts.
 _PARTS = (
@@ -56,7 +56,7 @@ def _install(replace: Replace) -> None:
 
 
 class _Classified(dict[type, Any]):
-    """What `look` says of classes; it looks at each once in a compile."""
+    """Results of `look` by class; it looks at each once in a compile."""
 
     def __init__(self, look: Callable[[type], Any]) -> None:
         super().__init__()

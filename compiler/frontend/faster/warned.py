@@ -13,7 +13,7 @@ from typing import Any
 
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 
-# The code of whatever contextlib makes of a generator.
+# The code of contextlib's functions around generators.
 _MADE_BY_CONTEXTLIB = contextlib.contextmanager(lambda: iter(())).__code__
 
 

@@ -2,8 +2,8 @@
 
 A rewrite or an overload gets numba's view of a function. It contains the Python function itself, with its
 attributes, texts, annotations and globals, and the lines of its code. The key does not hold these, except lines if
-it is asked to. Numba reads them all the time, and its code does not depend on them. If anybody else reads lines, the
-result depends on where the code stands; if anybody else reads the rest, the result stays in this process.
+it is asked to. Numba reads them all the time, and its code does not depend on them. If other code reads lines, the
+result depends on the lines of the source; if other code reads the rest, the result stays in this process.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 numba-cuda types a function in rounds until nothing new is found, and in each round it compiles anew the callees that
 failed in the round before. In a chain of calls each function doubled that: ten deep, the innermost was compiled a
-thousand times before its error came out. Here the second round is told what the first one was.
+thousand times before its error came out. Here the second round gets the first round's error.
 
-That a callee failed says nothing of another time if it depends on what is still open: on a function whose compile has
-begun and not ended, or on modules and registrations that came since.
+A callee may succeed another time if it depends on unfinished state: on a function whose compile has begun and not
+ended, or on modules and registrations that came since.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from gridjit.compiler.frontend.kept.drafts import Draft, Drafts
 class _Failure:
     """An error as a callee raised it, before its callers added to its words.
 
-    dispatcher: the callee's, kept alive, as it is known by its identity. since: how much there was when its compile
-    began. draft: what it had asked for.
+    dispatcher: the callee's, kept alive, as it is known by its identity. since: how many modules and registrations
+    there were when its compile began. draft: the questions that it had asked.
     """
 
     dispatcher: Any
@@ -55,11 +55,11 @@ class Failures:
         original = replace(CallStack, "findfirst", findfirst)
 
     def forget(self) -> None:
-        """Forget all: the errors hold what was under way when they were raised."""
+        """Forget all: the errors hold the frames of unfinished compiles."""
         self._failed.clear()
 
     def compiled(self, dispatcher: Any, arguments: Any, return_type: Any, compile_it: Callable[[], Any]) -> Any:
-        """Return compile_it(), or raise again what that raised before for the same function and types."""
+        """Return compile_it(), or raise its earlier error for the same function and types again."""
         from numba.core.errors import NumbaError
         from numba.cuda.core.errors import ForceLiteralArg
 
@@ -99,7 +99,7 @@ class Failures:
 
 
 def _copied(error: Any) -> Any:
-    """Return an error like another one, to which numba-cuda may add what it adds to each."""
+    """Return a copy of an error, to which numba-cuda may add its callers' words."""
     made = type(error).__new__(type(error), *error.args)
     vars(made).update({name: value[:] if type(value) is list else value for name, value in vars(error).items()})
     made.__cause__, made.__context__ = error.__cause__, error.__context__

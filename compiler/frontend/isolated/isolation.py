@@ -1,10 +1,10 @@
-"""Isolation: a compile finds none of what other compiles left inside numba-cuda, and leaves nothing there.
+"""Isolation: a compile finds no results of other compiles inside numba-cuda, and leaves none there.
 
 numba-cuda keeps device functions, overload implementations, intrinsics and internal functions by argument types
-alone. What one of them was compiled from may have changed since. Whoever finds it would not learn what it read of the
-launch configuration, which hooks it registered and which extensions it used. So every kernel's compile starts with
-these tables empty and puts the old ones back, under numba's global compiler lock. What it then finds in them is what
-it compiled itself, or what is proven to be the same (see kept).
+alone. Their source may have changed since. A compile that found them would not learn their reads of the launch
+configuration, the hooks they registered and the extensions they used. So every kernel's compile starts with these
+tables empty and puts the old tables back, under numba's global compiler lock. It then finds only its own results in
+them, or results that are proven to be the same (see kept).
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ from gridjit.compiler.frontend.bindings.vocabulary import correct_draws, keep_fu
 from gridjit.compiler.frontend.bindings.warp_types import widen_warp_types
 from gridjit.compiler.frontend.faster import matched
 from gridjit.compiler.frontend.faster.pieces import make_faster
-from gridjit.compiler.frontend.isolated.depth import allow_depth
 from gridjit.compiler.frontend.isolated.failing import Failures
 from gridjit.compiler.frontend.isolated.launch_visibility import hide_from_backend
 from gridjit.compiler.frontend.isolated.names import make_names_readable
 from gridjit.compiler.frontend.isolated.passes import time_passes
 from gridjit.compiler.frontend.isolated.record import Isolation as Isolation
-from gridjit.compiler.frontend.isolated.recursion import allow_recursion
+from gridjit.compiler.frontend.isolated.recursion import allow_depth, allow_recursion
 from gridjit.compiler.frontend.isolated.tables import (
     empty,
     empty_device_functions,
@@ -68,8 +67,7 @@ from gridjit.compiler.frontend.narrow.leaving_out import (
     note_left_out,
     words_may_matter,
 )
-from gridjit.compiler.frontend.narrow.meeting import in_numbas_own_compiles, stop_at_narrow_floats
-from gridjit.compiler.frontend.narrow.modules import are_imported
+from gridjit.compiler.frontend.narrow.modules import are_imported, in_numbas_own_compiles, stop_at_narrow_floats
 from gridjit.compiler.frontend.narrow.words import stop_at_words
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.numba_state.first_modules import note_first_modules
@@ -89,9 +87,9 @@ _NVVM_IR_VERSION = (2, 0, 3, 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileConditions:
-    """What a compile is for, as isolation has numba answer. reads: where what code takes from Python is noted.
+    """The launch and the device of a compile, for which numba answers in isolation. reads: notes values from Python.
 
-    keep: whether callees may be those of other compiles, and be kept for them.
+    keep: whether callees may come from other compiles, and be kept for them.
     """
 
     view: ConfigView
@@ -102,7 +100,7 @@ class CompileConditions:
 
 
 def isolated(conditions: CompileConditions, lower: Callable[[Isolation], Result]) -> Result:
-    """Return lower(record): one compile, which notes in the record and in reads what it uses.
+    """Return lower(record): one compile, which notes its inputs in the record and in reads.
 
     It is begun again with the floats of 16 and 8 bits if it ended for want of them. That shows in many ways, such as a
     name that is not there, so it is tried after every error of a compile that was without them. Only the compile itself
@@ -160,10 +158,10 @@ def _in_isolation(conditions: CompileConditions, record: Isolation, lower: Calla
 
 
 def import_all(*, narrow_floats: bool = False, words: bool = False) -> None:
-    """Have numba-cuda import what its first compile would: nothing mends a module that was imported halfway.
+    """Import all modules of numba-cuda's first compile: nothing mends a module that was imported halfway.
 
-    narrow_floats: those of 16 and 8 bits, too, which are left out otherwise until a compile has to do with them.
-    words: libdevice's functions and the vector types, which are left out in the same way.
+    narrow_floats: also the floats of 16 and 8 bits, which are left out otherwise until a compile needs them. words:
+    also libdevice's functions and the vector types, which are left out in the same way.
     """
     numba_cuda()
     if held(compiler_locks()[0]) or held(section()):
@@ -176,12 +174,12 @@ def import_all(*, narrow_floats: bool = False, words: bool = False) -> None:
         _import(_load_words)
 
 
-# When the contexts read all registries: how many modules were loaded, and what reads registries of libraries.
+# When the contexts read all registries: how many modules were loaded, and the function that reads libraries'.
 _read_at: list[tuple[int, object]] = []
 
 
 def read_registries() -> None:
-    """Have the contexts read what is registered, as each compile does first.
+    """Make the contexts read all registrations, as each compile does first.
 
     A library that patches how contexts read registries brings its own into view only then.
     """
@@ -235,7 +233,7 @@ def _load_words() -> None:
 
 
 def _enter(conditions: CompileConditions, record: Isolation, before: _Before) -> None:
-    """Replace in numba what a compile needs otherwise."""
+    """Put a compile's replacements in place in numba."""
     from numba.cuda.descriptor import cuda_target
 
     if before.is_outermost:
@@ -277,14 +275,14 @@ def _enter(conditions: CompileConditions, record: Isolation, before: _Before) ->
 
 
 def _leave_out(record: Isolation) -> None:
-    """Have the compile stop at what its contexts are without, and not repeat warnings of one that stopped."""
+    """Make the compile stop at types and words that its contexts lack, and not repeat a stopped compile's warnings."""
     if record.told_before is not None:
         record.told_before.leave_out(replace)
     if are_left_out():
         record.without_narrow_floats = True
         record.told.note(replace)
         go_on_without(put)
-        stop_at_narrow_floats(replace)
+        stop_at_narrow_floats(replace, are_left_out)
         in_numbas_own_compiles(replace, _with_contexts_aside)
     if are_words_left_out():
         stop_at_words(replace, are_words_left_out, record.meet_a_word)
@@ -333,7 +331,7 @@ _left = _Left()
 
 
 class _Before:
-    """What is restored when the calling thread's compile ends: numba as it was, its target, and the thread's locks.
+    """The state restored when the calling thread's compile ends: numba's attributes, its target, the thread's locks.
 
     If an interrupt prevents that, the thread's next compile restores the target.
     """
@@ -406,10 +404,10 @@ def _set_boundscheck(boundscheck: bool) -> None:
 
 
 def _keep_callees(record: Isolation, conditions: CompileConditions) -> None:
-    """Have what is kept of callees used, and what is compiled of them kept, where nothing could alter it unseen.
+    """Use kept callees, and keep new ones, where nothing could alter them unseen.
 
-    A process's first compile looks at what surrounds it when it meets a callee, as there is nothing kept before: to
-    look the first time takes a tenth of a small kernel's compile.
+    A process's first compile looks at its surroundings when it meets a callee, as there are no units before: the first
+    look takes a tenth of a small kernel's compile.
     """
     if not allow_keeping(all_registrations()):
         return
@@ -430,7 +428,7 @@ def _keep_callees(record: Isolation, conditions: CompileConditions) -> None:
 
 
 def _alike(keeping: Keeping | None) -> object | None:
-    """Return what is the same object for the compiles that nothing but types tells apart; None if it is not known."""
+    """Return an object that is the same for compiles that differ by types alone; None if that is not known."""
     if keeping is None:
         return None
     return keeping.surroundings if keeping.has_looked else object()

@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 # The C dispatcher's settings: fold_args, argument names, defaults, can_fallback, has_stararg, exact_match_required.
 _NOTHING_TO_MATCH = (False, (), (), False, False, False)
 
-# What the errors say if somebody asks for a launch and none is there; numba-cuda's own is a plain RuntimeError.
+# Words of the errors where code asks for a launch and there is none; numba-cuda's own is a plain RuntimeError.
 _NO_LAUNCH = ("No launch config set for this thread", "needs a launch configuration")
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -46,9 +46,9 @@ def said_by(error: object) -> str:
 
 
 def hide_from_backend() -> None:
-    """Have no launch be visible at the end of each function's compile, until that is undone.
+    """Hide the launch at the end of each function's compile, until that is undone.
 
-    numba-cuda asks there, under whatever name, about a mark that does not change the code.
+    numba-cuda asks there about a mark that does not change the code.
     """
     from numba.cuda.compiler import CUDABackend
 

@@ -1,4 +1,4 @@
-"""Isolation: one compile's record of what it used."""
+"""Isolation: one compile's record of its inputs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from gridjit.compiler.view.config import ConfigView
 
 @dataclass(slots=True)
 class Isolation:
-    """One compile's record of what it used.
+    """One compile's record of its inputs.
 
     discovered: functions of @overload and @intrinsic, in the order of their use.
-    exceptions: what raises them by return code. Codes are digests: callees' never collide with a kernel's,
+    exceptions: the raises by return code. Codes are digests: callees' never collide with a kernel's,
         and they agree between processes.
     waiting: functions that were called before their compile had ended.
-    without_narrow_floats: whether it began without numba-cuda's floats of 16 and 8 bits. told: what it told the user
-        then. told_before: what the same compile did that was without them; None if there was none.
-    needs_all: whether it is to have all that was left out. met_a_word: whether it ended at a word that is left out.
-    drafts: the callees that are being compiled. keeping: what is kept of callees; None if nothing is in this compile.
+    without_narrow_floats: whether it began without numba-cuda's floats of 16 and 8 bits. told: its warnings then.
+        told_before: the warnings of the same compile without them; None if there was none.
+    needs_all: whether it is to load all deferred modules. met_a_word: whether it ended at a word that is left out.
+    drafts: the callees that are being compiled. keeping: the use of kept callees; None if this compile keeps none.
     """
 
     view: ConfigView

@@ -1,4 +1,4 @@
-"""tables: what numba-cuda keeps of callees, and the numbers of exceptions, as one compile finds and leaves them."""
+"""tables: numba-cuda's tables of callees, and the numbers of exceptions, as one compile finds and leaves them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gridjit.compiler.source.code_place import CodePlace
 from gridjit.compiler.values.errors import CompileError
 
 _FIRST_USER_CODE, _LAST_CODE = 1024, 2**31 - 1
-# What templates of @overload and of @intrinsic remember from one compile to the next.
+# Tables of templates of @overload and @intrinsic that last from one compile to the next.
 _TEMPLATE_TABLES = ("_impl_cache", "_compiled_overloads", "_inline_overloads", "_overload_cache")
 
 
 def number(record: Isolation, exception: Any, arguments: Any, place: CodePlace | None) -> int:
-    """Return the code of an exception, by what it is."""
+    """Return the code of an exception: a digest of its class, its arguments and its place."""
     raised = Raised(exception, arguments, place)
     text = repr((exception.__module__, exception.__qualname__, arguments, raised.stays))
     digest = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
@@ -35,9 +35,9 @@ def number(record: Isolation, exception: Any, arguments: Any, place: CodePlace |
 
 
 def number_exceptions(record: Isolation) -> None:
-    """Number exceptions by what they are: numba-cuda counts from 1 in every function, so callees' codes collide.
+    """Number exceptions by digests: numba-cuda counts from 1 in every function, so callees' codes collide.
 
-    Places are those in the user's source. numba-cuda gives none to operations such as a division by zero.
+    Places are in the user's source. numba-cuda gives none to operations such as a division by zero.
     """
     from numba.cuda import lowering
     from numba.cuda.core import callconv
@@ -74,7 +74,7 @@ def _users_place(lower: Any, location: tuple[str, str, int] | None) -> CodePlace
 
 
 def empty(record: Isolation, dispatcher: Any) -> None:
-    """Forget what a device function was compiled to, and from what: its defaults count as they are now."""
+    """Forget the results of a device function, and its signature: its defaults count as they are now."""
     from numba.cuda.utils import pysignature
 
     if id(dispatcher) in record.emptied:

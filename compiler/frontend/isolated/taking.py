@@ -17,7 +17,7 @@ from gridjit.compiler.source.objects import MISSING
 
 
 def record_reads(reads: Takes) -> None:
-    """Record in reads what the compiler takes, until the changes are undone."""
+    """Record in reads the values that the compiler takes, until the changes are undone."""
     _record_functions(reads)
     _record_names(reads)
     _record_attributes(reads)
@@ -102,7 +102,7 @@ def _record_constant_attributes(reads: Takes) -> None:
 
 
 def _record_contents(reads: Takes) -> None:
-    """Write arrays into the code from a copy, so that the recorded bytes are those in the code."""
+    """Write arrays into the code from a copy, so that the code has the recorded bytes."""
     from numba.cuda.target import CUDATargetContext
 
     def make_constant_array(context: Any, builder: Any, kind: Any, array: Any) -> Any:

@@ -1,1 +1,1 @@
-"""What the front end made of callees, kept for later compiles as long as compiling again would give the same."""
+"""Compiled callees, kept for later compiles as long as compiling again would give the same."""

@@ -39,7 +39,7 @@ class Question(Protocol):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What was asked."""
+        """The question, without its answer."""
 
     def today(self, asking: Asking) -> Question | None:
         """Return the question with today's answer; None if that might lead to other code."""
@@ -75,7 +75,7 @@ class FunctionCode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Global:
-    """What value a global of a function has, or a builtin."""
+    """The value of a function's global, or of a builtin."""
 
     function: FunctionType
     name: str
@@ -96,7 +96,7 @@ class Global:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Free:
-    """What value a variable of a closure has."""
+    """The value of a closure's variable."""
 
     function: FunctionType
     name: str
@@ -118,7 +118,7 @@ class Free:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModuleAttribute:
-    """What value an attribute of a module has."""
+    """The value of a module's attribute."""
 
     owner: Any
     name: str
@@ -141,7 +141,7 @@ class ModuleAttribute:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Called:
-    """What numba finds in a dispatcher when a call is typed: its function, how that takes arguments, its options."""
+    """A dispatcher as numba types a call of it: its function, the function's parameters, its options."""
 
     dispatcher: Any
     function: FunctionType
@@ -179,7 +179,7 @@ def _parameter_marks(function: Any) -> ValueMark | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """What an array holds, as it was written into the code."""
+    """The content of an array that was written into the code."""
 
     array: Any
     digest: str
@@ -197,7 +197,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Launched:
-    """What value a field of the launch has. where: the place that read it."""
+    """The value of a field of the launch. where: the place that read it."""
 
     field: str
     value: FactValue
@@ -233,7 +233,7 @@ class Raised:
 
     @property
     def stays(self) -> CodePlace | None:
-        """The place, less what an edit of the lines around it changes."""
+        """The place, less the parts that an edit of the lines around it changes."""
         return None if self.place is None else self.place.identity
 
     @property
@@ -253,7 +253,7 @@ def value_taken(event: object) -> object:
 
 
 def offers_what_it_is_called_with(dispatcher: Any) -> bool:
-    """Return whether a dispatcher compiles for whatever types it is called with, as none were declared."""
+    """Return whether a dispatcher compiles for all types that it is called with, as no types were declared."""
     from numba.cuda.dispatcher import CUDADispatcher
 
     return type(dispatcher) is CUDADispatcher and bool(dispatcher._can_compile)

@@ -1,4 +1,4 @@
-"""callees: wherever numba-cuda compiles what a kernel calls, the callee comes from a unit or becomes a draft.
+"""callees: wherever numba-cuda compiles a callee of a kernel, the callee comes from a unit or becomes a draft.
 
 Callees are device functions, the implementations behind @overload, which numba-cuda makes device functions of, and the
 functions that its lowering compiles.
@@ -16,18 +16,18 @@ from gridjit.compiler.frontend.kept.keeping import NUMBAS_OWN, Callee, Keeping, 
 from gridjit.compiler.frontend.kept.places import InContext, InDispatcher, SharedPlace
 from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain, mark_of
 
-# Where a dispatcher keeps its units: among what belongs to its compiles, so that nobody takes it for a value.
+# The attribute with a dispatcher's units, of its compiler object, so that nobody takes it for a value.
 _KEPT = "_gridjit_kept"
 _MOST_IMPLEMENTATIONS = 4096
-# The dispatchers of numba-cuda's own implementations, by all that tells these from each other; None for arguments that
-# an implementation does not take.
+# The dispatchers and arguments of numba-cuda's own implementations, by _implementation_key; None for arguments that an
+# implementation does not take.
 _implementations: dict[object, tuple[Any, Any]] = {}
 
 
 class Callees:
-    """The callees of a compile that keeps none: each is compiled.
+    """The callees of a compile. keeping: None if it keeps none and compiles each.
 
-    empty: has a dispatcher forget what other compiles left in it.
+    empty: clears other compiles' results from a dispatcher.
     """
 
     def __init__(self, keeping: Keeping | None, empty: Callable[[Any], None]) -> None:
@@ -35,7 +35,7 @@ class Callees:
         self._empty = empty
 
     def device_function(self, dispatcher: Any, arguments: Any, return_type: Any, compile_it: Callable[[], Any]) -> Any:
-        """Return what a device function is compiled to for arguments; compile_it does so if need be."""
+        """Return the result of a device function for arguments. compile_it: compiles it if need be."""
         self._empty(dispatcher)
         note_compiled()
         if (keeping := self._keeping) is None:
@@ -48,7 +48,7 @@ class Callees:
     def internal_function(
         self, context: Any, function: Any, signature: Any, flags: Any, compile_it: Callable[[], Any]
     ) -> Any:
-        """Return what a function that another one's lowering calls is compiled to. flags: None for the caller's."""
+        """Return the result of a function that another function's lowering calls. flags: None for the caller's."""
         if (keeping := self._keeping) is None:
             return compile_it()
         key = _internal_key(context, function, signature, flags)
@@ -68,9 +68,9 @@ class Callees:
             self._keeping.use(result)
 
     def implementation(self, template: Any, numbas_key: Any, arguments: Any, keywords: Any, build: Any) -> Any:
-        """Return (dispatcher, arguments) of what numba-cuda implements an overload with, made by build if need be.
+        """Return (dispatcher, arguments) of an overload's implementation. build: makes it if need be.
 
-        They are None for arguments that it does not implement.
+        They are None for arguments without an implementation.
         """
         keeping = self._keeping if self._keeping is not None and self._keeping.has_looked else None
         if keeping is None or (key := _implementation_key(template, arguments, keywords)) is None:
@@ -92,7 +92,7 @@ class Callees:
 def _device_function(
     keeping: Keeping, dispatcher: Any, arguments: Any, return_type: Any, compile_it: Callable[[], Any]
 ) -> Any:
-    """Return what a device function is compiled to that numba does not find where it looks."""
+    """Return the result of a device function that its dispatcher does not have."""
     table, function = _table_of(dispatcher), dispatcher.py_func
     place = InDispatcher(dispatcher=dispatcher, arguments=arguments)
     shelved = None if table is None else _shelved_device(keeping, dispatcher, arguments, return_type)
@@ -107,7 +107,7 @@ def _device_function(
 
 
 def _numbas_own(keeping: Keeping, place: SharedPlace, function: Any, compile_it: Callable[[], Any]) -> Any:
-    """Return what a function of numba-cuda's own is compiled to, the same for all that stand for it in the compile."""
+    """Return the result of a function of numba-cuda's own, the same for all copies of it in the compile."""
     result = keeping.result(numbas_own(place, function), compile_it)
     place.put(result)
     return result
@@ -149,13 +149,13 @@ def _key_of(dispatcher: Any, arguments: Any, return_type: Any) -> object:
 
 
 def _numbas_key(context: Any, function: Any, signature: Any) -> object:
-    """Return what numba-cuda finds an internal function by."""
+    """Return the key by which numba-cuda finds an internal function."""
     key = (function.__code__, signature, type(context.error_model), context.enable_nrt)
     return (*key, *(cell.cell_contents for cell in function.__closure__ or ()))
 
 
 def _internal_key(context: Any, function: Any, signature: Any, flags: Any) -> object | None:
-    """Return what tells an internal function of numba-cuda's from others; None if nothing does."""
+    """Return the key of an internal function of numba-cuda's; None if it has none."""
     from numba.cuda.core.targetconfig import ConfigStack
 
     flags = ConfigStack.top_or_none() if flags is None else flags
@@ -167,7 +167,7 @@ def _internal_key(context: Any, function: Any, signature: Any, flags: Any) -> ob
 
 
 def _implementation_key(template: Any, arguments: Any, keywords: Any) -> object | None:
-    """Return what tells an implementation of numba-cuda's from others; None if nothing does."""
+    """Return the key of an implementation of numba-cuda's; None if it has none."""
     from numba.cuda.core.targetconfig import ConfigStack
 
     function, given = template._overload_func, (*arguments, *keywords.values())
@@ -179,7 +179,7 @@ def _implementation_key(template: Any, arguments: Any, keywords: Any) -> object 
 
 
 def _cell_marks(function: Any) -> tuple[object, ...] | None:
-    """Return the marks of what a function's closure holds; None if something in it has no mark."""
+    """Return the marks of the values in a function's closure; None if one has no mark."""
     try:
         marks = tuple(mark_of(cell.cell_contents) for cell in function.__closure__ or ())
     except ValueError:  # a variable that has no value yet

@@ -1,6 +1,6 @@
-"""Drafts: the callees that are being compiled, each within the one that calls it, and what each asked for.
+"""Drafts: the callees that are being compiled, each within its caller, with the questions that each asked.
 
-What the front end asks for is noted by the innermost draft, and recorded by the compile as always.
+A question of the front end is noted by the innermost draft, and recorded by the compile as always.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gridjit.compiler.values.footprint import Fact
 
 
 class ResultPlace(Protocol):
-    """Where numba looks for what a callee was compiled to. It holds nothing of other compiles: see isolation."""
+    """The place where numba looks for a callee's result. It holds nothing of other compiles: see isolation."""
 
     @property
     def told(self) -> str | None:
@@ -38,7 +38,7 @@ class ResultPlace(Protocol):
     def found(self, empty: Callable[[Any], None]) -> Any:
         """Return the result that is there in the compile under way; None if there is none yet.
 
-        empty: has a dispatcher forget what other compiles left in it.
+        empty: clears other compiles' results from a dispatcher.
         """
 
     def put(self, result: Any) -> None:
@@ -49,8 +49,8 @@ class ResultPlace(Protocol):
 class Unit:
     """One callee for one list of argument types.
 
-    place: where numba looks for it. result: what numba made of it. surroundings: what no question asks for. events:
-    what it asked for, and the units that it used, in their order. name: what people call it; "" for numba-cuda's own.
+    place: where numba looks for it. result: numba's. surroundings: inputs that no question asks for. events: the
+    questions that it asked, and the units that it used, in their order. name: for people; "" for numba-cuda's own.
     """
 
     place: ResultPlace
@@ -61,7 +61,7 @@ class Unit:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What tells it from other events of a unit."""
+        """Its key among the events of a unit."""
         return (Unit, id(self))
 
 
@@ -97,7 +97,7 @@ class Drafts:
         self.failed: Draft | None = None
 
     def begin(self, draft: Draft | None) -> None:
-        """Note all that follows in draft, or nowhere if it is None."""
+        """Note the events that follow in draft, or nowhere if it is None."""
         self._open.append(draft)
 
     def end(self, draft: Draft | None) -> None:
@@ -112,7 +112,7 @@ class Drafts:
         self.failed = draft
 
     def depend_on(self, draft: Draft) -> None:
-        """Have the innermost draft depend on all that a failed one depended on."""
+        """Add the events of a failed draft to the innermost draft."""
         if (outer := self.innermost) is not None:
             for event in draft.events:
                 outer.note(event)
@@ -155,12 +155,12 @@ class Drafts:
         self.note(Launched(fact.field, fact.value, fact.place))
 
     def hear_effect(self, what: str) -> None:
-        """Note what was done with the launch besides reading it."""
+        """Note an effect on the launch, other than reading it."""
         self.spoil(what)
 
 
 class Takes(Protocol):
-    """What the front end tells of everything that it takes: see Reads."""
+    """A recorder of the values that the front end takes: see Reads."""
 
     def take_function(self, function: FunctionType) -> None: ...
     def take_global(self, function: FunctionType, name: str, value: object) -> None: ...
@@ -170,7 +170,7 @@ class Takes(Protocol):
 
 
 class NotedReads:
-    """Records what the compiler takes in reads, and in the innermost draft."""
+    """Records the values that the compiler takes in reads, and in the innermost draft."""
 
     def __init__(self, reads: Reads, drafts: Drafts) -> None:
         self._reads = reads

@@ -1,9 +1,9 @@
-"""initial_stores: takes out of LLVM IR text those zeros that numba stores where it reserves memory, and nothing reads.
+"""initial_stores: takes dead stores of zeros out of LLVM IR text, which numba writes where it reserves memory.
 
-It stores them in a function's entry block, whatever is stored there later. For each memory that its entry block and
-another one use, LLVM, and NVVM with it, walks through much of the function: for the thousands of variables of a long
-kernel that is most of a compile. The zeros of a memory go if it is overwritten as a whole on every path from the entry
-block to its other uses. The machine code is the same.
+It stores zeros in a function's entry block, even if other values overwrite them. For each alloca with uses in the entry
+block and in another, LLVM, and NVVM with it, walks through much of the function: for the thousands of variables of a
+long kernel that is most of a compile. The zeros of an alloca go if it is overwritten as a whole on every path from the
+entry block to its other uses. The machine code is the same.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import accumulate
 
-# A text has millions of characters: what is looked for begins with the end of a line, for which it is searched at once.
+# A text has millions of characters: each pattern begins with the end of a line, for which it is searched at once.
 _FUNCTION = re.compile(r"\ndefine [^\n]*\n\{\n")
 _LABEL = re.compile(r"\n[^\s{}][^\n]*:(?=\n)")
 _RESERVED = re.compile(
@@ -61,7 +61,7 @@ def _overwritten(function: str, blocks: Sequence[tuple[int, int]], reserved: set
     """Return the reserved memories that are overwritten as a whole before any other use; blocks: all but the entry."""
     stored, used = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
     for block, (start, end) in enumerate(blocks if reserved else ()):
-        parts = _NAME.split(function[start:end])  # what is between names, and names, by turns
+        parts = _NAME.split(function[start:end])  # texts between names, and names, by turns
         here = reserved.intersection(parts[1::2])
         for name, at in _first(parts).items() if here else ():
             if name in here:
@@ -83,7 +83,7 @@ def _predecessors(function: str, blocks: Sequence[tuple[int, int]]) -> dict[int,
 
 
 def _follows(stored: set[int], block: int, before: dict[int, list[int]]) -> bool:
-    """Return whether each way to a block leads through one of stored, as far as few steps back tell."""
+    """Return whether each path to a block leads through a block in stored; False where that takes many steps."""
     seen, left = {block}, [block]
     while left:
         for one in before.get(left.pop(), [-1]):
@@ -96,9 +96,9 @@ def _follows(stored: set[int], block: int, before: dict[int, list[int]]) -> bool
 
 
 def _first(parts: Sequence[str]) -> dict[str, int]:
-    """Return where each name stands first, of the parts of a text of which every second one is a name."""
+    """Return the first position of each name in a text. parts: of the text, every second of them a name."""
     starts = list(accumulate(map(len, parts)))[:-1:2]
-    # The one that is written down last is the first.
+    # The first position is written last.
     return dict(zip(reversed(parts[1::2]), reversed(starts), strict=True))
 
 

@@ -23,10 +23,10 @@ from gridjit.compiler.frontend.kept.surroundings import Surroundings
 from gridjit.compiler.frontend.kept.told import calls_others
 from gridjit.compiler.view.config import ConfigView
 
-# The units of a callee by what it was compiled for, the newest first.
+# The units of a callee by argument types and options, the newest first.
 UnitTable: TypeAlias = "MutableMapping[object, tuple[Unit, ...]]"
 _MOST_OF_ONE = 1024
-# The units of numba-cuda's own functions: those that its lowering compiles, and those that have names in any process.
+# The units of numba-cuda's own functions: functions that its lowering compiles, or with names in any process.
 NUMBAS_OWN: UnitTable = {}
 
 
@@ -35,7 +35,7 @@ class Callee:
     """A function and one list of argument types, for which units are looked up.
 
     place: where numba looks for its result. table: its units, by key; None: no unit is made of it. shelved: its key on
-    the shelf, None if it has none. function: None for one of numba-cuda's own that another process's unit names.
+    the shelf, None if it has none. function: None for a function of numba-cuda's own that another process's unit names.
     """
 
     place: ResultPlace
@@ -46,7 +46,7 @@ class Callee:
 
 
 class Keeping:
-    """Which callees of one kernel were reused, and what will be kept of the others."""
+    """The reused callees of one kernel, and the units that it will keep of the others."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Keeping:
         self._drafts = drafts
         self._empty = empty
         self._made: list[tuple[UnitTable, object, Unit]] = []
-        # By the identity of a result of this compile, which stays alive here: the unit that was made of it, if any.
+        # By the identity of a result of this compile, which stays alive here: its unit, if any.
         self._units: dict[int, tuple[Any, Unit | None]] = {}
         # By the identity of a unit, which stays alive here, even if another thread's compile takes it out of its table.
         self._answers: dict[int, tuple[Unit, tuple[Question | Unit, ...] | None]] = {}
@@ -74,23 +74,23 @@ class Keeping:
         self._looking = 0
 
     def look(self) -> None:
-        """Look at what surrounds the compile, once, before any callee is compiled or found."""
+        """Look at the surroundings of the compile, once, before any callee is compiled or found."""
         if not self._around:
             self._around.append(self._look_around())
 
     @property
     def has_looked(self) -> bool:
-        """Whether the surroundings are known. What was made before that is not kept."""
+        """Whether the surroundings are known. Earlier results are not kept."""
         return bool(self._around)
 
     @property
     def surroundings(self) -> Surroundings:
-        """What surrounds the compile."""
+        """The surroundings of the compile."""
         self.look()
         return self._around[0]
 
     def result(self, callee: Callee, compile_it: Callable[[], Any]) -> Any:
-        """Return what a callee is compiled to: from a unit that holds, else from compile_it()."""
+        """Return a callee's result: from a unit that holds, else from compile_it()."""
         if self._drafts.suspended:
             return compile_it()
         if callee.table is not None:
@@ -105,7 +105,7 @@ class Keeping:
     def kernel(
         self, function: FunctionType, arguments: Any, options: tuple[str, ...], compile_it: Callable[[], Any]
     ) -> Any:
-        """Return what the kernel's own code is compiled to: from disk, or by compile_it().
+        """Return the result of the kernel's own code: from disk, or by compile_it().
 
         If the kernel calls no function, compiling it takes less time than looking for it.
         """
@@ -118,7 +118,7 @@ class Keeping:
         return self.result(callee, compile_it)
 
     def use(self, result: Any) -> None:
-        """Have the innermost draft depend on a result that it found or had compiled."""
+        """Note the use of a result in the innermost draft."""
         if (unit := self._unit_of(result)) is None:
             self._drafts.spoil("it uses what is not kept")
         else:
@@ -136,7 +136,7 @@ class Keeping:
             raise RecursionError("functions on the shelf came to call each other")
 
     def keep(self) -> None:
-        """End a compile that went well: later ones may use what was made or found in it."""
+        """End a compile that went well: later compiles may use the units that it made or found."""
         if not self.has_looked or not self.surroundings.hold or not self.surroundings.allow_keeping:
             return
         if self._shelving and self._shelving[0] is not None:
@@ -154,7 +154,7 @@ class Keeping:
 
     @property
     def shelving(self) -> Shelving | None:
-        """What other processes kept of callees; None if nothing is looked for there, or left there."""
+        """The shelf of units that processes share; None if this compile does not use it."""
         if not self._shelving:  # a kernel that calls nothing does not need it
             no_shelf = self._asking.recording.shelf is None
             self._shelving.append(None if no_shelf else _shelving(self._asking, self.surroundings))
@@ -176,7 +176,7 @@ class Keeping:
         """Return the unit that another process kept under a key, if it holds."""
         if self.shelving is None:
             return None
-        # The questions themselves record what they ask for; it is not part of the unit that asks.
+        # The questions record their own answers, which are not part of the unit that asks.
         self._drafts.begin(None)
         self._looking += 1
         try:
@@ -263,7 +263,7 @@ class Keeping:
         return tuple(answers)
 
     def _fits(self, unit: Unit, seen: set[int]) -> bool:
-        """Return whether nothing else was compiled in place of a unit, or of one that it uses, in this compile."""
+        """Return whether this compile has no other result in place of a unit, or of a unit that it uses."""
         if id(unit) in seen:
             return True
         seen.add(id(unit))
@@ -290,7 +290,7 @@ class Keeping:
 
 
 def _shelving(asking: Asking, surroundings: Surroundings) -> Shelving | None:
-    """Return the use of the shelf, if there is one and what surrounds the compile has a text."""
+    """Return the use of the shelf; None if there is no shelf, or the surroundings have no text."""
     shelf = asking.recording.shelf
     told = None if shelf is None or not surroundings.allow_keeping else surroundings.told
     return None if shelf is None or told is None else Shelving(shelf, told)
@@ -310,11 +310,11 @@ def numbas_own(place: SharedPlace, function: FunctionType | None) -> Callee:
 
 
 def _makes_a_unit(draft: Draft, place: ResultPlace, result: Any) -> bool:
-    """Return whether what was compiled as draft may stand for a compile of another time."""
+    """Return whether a draft's result may stand for a later compile."""
     signature = result.signature
     if draft.spoiled or not all(map(is_plain, (*signature.args, signature.return_type))):
         return False
-    # A kernel's metadata also says what was read; a mark has spoiled its draft.
+    # A kernel's metadata also lists its reads; a mark has spoiled its draft.
     is_marked = (result.metadata or {}).get("launch_config_sensitive") and not isinstance(place, OfKernel)
     return not is_marked and _is_told(result.library, draft)
 
@@ -326,7 +326,7 @@ def _is_told(library: Any, draft: Draft) -> bool:
 
 
 def _name(callee: Callee, arguments: tuple[Any, ...]) -> str:
-    """Return what people call a callee; "" for numba-cuda's own, and for the kernel, which is not a callee."""
+    """Return a callee's name for people; "" for numba-cuda's own, and for the kernel, which is not a callee."""
     function = callee.function
     if function is None or is_numbas(function) or isinstance(callee.place, OfKernel):
         return ""

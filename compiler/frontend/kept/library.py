@@ -18,12 +18,12 @@ class PrintedModule:
 
     @classmethod
     def of(cls, text: str) -> PrintedModule:
-        """Return one that was printed before."""
+        """Return a module of a text that was printed before."""
         return cls(None, text)
 
     @property
     def is_printed(self) -> bool:
-        """Whether it is complete: it was printed for a kernel, which sets the linkage of what it calls first."""
+        """Whether it is complete: it was printed for a kernel, which first sets the linkage of its callees."""
         return self._module is None
 
     @property
@@ -48,7 +48,7 @@ def is_printed(library: Any) -> bool:
 
 
 def print_once(library: Any) -> None:
-    """Have the module of a complete library printed once, whatever it is linked to."""
+    """Print the module of a complete library only once, for all its linkers."""
     if not isinstance(library._module, PrintedModule):
         library._module = PrintedModule(library._module)
 

@@ -10,14 +10,14 @@ from gridjit.compiler.frontend.bindings.replacing import on_undo, replace
 from gridjit.compiler.frontend.kept.callees import Callees
 from gridjit.compiler.frontend.kept.drafts import Drafts
 
-# The drafts of the compile under way, and of those around it.
+# The drafts of the compile under way, and of the compiles around it.
 _running: list[Drafts] = []
 
 
 def suspend_others(drafts: Drafts) -> None:
     """Begin a compile with drafts of its own: until it ends, the drafts of a compile around it note nothing.
 
-    What a compile around it is compiling may depend on this one, so it does not become a unit.
+    A callee that an outer compile is compiling may depend on this compile, so it does not become a unit.
     """
     global _running
     for one in _running:
@@ -34,7 +34,7 @@ def _run_again(drafts: list[Drafts]) -> None:
 
 
 def note_what_spoils(drafts: Drafts) -> None:
-    """Have drafts spoiled by recursion, whose results numba-cuda only knows together, and by messages to the user."""
+    """Spoil drafts on recursion, whose results numba-cuda only knows together, and on messages to the user."""
     from numba.cuda.typing.context import CallStack
 
     def findfirst(stack: Any, function: Any) -> Any:

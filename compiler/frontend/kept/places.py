@@ -30,7 +30,7 @@ class InDispatcher:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InContext:
-    """The place of an internal function's result, whatever context lowers what calls it."""
+    """The place of an internal function's result, for all contexts that lower a caller."""
 
     told: ClassVar[None] = None
     key: object
@@ -44,9 +44,9 @@ class InContext:
 
 @dataclass(frozen=True, slots=True)
 class SharedPlace:
-    """The place of the result of one of numba-cuda's own functions, for all that stand for it.
+    """The place of the result of one of numba-cuda's own functions, for all copies of the function.
 
-    told: what numba tells it from others by, which is less than what it is compiled for: the key on the shelf.
+    told: numba's own key of the function, which tells less than key, its key on the shelf.
     """
 
     told: str
@@ -80,6 +80,6 @@ def _internal_results() -> dict[object, Any]:
 
 
 def taken_out_at_the_end(result: Any) -> None:
-    """Have the target context forget a device function when the compile ends."""
+    """Take a device function out of the target context when the compile ends."""
     # Not remove_user_function, which fails where the function is gone already.
     on_undo(functools.partial(result.target_context._defns.pop, result.entry_point, None))

@@ -1,6 +1,6 @@
-"""plain: which numba types, and which values that code takes, are known completely, and what distinguishes them.
+"""plain: the numba types and the values of code that are known completely, and the marks of these values.
 
-Anything not known here has no mark, and code made with it is not kept.
+A value of another class has no mark, and code made with it is not kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gridjit.compiler.source.scalars import scalar_text
 # Equal for values that lead to the same code. A mark is valid only while its value is alive.
 ValueMark: TypeAlias = "tuple[object, ...]"
 
-# numba's types that have nothing inside, that have one type inside under a name, and that are iterated over.
+# numba's types without parts, types with one type inside under a name, and types that are iterated over.
 _ATOMS = (
     *("Integer", "Float", "Complex", "Boolean", "NoneType", "SliceType", "RangeType", "StringLiteral"),
     *("GridGroup", "Bfloat16"),
@@ -29,7 +29,7 @@ _LITERALS = ("IntegerLiteral", "BooleanLiteral")
 _AROUND = {"Array": "dtype", "UniTuple": "dtype", "StarArgUniTuple": "dtype", "Optional": "type"}
 _CLASSES = {"NumberClass": "instance_type", "DType": "dtype"}
 _SEQUENCES = ("Tuple", "StarArgTuple")
-# Objects that stand for a function that kernels call, and gridjit's names for the launch: each stays what it is.
+# Objects that stand for a function that kernels call, and gridjit's names for the launch: each is immutable.
 _CALLED = (
     ("gridjit.runtime.device_function", "DeviceFunction"),
     ("gridjit.runtime.kernel", "Kernel"),
@@ -66,7 +66,7 @@ def _looks() -> dict[type, Callable[[Any], bool]]:
 
 
 def is_of_plain_types(kind: type) -> bool:
-    """Return whether a class is one of plain types, or a base of one, even if it was only declared a base."""
+    """Return whether a class is a plain type's, or a base of a plain type's class, even if only by registration."""
     return any(issubclass(one, kind) for one in _looks())
 
 
@@ -100,7 +100,7 @@ def _mark(value: Any) -> ValueMark | None:
         marks = tuple(_mark(item) for item in value)
         return None if any(mark is None or mark[0] != "scalar" for mark in marks) else ("tuple", marks)
     if _stays(value):
-        # What stands for a function may be given another dispatcher, and is then of another type.
+        # A function's object may be given another dispatcher, and is then of another type.
         return ("the very", id(value), None if type(value) is ModuleType else getattr(value, "_numba_type_", None))
     if is_plain(value):
         return ("type", type(value), str(value))

@@ -2,8 +2,8 @@
 
 Questions are asked in the order of the compile that they stand for, and each answer counts at once: a compile of today
 would ask the same questions until one has another answer. A function that the unit calls is compiled, or revived, where
-that compile would have done so. What counts is its return type and whether it is cooperative, not its code: a callee
-may have changed.
+that compile would have done so. Its return type counts and whether it is cooperative, not its code: a callee may have
+changed.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from gridjit.compiler.values.footprint import Fact
 class Demands:
     """How a stored unit gets the units that it uses, in the compile that asks.
 
-    callee: the unit of a dispatcher for argument types. numbas: that of numba-cuda's own function with a place. None:
-    there is no such unit.
+    callee: the unit of a dispatcher for argument types. numbas: the unit of numba-cuda's own function with a place.
+    Both return None where there is none.
     """
 
     callee: Callable[[Any, tuple[Any, ...]], Unit | None]
@@ -74,7 +74,7 @@ class _Asked:
 def revived(
     unit: StoredUnit, function: FunctionType | None, asking: Asking, demands: Demands
 ) -> tuple[Any, tuple[Question | Unit, ...]] | None:
-    """Return numba's result and the events of a stored unit of function; None if it is not what would be made today.
+    """Return numba's result and the events of a stored unit of function; None if a compile today would differ.
 
     function: None for one of numba-cuda's own, whose code is the same.
     """
@@ -84,7 +84,7 @@ def revived(
             _ask(asked, event)
         libraries = [event.result.library for event in asked.events if isinstance(event, Unit)]
         return result_of(unit.descriptor, unit.text, asked.symbols, libraries), tuple(asked.events)
-    except Exception as error:  # a value's class may run the program's code, and what is stored may be anything
+    except Exception as error:  # a value's class may run the program's code, and a stored unit may hold anything
         let_through(error)
         return None
 
@@ -162,7 +162,7 @@ def _numbas(asked: _Asked, told: str, key: str, *seen: Any) -> Unit:
 
 
 def _used(asked: _Asked, unit: Unit | None, returns: Any, symbol: str, cooperative: Any) -> Unit:
-    """Return a unit if callers see the same of it as before: what it returns, and whether it makes them cooperative."""
+    """Return a unit if callers see the same of it: its return type, and whether it is cooperative; raises _Other."""
     if unit is None or row_of(unit.result.signature.return_type) != returns:
         raise _Other
     if bool(unit.result.library.use_cooperative) is not reading.flag(cooperative):

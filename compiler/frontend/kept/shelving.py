@@ -1,7 +1,7 @@
-"""Shelving: one compile's use of the units that are kept on a shelf, and what it will put there.
+"""Shelving: one compile's use of the units that are kept on a shelf, and the units that it will put there.
 
 An entry has the units of one function for the same arguments and options, under a digest of these, of the function's
-own code and of what surrounds the compile. What it calls and reads is told in each unit, and is asked again.
+own code and of the compile's surroundings. Each unit holds its calls and reads as questions, which are asked again.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from gridjit.compiler.frontend.kept.type_rows import row_of, rows_of
 from gridjit.compiler.frontend.kept.writing import stored
 from gridjit.compiler.view.recording import Shelf
 
-# Raise it whenever what is stored of a unit means something else.
+# Raise it whenever the meaning of a stored unit changes.
 _SCHEMA = "4"
 # Bytes of an entry.
 _LARGEST = 4 << 20
 
 
 class Shelving:
-    """What is on the shelf, for one compile. told: what surrounds it."""
+    """The shelf, for one compile. told: the text of the compile's surroundings."""
 
     def __init__(self, shelf: Shelf, told: str) -> None:
         self._shelf = shelf
         self._told = told
-        # What was read from the shelf, and what is read just now: functions that call each other would go on for ever.
+        # Entries read from the shelf, and keys being read: functions that call each other would go on for ever.
         self._entries: dict[str, tuple[StoredUnit, ...]] = {}
         self._being_asked: set[str] = set()
         self._to_put: list[tuple[str, Unit, FunctionType]] = []
@@ -41,8 +41,8 @@ class Shelving:
     ) -> str | None:
         """Return the key of a function for argument types, None if one of these cannot be told.
 
-        returns: the type that it has to return, None for any. whole: with all that the function holds, as nobody asks
-        for that of numba-cuda's own.
+        returns: the type that it has to return, None for any. whole: with all that the function holds, since the
+        values in numba-cuda's own functions have no questions.
         """
         code = told_function(function, whole=whole) if type(function) is FunctionType else None
         rows, row = rows_of(arguments), None if returns is None else row_of(returns)
@@ -57,7 +57,7 @@ class Shelving:
     ) -> tuple[Any, tuple[Question | Unit, ...]] | None:
         """Return numba's result and the events of the unit under key that holds; None if there is none.
 
-        function: None for one of numba-cuda's own, which is what its key says.
+        function: None for a function of numba-cuda's own, which its key identifies.
         """
         if key in self._being_asked:
             return None
@@ -72,11 +72,11 @@ class Shelving:
         return None
 
     def will_put(self, key: str, unit: Unit, function: FunctionType) -> None:
-        """Have a unit that was made now put on the shelf when the compile ends."""
+        """Put a new unit on the shelf when the compile ends."""
         self._to_put.append((key, unit, function))
 
     def put(self) -> None:
-        """Put on the shelf what was made."""
+        """Put the new units on the shelf."""
         for key, unit, function in self._to_put:
             if (new := stored(unit, function)) is not None:
                 data = to_bytes((new, *self._entry(key)[: MOST_ALIKE - 1]))

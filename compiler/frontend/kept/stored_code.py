@@ -17,14 +17,14 @@ from gridjit.compiler.frontend.kept.stored_record import Descriptor
 from gridjit.compiler.frontend.kept.type_rows import row_of, rows_of, type_of
 
 _NAMED = re.compile(r'@("[^"\n]*"|[\w.$-]+)')
-# What a module of LLVM IR defines for others to see: its functions and its variables, with their linkage, each after
-# the end of a line, for which a text is searched at once.
+# Definitions in a module of LLVM IR: its functions and its variables, with their linkage, each after the end of a line,
+# for which a text is searched at once.
 _FUNCTION = re.compile(r'\ndefine (\w+) [^@\n]*@("[^"\n]*"|[\w.$-]+)')
 _VARIABLE = re.compile(r'\n@("[^"\n]*"|[\w.$-]+) *= *(\w+)')
 _OWN = ("private", "internal")
 # Shared arrays, which numba-cuda numbers in each process.
 _SHARED = "_cudapy_smem"
-# What LLVM gives a meaning: which functions are used, for one.
+# Variables with a meaning for LLVM, as the list of used functions.
 _LLVMS = "llvm."
 
 
@@ -56,7 +56,7 @@ def described(result: Any) -> Descriptor | None:
 
 
 def printed(result: Any, descriptor: Descriptor) -> str | None:
-    """Return a result's LLVM IR, if it was printed for its kernel and defines nothing but what is known here."""
+    """Return a result's LLVM IR, if it was printed for its kernel and defines only its function and known variables."""
     if not is_printed(result.library):
         return None
     text = str(result.library._module)
@@ -68,9 +68,9 @@ def printed(result: Any, descriptor: Descriptor) -> str | None:
 
 
 def revived(descriptor: Descriptor, text: str, callees: Mapping[str, str], libraries: Sequence[Any]) -> Any:
-    """Return numba's result of what is stored; raises Unreadable if none can be made.
+    """Return numba's result of a stored unit; raises Unreadable if none can be made.
 
-    callees: the symbols of the functions that it calls, as the text has them and as they are now. libraries: theirs.
+    callees: the symbols of its callees, as the text has them and as they are now. libraries: of the callees.
     """
     from numba.cuda.compiler import cuda_compile_result
     from numba.cuda.core.bytecode import FunctionIdentity

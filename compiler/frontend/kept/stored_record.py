@@ -1,7 +1,7 @@
-"""StoredUnit: a unit as plain data, and as the bytes of an entry: several that were made of one function.
+"""StoredUnit: a unit as plain data, and an entry's bytes: several units of one function.
 
 An entry is the units' LLVM IR, one after the other, then a JSON description, its length in 8 bytes (little endian) and
-an 8-byte magic. Whatever is not exactly such an entry holds no units.
+an 8-byte magic. Bytes of any other form hold no units.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_EVENTS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descriptor:
-    """What numba-cuda knows of a compiled function: names and types, and how it is called.
+    """numba-cuda's description of a compiled function: names, types and calling convention.
 
     name: its qualified name with numba-cuda's number. symbol, env: its names in LLVM IR. arguments, returns: rows of
     types.

@@ -21,7 +21,7 @@ from gridjit.compiler.source.libraries import is_library
 
 
 class Surroundings:
-    """What surrounds a compile; the same object for as long as all of it is the same.
+    """The surroundings of a compile; the same object for as long as all of them are the same.
 
     told: the target, boundscheck and numba's modules as a text that is the same in another process; None if a
     program's own code stands in numba's place.
@@ -29,7 +29,7 @@ class Surroundings:
 
     def __init__(self, mark: ValueMark, registered: tuple[Registration, ...], tell: Callable[[], str | None]) -> None:
         self.mark = mark
-        # Keeps alive what the mark names by identity.
+        # Keeps objects alive that the mark holds by identity.
         self._registered = registered
         self._tell = tell
 
@@ -53,13 +53,13 @@ def allow_keeping(registered: Iterable[Registration]) -> bool:
     return all(one.stub or is_apart(one) for one in registered) and not dumps()
 
 
-# What was met last, the newest at the end.
+# The last surroundings, the newest at the end.
 _known: list[Surroundings] = []
 _MOST = 16
 
 
 def surroundings(capability: tuple[Any, ...], boundscheck: bool, originals: Originals = NOTHING) -> Surroundings:
-    """Return what surrounds a compile. originals: what it replaced in numba, if it began already."""
+    """Return the surroundings of a compile. originals: values that it replaced in numba, if it began already."""
     registered = all_registrations()
     config = _config()
     mark = (capability, boundscheck, environment(), config, _registered_marks(registered), numbas_mark(originals))
@@ -80,7 +80,7 @@ def _registered_marks(registered: tuple[Registration, ...]) -> ValueMark:
 
 
 def _config() -> ValueMark:
-    """Return every one of numba's settings that may affect code, as it stands, besides those of the environment."""
+    """Return all of numba's settings that may affect code, as they stand, besides the environment's."""
     return tuple(
         (module, name, repr(value))
         for module in SETTINGS
@@ -109,5 +109,5 @@ def _is_own(value: object) -> bool:
 
 
 def _is_alone(kind: type, numba_type: type) -> bool:
-    """Return whether no object of another class can count as one of this class, as abstract classes let them."""
+    """Return whether no other class can be registered as a subclass of this class, as with abstract classes."""
     return not is_of_plain_types(kind) if issubclass(kind, numba_type) else type(kind) is type

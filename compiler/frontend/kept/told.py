@@ -17,7 +17,7 @@ from gridjit.compiler.source.code import digest_fields, plan_of
 from gridjit.compiler.source.libraries import name_of_module
 from gridjit.compiler.source.objects import cell_value, defaults_of
 
-# How texts begin whose values a question tells more of: what a callee returns, what an array holds.
+# How texts begin whose values have a further question: a callee's return type, an array's content.
 _ASKED_FURTHER = ("callee ", "array ")
 # The homes of classes whose objects stand for functions that kernels call.
 _CALLEES = ("gridjit.", "numba.")
@@ -44,7 +44,7 @@ def told(value: object, mark: ValueMark | None) -> str | None:
 
 
 def told_among(value: object, mark: ValueMark | None, before: Sequence[object]) -> str | None:
-    """Return the text of a value; of one that a question tells more of, with its place among those taken before it.
+    """Return the text of a value; where a further question is asked, with its place among the values taken before.
 
     The question is asked once of an object, whatever names it has.
     """
@@ -61,9 +61,9 @@ def told_now(value: object) -> str | None:
 
 
 def told_function(function: FunctionType, *, whole: bool) -> str | None:
-    """Return what tells a function from others: its names, its code, and plain values in its closure.
+    """Return a digest of a function: its names, its code, and plain values in its closure.
 
-    whole: with all that its closure and its defaults hold, or None where one of these has no text that tells it all.
+    whole: with all values in its closure and its defaults; None where one has no complete text.
     """
     names = (str(function.__module__), function.__qualname__, function.__name__)
     cells = [told_now(cell_value(cell)) for cell in function.__closure__ or ()]
@@ -75,7 +75,7 @@ def told_function(function: FunctionType, *, whole: bool) -> str | None:
 
 
 def tells_all(text: str | None) -> bool:
-    """Return whether a text says what its value is, with nothing to be asked further."""
+    """Return whether a text covers its value completely, without a further question."""
     return text is not None and not text.startswith(_ASKED_FURTHER)
 
 
@@ -85,12 +85,12 @@ def digest_texts(texts: Sequence[str]) -> str:
 
 
 def dispatcher_of(value: object) -> Any:
-    """Return numba-cuda's dispatcher that a value stands for in calls; None if it is not such a value."""
+    """Return numba-cuda's dispatcher that a value stands for in calls; None if there is none."""
     return getattr(getattr(value, "_numba_type_", None), "dispatcher", None)
 
 
 def calls_others(function: FunctionType) -> bool:
-    """Return whether a function's code names one that has a unit of its own, itself or as an attribute of a module."""
+    """Return whether a function's code names a function with its own unit, itself or as an attribute of a module."""
     names = function.__code__.co_names
     found = [function.__globals__.get(name) for name in names]
     found += [vars(one).get(name) for one in found if type(one) is ModuleType for name in names]
@@ -99,7 +99,7 @@ def calls_others(function: FunctionType) -> bool:
 
 
 def _callee(value: Any) -> str | None:
-    """Return the text of what stands for a function with its own unit; the use of that unit tells of its code."""
+    """Return the text of an object that stands for a function with its own unit, whose use covers the code."""
     dispatcher = dispatcher_of(value)
     if dispatcher is None or getattr(value, "py_func", None) is not dispatcher.py_func:
         return None

@@ -1,4 +1,4 @@
-"""type_rows: numba's plain types as rows of texts and numbers, and back; what would come back changed has no row."""
+"""type_rows: numba's plain types as rows of texts and numbers, and back; others have no row."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def row_of(numba_type: Any) -> TypeRow | None:
 
 
 def rows_of(numba_types: Any) -> list[TypeRow] | None:
-    """Return the rows of types, None if one of them has none."""
+    """Return the rows of types; None if a type has no row."""
     rows = [row_of(one) for one in numba_types]
     return None if None in rows else [row for row in rows if row is not None]
 
 
 def type_of(row: Any, depth: int = _DEEPEST) -> Any:
-    """Return the type of a row; raises Unreadable for what is not one."""
+    """Return the type of a row; raises Unreadable if there is none."""
     kind, *parts = reading.items(row, lambda part: part) or ("",)
     if not depth or kind not in _readers() or len(parts) != _PARTS[str(kind)]:
         raise reading.Unreadable("a type is expected")
@@ -57,7 +57,7 @@ def value_row(value: object) -> TypeRow:
 
 
 def value_of(row: Any) -> Any:
-    """Return the value of a row; raises Unreadable for what is not one."""
+    """Return the value of a row; raises Unreadable if there is none."""
     kind, value = reading.row(row, 2)
     if kind in ("int", "float"):
         try:

@@ -1,4 +1,4 @@
-"""writing: a unit as data that means the same in another process; None for one that cannot be expressed so."""
+"""writing: a unit as data that means the same in another process; None for a unit without such data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Untold(Exception):
 
 
 def stored(unit: Unit, function: FunctionType) -> StoredUnit | None:
-    """Return what is stored of a unit of function."""
+    """Return the stored form of a unit of function; None if it has none."""
     descriptor = described(unit.result)
     text = None if descriptor is None else printed(unit.result, descriptor)
     if descriptor is None or text is None:
@@ -46,7 +46,7 @@ def stored(unit: Unit, function: FunctionType) -> StoredUnit | None:
 
 
 def called_row(called: Called) -> list[Any] | None:
-    """Return how a function is called and what it is compiled for, as it was; None if that is unknown."""
+    """Return the row of a call's question: dispatcher's class, options and parameters; None if a part has no text."""
     kind, can_compile, options, parameters = called.marks
     texts = [(name, str(way), _default_text(called, name, mark)) for name, way, mark in parameters]  # type: ignore[attr-defined]
     if any(text is None for _, _, text in texts) or " at 0x" in options:  # type: ignore[operator]
@@ -68,13 +68,13 @@ def _events(unit: Unit, function: FunctionType) -> tuple[StoredEvent, ...]:
         row = _unit_row(event, values) if isinstance(event, Unit) else _question_row(event, function, values)
         if row is not None:
             found.append(tuple(row))
-            # The place of a value is that of its event.
+            # The place of a value is its event's.
             values += [value_taken(event)] * (len(found) - len(values))
     return tuple(found)
 
 
 def _question_row(question: Question, function: FunctionType, values: Sequence[object]) -> list[Any] | None:
-    """Return the row of a question; None if numba's own code, which does not change, is what was asked for."""
+    """Return the row of a question; None for a question of numba's own code, which does not change."""
     match question:
         case FunctionCode() | Global() | Free() if is_numbas(question.function):
             return None

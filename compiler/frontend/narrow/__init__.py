@@ -1,1 +1,1 @@
-"""What contexts are made without until a compile meets it: floats of 16 and 8 bits, libdevice, vector types."""
+"""Deferred registries, which contexts load once a compile meets them: floats of 16 and 8 bits, libdevice, vectors."""

@@ -1,7 +1,7 @@
 """Contexts: numba-cuda's two contexts, which read registries bit by bit, completed after a compile was cut short.
 
-A context goes through what is new in a registry once, and remembers only how far it has asked. After an interrupt or a
-fork in the middle, the rest would be missing for good, and every later compile would fail.
+A context goes through the new entries of a registry once, and remembers only how far it has asked. After an interrupt
+or a fork in the middle, the rest would be missing for good, and every later compile would fail.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from gridjit.compiler.frontend.bindings.replacing import on_undo
 
 # Whether the contexts may lack something. True from the start of each compile to its success, and for contexts that
-# numba-cuda's own compiles made. Those that make_contexts made lack nothing.
+# numba-cuda's own compiles made. Contexts of make_contexts lack nothing.
 _half_read = True
 
 
@@ -34,8 +34,8 @@ def contexts_were_read() -> bool:
 
 
 def make_contexts() -> None:
-    """Make the contexts, have them read the registries for the first time, and import what typing a global does."""
-    # Almost every kernel has one. What is imported in the middle of compiles is told apart from the rest of numba.
+    """Make the contexts, which read the registries for the first time, and import the modules for typing a global."""
+    # Almost every kernel has one. A module imported in the middle of compiles is told apart from the rest of numba.
     with parser_of_c_left_for_later():
         from numba.core.typing import bufproto, cffi_utils  # noqa: F401
     from numba.cuda.descriptor import cuda_target
@@ -47,7 +47,7 @@ def make_contexts() -> None:
 
 
 def contexts_may_be_half_read() -> None:
-    """Have the next compile look for what the contexts lack."""
+    """Make the next compile look for entries that the contexts lack."""
     global _half_read
     _half_read = True
 
@@ -59,7 +59,7 @@ def contexts_are_whole() -> None:
 
 
 def mend_contexts() -> None:
-    """Begin an outermost compile: have the contexts read what they lack, if the last compile was cut short."""
+    """Begin an outermost compile: add the entries that contexts lack, if the last compile was cut short."""
     from numba.cuda.descriptor import cuda_target
 
     if _half_read:
@@ -119,7 +119,7 @@ def _stream(entries: list[Any], name: str, installed: Callable[[str, Any], bool]
 
 
 def _typed(context: Any) -> Callable[[str, Any], bool]:
-    """Return what tells whether a typing context has installed an entry of a registry's list."""
+    """Return a predicate: whether a typing context has installed an entry of a registry's list."""
     templates = {
         name: {type(template) for found in table.values() for template in found}
         for name, table in (("functions", context._functions), ("attributes", context._attributes))
@@ -142,7 +142,7 @@ def _includes(known: Any, type_: Any) -> bool:
 
 
 def _implemented(context: Any) -> Callable[[str, Any], bool]:
-    """Return what tells whether a target context has installed an entry of a registry's list."""
+    """Return a predicate: whether a target context has installed an entry of a registry's list."""
     tables = {
         "functions": dict(context._defns),
         "getattrs": dict(context._getattrs),
@@ -161,9 +161,9 @@ def _implemented(context: Any) -> Callable[[str, Any], bool]:
 
 
 def _versions(selector: Any) -> dict[int, list[Any]]:
-    """Return the signatures of what a selector chooses from, by its identity, and have it choose anew.
+    """Return the signatures of a selector's candidates, by their identity, and clear its cache.
 
-    It may remember a choice from fewer.
+    It may remember a choice among fewer candidates.
     """
     selector._cache.clear()
     signatures: dict[int, list[Any]] = {}
@@ -176,7 +176,7 @@ _PARSER = "pycparser"
 
 
 class _Later(ModuleType):
-    """Stands for pycparser in the one module that was imported meanwhile; whatever is asked of it is pycparser's."""
+    """Stands for pycparser in the one module that was imported meanwhile; its attributes are pycparser's."""
 
     def __getattr__(self, name: str) -> Any:
         _take_away(self)
@@ -185,7 +185,7 @@ class _Later(ModuleType):
 
 @contextlib.contextmanager
 def parser_of_c_left_for_later() -> Iterator[None]:
-    """Meanwhile, have cffi imported without pycparser, unless the process has either, or pycparser is missing."""
+    """Meanwhile, let cffi be imported without pycparser, unless the process has either, or pycparser is missing."""
     if {_PARSER, "cffi.cparser"} & sys.modules.keys() or find_spec(_PARSER) is None:
         yield
         return

@@ -3,10 +3,10 @@
 The modules of these floats are most of what numba-cuda's first compile imports: 28,000 generated lines, which make
 1,200 classes. Few kernels use them. To the others they make no difference, except that the operators of bfloat16 accept
 all numbers, before numba-cuda's usual ones do; stand-ins do that here. So it is in the versions of numba-cuda that are
-named here, where a test compares what both kinds of contexts find for each pair of types.
+named here, where a test compares the results of both kinds of contexts for each pair of types.
 
-Contexts that are completed are those that numba-cuda makes: implementations are tried in the same order. The words
-(libdevice's functions and vector types) can be loaded without the floats; who loads the floats loads the words too.
+Completed contexts equal numba-cuda's: implementations are tried in the same order. The words (libdevice's functions and
+vector types) can be loaded without the floats; loading the floats loads the words too.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _WRITTEN_FOR = {
 
 
 class _Rows:
-    """Where the words' modules add to what is tried for `in` and for methods of arrays: behind what came first."""
+    """The places of the words' templates for `in` and for methods of arrays: behind the templates that came first."""
 
     def __init__(self) -> None:
         self._before: set[Any] = set()
 
     def note(self, typing: Any) -> None:
-        """Note what there is now, when their turn has come; the context has not read all of it yet."""
+        """Note the templates at the words' turn; the context has not read all of them yet."""
         from numba.cuda.typing.templates import builtin_registry
 
         registered = (builtin_registry.functions, builtin_registry.attributes)
@@ -59,7 +59,7 @@ class _Rows:
         self._before.update(*registered, *offered, *there)
 
     def put_in_order(self, typing: Any) -> None:
-        """Put the words' templates where they would be if they had been there from the start."""
+        """Put the words' templates into their places of a load from the start."""
         for table, key, found in _rows_of(typing):
             theirs = [one for one in found if is_template_of_words(_class_of(one))]
             others = [one for one in found if not is_template_of_words(_class_of(one))]
@@ -87,10 +87,10 @@ def _class_of(template: Any) -> Any:
 
 
 class _LeftOut:
-    """A typing context that was made without them.
+    """A typing context that was made without the modules.
 
-    then: what its globals stood for when the modules' turn had come. stand_ins: templates that it has in their place,
-    from their registry. ends: each list of numba-cuda's registries, what its entries are, and how many there were.
+    then: its globals' types at the modules' turn. stand_ins: templates that it has in their place, from their registry.
+    ends: each list of numba-cuda's registries, words for its entries, and how many there were.
     """
 
     def __init__(self, typing: Any, then: Mapping[Any, Any], stand_ins: Any) -> None:
@@ -102,7 +102,7 @@ class _LeftOut:
         self.was_completed = self.has_words = False
 
     def is_current(self) -> bool:
-        """Return whether this is still the process's; tests have others made."""
+        """Return whether this is still the process's context; tests make others."""
         from numba.cuda.descriptor import cuda_target
 
         return self.typing is cuda_target._typingctx
@@ -122,7 +122,7 @@ _left_out: list[_LeftOut] = []
 
 
 def leave_out(replace: Replace) -> None:
-    """Have contexts that are made next leave the modules out, unless that might make a difference."""
+    """Leave the modules out of the contexts made next, unless that might make a difference."""
     note_what_is_not_imported()
     if are_imported() or not is_known_version() or not is_pristine(_WRITTEN_FOR):
         return
@@ -142,9 +142,9 @@ def leave_out(replace: Replace) -> None:
 
 
 def note_left_out() -> None:
-    """Have contexts that were made without the modules completed before numba-cuda itself compiles with them.
+    """Complete contexts without the modules before numba-cuda itself compiles with them.
 
-    It has contexts load their registries again and again.
+    numba-cuda loads contexts' registries before each compile.
     """
     if are_left_out():
         for context in _contexts():
@@ -152,14 +152,14 @@ def note_left_out() -> None:
 
 
 def go_on_without(put: Replace) -> None:
-    """Have contexts that are without the modules remain so in a compile of ours, unless it completes them."""
+    """Keep contexts without the modules in a compile of ours, unless it completes them."""
     if are_left_out():
         for context in _contexts():
             put(context, _LOAD, functools.partial(_importing_none(type(context)), context))
 
 
 def are_left_out() -> bool:
-    """Return whether the process's contexts were made without the modules, and have not been completed."""
+    """Return whether the process's contexts were made without the modules, and are not completed."""
     if not _left_out or not _left_out[0].is_current():
         return False
     # A compile inside another one completes copies, which are gone when it ends.
@@ -167,7 +167,7 @@ def are_left_out() -> bool:
 
 
 def are_words_left_out() -> bool:
-    """Return whether the process's contexts were made without the words, and have not been given them."""
+    """Return whether the process's contexts were made without the words, and still lack them."""
     if not _left_out or not _left_out[0].is_current():
         return False
     return not _left_out[0].has_words or not _are_installed(registries_of_words())
@@ -179,7 +179,7 @@ def may_matter() -> bool:
 
 
 def words_may_matter() -> bool:
-    """Return whether a kernel may have arguments that contexts without the words do not know."""
+    """Return whether contexts without the words may not know the types of a kernel's arguments."""
     return are_words_imported() and are_words_left_out()
 
 
@@ -222,9 +222,9 @@ def _install(registries: Iterable[Registries]) -> None:
 
 
 def import_in_order() -> list[ModuleType]:
-    """Return the modules, imported; what programs registered before they were counts as registered after them.
+    """Return the modules, imported; programs' earlier registrations are put behind the modules'.
 
-    Much of the modules' goes into registries of other modules, where the order tells which implementation is used.
+    Many of the modules' entries go into registries of other modules, where the order decides on the implementation.
     """
     registries_of_words()
     modules = import_modules()
@@ -270,7 +270,7 @@ def _are_installed(registries: Iterable[Registries]) -> bool:
 
 
 def _put_in_order(left_out: _LeftOut, registries: Iterable[Registries]) -> None:
-    """Have the modules' implementations tried where numba-cuda does, not after those that were there before them."""
+    """Put the modules' implementations where numba-cuda tries them, not behind all that were there before them."""
     found = left_out.typing._globals
     theirs: dict[Any, list[Any]] = {}
     for one in registries:
@@ -292,7 +292,7 @@ def _value_of(key: Any) -> Any:
 
 
 def _stand_ins() -> Any:
-    """Return a registry of what bfloat16's operators accept besides."""
+    """Return a registry of the further operands that bfloat16's operators accept."""
     from numba.cuda.typing import builtins as numbas
     from numba.cuda.typing.templates import Registry
 

@@ -18,7 +18,7 @@ class ShownWarnings:
         self._shown: Counter[tuple[object, ...]] = Counter()
 
     def note(self, replace: Replace) -> None:
-        """Have the warnings that this thread shows noted."""
+        """Note the warnings that this thread shows."""
 
         def show(message: tuple[object, ...], show_it: Callable[[], None]) -> None:
             self._shown[message] += 1
@@ -27,7 +27,7 @@ class ShownWarnings:
         _show_by(replace, show)
 
     def leave_out(self, replace: Replace) -> None:
-        """Have this thread not show those that were noted, each as often as it was shown."""
+        """Hide the noted warnings in this thread, each as often as it was shown."""
 
         def show(message: tuple[object, ...], show_it: Callable[[], None]) -> None:
             if self._shown[message] > 0:
@@ -39,10 +39,10 @@ class ShownWarnings:
 
 
 def _show_by(replace: Replace, show: Callable[[tuple[object, ...], Callable[[], None]], None]) -> None:
-    """Have show(message, show_it) called for the warnings that this thread shows: those that no filter took out.
+    """Call show(message, show_it) for the warnings that this thread shows: all that pass the filters.
 
-    Python calls the program's own function, if it has put one in place, and another one if not. Who records warnings
-    for a while, as numba does, puts his own there.
+    Python calls the program's own function, if it has put one in place, else its own. A recorder of warnings, as numba
+    has, puts another function there.
     """
     thread = threading.get_ident()
 

@@ -1,9 +1,9 @@
 """words: modules of numba-cuda's that are left out until code names one of their words.
 
-They are those of libdevice's functions, of vector types, and of NumPy's functions and methods of whole arrays, such as
-`np.sum`: 500 functions and 40 types. Nothing else has to do with them: each has a key of its own, in types as in
-implementations, but for `in` and the methods of arrays, which are looked for by array's type. So a compile that names
-none of them is the same without them.
+They hold libdevice's functions, vector types, and NumPy's functions and methods of whole arrays, as `np.sum`: 500
+functions and 40 types. No other code uses them: each has a key of its own, in types as in implementations, but for `in`
+and the methods of arrays, which are looked for by array's type. So a compile that names none of them is the same
+without them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gridjit.compiler.numba_state.first_modules import note_what_is_not_imported
 
 
 class Registries(NamedTuple):
-    """What a module gives to contexts: its registry of types, and that of implementations; None where it has none."""
+    """A module's registries for contexts: of types, and of implementations; None where it has none."""
 
     typing: Any
     target: Any
@@ -52,7 +52,7 @@ _HOMES = ("numpy", "numba.cuda.libdevice", "numba.cuda.np.")
 
 
 class WordMetError(Exception):
-    """Code names such a word: the compile is to begin again with the modules."""
+    """Code names a word that is not loaded: the compile is to begin again with the modules."""
 
 
 def registries_of_words() -> list[Registries]:
@@ -66,7 +66,7 @@ def registries_of_words() -> list[Registries]:
 
 
 def are_words_imported() -> bool:
-    """Return whether a program imported one of the modules, so that kernels may have to do with it in any way."""
+    """Return whether a program imported one of the modules, so that kernels may use it in any way."""
     return any(f"{words.package}.{one}" in sys.modules for one, words in WORDS.items())
 
 
@@ -77,7 +77,7 @@ def is_template_of_words(template: Any) -> bool:
 
 
 def stop_at_words(replace: Replace, are_left_out: Callable[[], bool], meet: Callable[[], None]) -> None:
-    """Have type inference call meet() and raise WordMetError where code names a word, if they are left out then."""
+    """Make type inference call meet() and raise WordMetError where code names a word, if words are left out then."""
     from numba.cuda import types
     from numba.cuda.typing.context import BaseContext
 

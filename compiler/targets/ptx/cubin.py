@@ -43,7 +43,7 @@ class CubinSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CubinSymbol:
-    """One symbol; defined: strongly and here, so that a second one of its name clashes."""
+    """One symbol; defined: strongly and here, so that a second symbol of its name clashes."""
 
     name: str
     value: int
@@ -73,7 +73,7 @@ def check_definitions(pieces: Sequence[LinkedFile]) -> None:
     """Raise CompileError, naming the name and both files, if two pieces of PTX or cubin define one name.
 
     nvJitLink 13 only prints a line about them, takes the first, and at times crashes the process. It checks LTO-IR
-    itself; what archives and fat binaries hold is compressed.
+    itself; the contents of archives and fat binaries are compressed.
     """
     if len(pieces) < 2:
         return

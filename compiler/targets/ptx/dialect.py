@@ -25,7 +25,7 @@ _SHARED = '@"_gridjit_dynamic_shared"'
 # Functions of linked files, in which threads may meet.
 _ELSEWHERE = regex(r'^declare [^\n@]*@(?!"?(?:llvm\.|gridjit\.|__nv|__internal_))[^\n]*', re.MULTILINE)
 # LLVM takes inline PTX for a function of its operands unless it is told, and computes it once for several places: only
-# conversions and arithmetic, and what is the same for a thread's whole life, are that.
+# conversions and arithmetic, and values that are the same for a thread's whole life, are functions of their operands.
 _READING = regex(
     r' asm +(?=")(?!"(?:cvt|mov|tanh|rcp|rsqrt|sqrt|sin|cos|ex2|lg2|add|sub|mul|mad|fma|min|max)[\w.]* \$0, ?'
     r'(?:\$\d(?:, ?\$\d)*|%n?cluster[\w.]*);")'
@@ -35,7 +35,7 @@ _SUM = regex(r"(= f(?:add|sub|mul)(?: (?:nnan|ninf|nsz|arcp|afn|reassoc))*) (?=f
 _QUOTIENT = regex(r"= fdiv (?:[a-z]+ )*float ([^\n,]+), ([^\n,]+)")
 # As other atomic operations are, and NVVM's: for all threads of the GPU, not of the system.
 _SWAP = regex(r"(= cmpxchg [^\n]*?)(?= (?:monotonic|acquire|release|acq_rel|seq_cst) )")
-# Of a number that does not fit LLVM leaves open what becomes of it, NVVM cuts bits off.
+# LLVM leaves open the result for a number that does not fit, NVVM cuts bits off.
 _TO_BYTE = regex(r"^( *)(%[^\n=]* )= (fpto[su]i) ([^\n]*) to i8(?=$| ?, !)", re.MULTILINE)
 # A turn of a signed range, whose next number is used only if it is below the stop; vocabulary writes an unsigned one's
 # so that it does not look like this.

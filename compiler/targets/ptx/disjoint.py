@@ -119,7 +119,7 @@ def _bounded(text: str, pair: Pair) -> str:
 
 
 def written(module: Any, pair: Pair) -> tuple[int, ...]:
-    """Return the parameters where those arrays begin that either optimized body may write.
+    """Return the parameters of the arrays that either optimized body may write.
 
     A store that does nothing where arrays do not overlap is not in the second body.
     """
@@ -177,7 +177,7 @@ def _test(pair: Pair, written: Sequence[int]) -> list[str]:
 
 
 def _extent(name: str, at: int) -> Iterator[str]:
-    """Yield what takes where an array's memory begins and ends: its number of items and their size, after 2 objects."""
+    """Yield the instructions for an array's begin and end: from its number of items and their size, after 2 objects."""
     for word, number in (("begin", 4), ("end", 2), ("size", 3)):
         yield f"\tld.param.b64 %{word}{at}, [{name}_param_{at + number}];"
     yield f"\tmad.lo.s64 %end{at}, %end{at}, %size{at}, %begin{at};"

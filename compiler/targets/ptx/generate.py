@@ -1,6 +1,8 @@
 """The CUDA target: LLVM IR to PTX by LLVM or NVVM, PTX and linked files to a cubin by nvJitLink.
 
-Needs no driver and no GPU.
+Needs no driver and no GPU. In tiered code the GPU computes approximations, whose results differ in the last bit from
+the assembler's: the assembler computes ex2.approx and its like itself where it knows the argument, and more exactly. So
+arguments pass through an operation with a zero that it does not know: a variable that programs could write to.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ from dataclasses import replace
 from gridjit.base.regexes import regex
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
-from gridjit.compiler.targets.ptx.approximations import left_to_the_gpu
 from gridjit.compiler.targets.ptx.cubin import fits, read_resources
 from gridjit.compiler.targets.ptx.link import Linked, link, uses_lto
 from gridjit.compiler.targets.ptx.nvvm import accelerated, check_arch, compile_ltoir, compile_ptx
@@ -25,7 +26,7 @@ _Pieces = tuple[LinkedFile, ...]
 
 # Of a kernel's PTX.
 _BOUNDS = regex(rb"^\.maxntid (\d+)[^\n]*\n", re.MULTILINE)
-# What NVVM computes more exactly than the GPU, as the assembler does what approximations is about.
+# Functions that NVVM computes more exactly than the GPU, as the assembler does approximations.
 _APPROXIMATED = regex(r'call [^\n]*@"?(__nv_exp2f|llvm\.nvvm\.[\w.]+\.approx\.[\w.]+)')
 
 
@@ -117,3 +118,27 @@ def _place(lowered: Lowered) -> str:
     file, line = lowered.source
     name = lowered.kernel or lowered.entry
     return f"{name} ({file}:{line})" if file else name
+
+
+_ZERO = "gridjit_zero"
+_DECLARED = f".weak .const .align 8 .b64 {_ZERO};"
+_HEADER = regex(r"^\.address_size \d+$", re.MULTILINE)
+# The last argument is the divisor of a division, which multiplies by an approximation of its reciprocal.
+_APPROXIMATION = regex(
+    r"((?:@!?%\w+\s+)?\b[a-z]\w*\.(?:approx|full)[\w.]*\.b?f(16|32|64)(x2)?\s[^;\n]*,\s*)([^\s,;]+)\s*;",
+    needs=(".approx", ".full"),
+)
+
+
+def left_to_the_gpu(ptx: bytes) -> bytes:
+    """Return the PTX with approximations that the assembler cannot compute."""
+    text = ptx.decode()
+    changed = _APPROXIMATION.sub(_hidden, text)
+    return ptx if changed == text else _HEADER.sub(rf"\g<0>\n{_DECLARED}", changed, count=1).encode()
+
+
+def _hidden(found: re.Match[str]) -> str:
+    head, bits, pair, argument = found.groups()
+    kind, own = f"b{int(bits) * (2 if pair else 1)}", "%gridjit"
+    hiding = f".reg .{kind} {own}; ld.const.{kind} {own}, [{_ZERO}]; xor.{kind} {own}, {argument}, {own};"
+    return f"{{ {hiding} {head}{own}; }}"

@@ -21,7 +21,7 @@ _INTRINSIC = regex(
 )
 _NAMED = regex(r'^declare [^\n]*@"?(llvm\.[\w.]+)', re.MULTILINE)
 
-# The words of such IR, outside of names and texts.
+# The words of the IR that was tried, outside of names and texts.
 _WORDS = """
 define declare internal private external common weak weak_odr linkonce_odr appending global constant section align
 unnamed_addr addrspace target triple datalayout metadata distinct alwaysinline noinline nounwind noalias

@@ -25,7 +25,7 @@ from gridjit.compiler.values.options import Options
 
 # Raise it whenever another text is made of the same function.
 _SCHEMA = 3
-# What functions are simplified for, whatever is compiled with them.
+# The architecture and the level for which functions are simplified, for all kernels.
 _OLDEST, _LEVEL = "sm_75", 1
 _DECLARED = regex(r'\ndeclare [^\n]*@"?(__nv_\w+)')
 _USED = regex(r"@([\w.]+)")
@@ -73,7 +73,7 @@ def functions_for(texts: Iterable[str], arch: str, options: Options, shelf: Any 
 
 
 def _part(name: str, fastmath: bool, shelf: Any) -> _Part:
-    # What comes from a shelf may be anything, so compiles without one do not see it.
+    # A text from a shelf may be anything, so compiles without a shelf do not see it.
     known = name, fastmath, shelf is not None
     if known not in _known:
         part = None

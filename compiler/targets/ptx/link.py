@@ -1,8 +1,8 @@
 """Linking: PTX or LTO-IR and the files linked with it made into a cubin by nvJitLink.
 
 nvJitLink assembles each PTX on its own, before it is known where variables will lie and who calls its functions. The
-code is as fast as that of a whole program if the PTX says how variables are aligned, and kernels get copies of the
-functions that they call, such as the assembler's for divisions.
+code is as fast as a whole program's if the PTX says how variables are aligned, and kernels get copies of the functions
+that they call, such as the assembler's for divisions.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def link_flags(arch: str, options: Options, *, lto: bool) -> tuple[str, ...]:
         flags.append("-lineinfo")
     if options.debug:
         flags.append("-g")
-    if options.tiered:  # NVVM's code says for most of what it computes that it is not to be fused; inline PTX does not
+    if options.tiered:  # NVVM's code forbids fusion for most of its operations; inline PTX does not
         flags += ["-fma=0"] if lto else ["-Xptxas=-fmad=false"]
     if lto:
         flags.append("-lto")
@@ -177,7 +177,7 @@ def _linker(nvjitlink: Any, flags: Sequence[str]) -> Iterator[int]:
 
 
 def _refusal(nvjitlink: Any, flags: Sequence[str], error: Any) -> str:
-    """Return why nvJitLink would not start; an architecture that it does not know comes with those it does."""
+    """Return why nvJitLink would not start; for an unknown architecture, with the known ones."""
     statuses = nvjitlink.Result
     if int(error.status) not in (int(statuses.ERROR_UNRECOGNIZED_ARCH), int(statuses.ERROR_UNSUPPORTED_ARCH)):
         return f"nvJitLink refused {' '.join(flags)}: {error}"

@@ -1,6 +1,6 @@
 """nvptx: LLVM IR texts in, PTX out, by the NVPTX back end of the LLVM that llvmlite holds.
 
-LLVM ends the process where it has no instruction for something, so it is only given what why_not knows.
+LLVM ends the process where it has no instruction for something, so it is only given IR that why_not knows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gridjit.compiler.values.signature import Signature
 # The LLVM whose code was compared with NVVM's, and the architectures that it knows.
 _OLDEST = (22,)
 _ARCH = regex(r"sm_(?:75|8[0679]|90a?|(?:100|103|110|120|121)[af]?)")
-# What modules say whose functions debuggers step through, those of device functions with debug=True too.
+# The mark of modules whose functions debuggers step through, also of device functions with debug=True.
 _FULL = "emissionKind: FullDebug"
 _NONE = ("", None)
 # LLVM numbers calls on and on in a process, in comments and in the names of the types of functions called by address.

@@ -38,9 +38,9 @@ class LinkedCodeWarning(UserWarning):
 def compile_cuda(file: LinkedFile, flags: Sequence[str]) -> LinkedFile:
     """Return the CUDA C++ file as PTX, or as LTO-IR if flags say so; raises LinkedSourceError with its messages.
 
-    NVRTC sees the file and its headers as they were read, the toolkit's, and nothing else. The result has the headers
-    that were compiled: those of file, and those that only the preprocessor could name. What the compiler says of a file
-    that it accepts is a LinkedCodeWarning.
+    NVRTC sees the file and its headers as they were read, the toolkit's, and nothing else. The result has the compiled
+    headers: of file, and headers that only the preprocessor could name. The compiler's messages on an accepted file are
+    a LinkedCodeWarning.
     """
     nvrtc = library("nvrtc")
     aliases: dict[str, str] = {}

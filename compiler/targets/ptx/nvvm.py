@@ -62,7 +62,7 @@ def compile_ltoir(modules: Sequence[str], arch: str, options: Options) -> bytes:
 
 
 def nvvm_flags(arch: str, options: Options) -> tuple[str, ...]:
-    """Return NVVM's command-line flags. Full debug information rules out optimization, whatever opt says."""
+    """Return NVVM's command-line flags. Full debug information rules out optimization, even with opt."""
     flags = [f"-arch={arch.replace('sm_', 'compute_')}"]
     flags.append("-opt=3" if options.opt and not options.debug else "-opt=0")
     if options.fastmath:
@@ -75,7 +75,7 @@ def nvvm_flags(arch: str, options: Options) -> tuple[str, ...]:
 
 
 def check_arch(arch: str) -> None:
-    """Raise CompileError naming the architectures that NVVM knows if arch ("sm_90") is not one of them."""
+    """Raise CompileError with the known architectures if NVVM does not know arch ("sm_90")."""
     if arch not in ARCH_NAMES or not _knows(library("nvvm"), arch):
         raise CompileError(
             f"architecture {arch!r} is not known to the installed NVVM; known are {', '.join(known_archs())}"

@@ -16,7 +16,7 @@ from gridjit.compiler.key.includes import Include, Includes
 from gridjit.compiler.key.linked_files import digest, shown_path
 from gridjit.compiler.values.target import LinkedFile
 
-# Names under it are NVRTC's for what it was given; one under the second is that of a file that there was none of.
+# NVRTC's names for given files are under the first, names of missing files under the second.
 NOWHERE, MISSING = "/dev/null/", "/dev/null/missing/"
 _MARK = b"\xef\xbb\xbf"
 
@@ -25,8 +25,8 @@ _MARK = b"\xef\xbb\xbf"
 class Program:
     """A file for NVRTC: its name and text; headers: (name by which they are included, text).
 
-    shown: what messages call each file -> its path. folders: of the user, open to NVRTC where it alone can tell what is
-    asked for. computed: whether macros name what is included, and not only as known names.
+    shown: each file's name in messages -> its path. folders: of the user, open to NVRTC where it alone can tell the
+    file that is asked for. computed: whether macros name included files, and not only by known names.
     """
 
     name: str
@@ -40,8 +40,8 @@ class Program:
 def program(file: LinkedFile, toolkit: Sequence[str], aliases: Mapping[str, str], *, paths: bool) -> Program:
     """Return file for NVRTC.
 
-    toolkit: folders of its headers. aliases: names that macros made -> the headers that they are. paths: whether the
-    code has whole paths, for debuggers; else it has what the key has.
+    toolkit: folders of its headers. aliases: names that macros made -> their headers. paths: whether the code has whole
+    paths, for debuggers; else it has the key's names.
     """
     if file.toolkit:
         return Program(name=file.name, text=file.data, headers=(), shown={}, folders=(), computed=False)

@@ -22,7 +22,7 @@ from gridjit.compiler.values.errors import CompileError, ConfigError
 
 # Every name an architecture could have; each library is asked which of them it knows.
 ARCH_NAMES = tuple(f"sm_{number}{suffix}" for number in range(50, 150) for suffix in ("", "a", "f"))
-# What each binding module needs at run time, by the name people know.
+# The library that each binding module needs at run time, by its name for people.
 LIBRARIES = {"nvvm": "NVVM", "nvjitlink": "nvJitLink", "nvrtc": "NVRTC"}
 
 

@@ -1,7 +1,8 @@
 """versions: two versions of inner loops over ranges, of which one knows that the numbers are not negative.
 
-An index below zero counts from an array's end. LLVM proves most not to be, but not those of a range whose first number
-comes from memory, as in rows of sparse matrices: there, each turn would test its index for each array.
+An index below zero counts from an array's end. LLVM proves most indices not to be negative, but not indices of a range
+whose first number comes from memory, as in rows of sparse matrices: there, each turn would test its index for each
+array.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _RANGE = regex(
     r"getelementptr inbounds \{(i32|i64), \1, \1\}[^\n]*, i32 0, i32 0\b[^\n]*\n  store \1 (?P<first>[^\n,]+), [^\n]*\n"
     r"[^\n]*, i32 0, i32 1\b[^\n]*\n  store \1 [^\n]*\n[^\n]*, i32 0, i32 2\b[^\n]*\n  store \1 (?P<step>[^\n,]+), "
 )
-# What no other thread waits for: LLVM's own intrinsics, libdevice, and inline PTX that computes from its operands.
+# Code that no other thread waits for: LLVM's own intrinsics, libdevice, and inline PTX that computes from its operands.
 _ALONE = regex(r'@"?(?:llvm\.(?!nvvm\.)|__nv_)|\basm +"')
 _ASSUME = "declare void @llvm.assume(i1)"
 
@@ -110,7 +111,7 @@ def _text(blocks: Mapping[str, Iterable[str]]) -> str:
 
 
 def reached_from(first: str, follow: Mapping[str, Collection[str]]) -> set[str]:
-    """Return the blocks that are reached from one, which is one of them only if it is reached again."""
+    """Return the blocks that are reached from first; first itself only if it is reached again."""
     return set(reached(follow.get(first, ()), lambda block: follow.get(block, ())))
 
 

@@ -227,7 +227,7 @@ class HostKernel:
 
     def _raise(self, failure: Status) -> NoReturn:
         if failure.code <= SPINS:
-            from gridjit.runtime.devices.host.vain import vain_wait
+            from gridjit.runtime.devices.host.kernel_errors import vain_wait
 
             raise vain_wait(self.artifact, SPINS - failure.code, failure, self.device.patience)
         from gridjit.runtime.devices.exceptions import kernel_exception

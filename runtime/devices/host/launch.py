@@ -295,7 +295,7 @@ def judge(report: bytes, function: HostFunction, config: LaunchConfig) -> Status
             "go on; call it where all threads of the block reach it"
         )
     if SPINS < code < 0:
-        from gridjit.runtime.devices.host.lanes import lane_trouble  # only its errors need it
+        from gridjit.runtime.devices.host.kernel_errors import lane_trouble  # only its errors need it
 
         raise LaunchError(f"{name} [{config}]: {lane_trouble(code, _dim3(block), _dim3(thread), config.blockdim)}")
     return Status(code=code, block=_dim3(block), thread=_dim3(thread))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import platform
 
-# What the code calls, in the order of EngineRecord: of the C library, and of CPython.
+# The functions that the code calls, in the order of EngineRecord: of the C library, and of CPython.
 FUNCTIONS = (
     "syscall",
     "clock_gettime",
@@ -38,7 +38,7 @@ LONG_PIECE_PS, LONG_CHUNKS = 20_000_000_000, 1
 # A launch as kernels read it: its shape and dynamic shared memory, as launch tables have it, and the kernel's patience.
 SHAPE_BYTES, PATIENCE, LAUNCH_BYTES = 28, 32, 40
 
-# What functions return beside 0, the codes of kernels, and INTERRUPTED.
+# A result of functions beside 0, the codes of kernels, and INTERRUPTED.
 STOPPED = -1001
 NO_SLOT = -1002
 
@@ -47,10 +47,10 @@ _MACHINES = {"x86_64": 0, "aarch64": 1}
 
 
 class EngineRecord(ctypes.Structure):
-    """What there is once in a process. main: the ident of the thread that Python runs signal handlers on.
+    """The record that is once in a process. main: the ident of the thread that Python runs signal handlers on.
 
     signal: the number of the signal that makes threads look up from a block; 0: there is none, and they do not.
-    settle: the function that sees to it that it is one that nobody else uses.
+    settle: the function that chooses a signal which nobody else uses.
     """
 
     _fields_ = [
@@ -83,10 +83,10 @@ class KernelRecord(ctypes.Structure):
 
 
 class PieceRecord(ctypes.Structure):
-    """What the device copies at once of a transfer: from which byte to before which.
+    """A piece of a transfer that the device copies at once: from which byte to before which.
 
-    left: how many bytes of it are not in page-locked memory yet. event: on the way back, when it is there. state: what
-    is known of that.
+    left: how many bytes of it are not in page-locked memory yet. event: on the way back, when it is there. state: of
+    the event, as far as known.
     """
 
     _fields_ = [
@@ -111,7 +111,7 @@ class TransferRecord(ctypes.Structure):
 
 
 class StepRecord(ctypes.Structure):
-    """One of the launches of a graph: a KernelRecord, and what launch_grid takes."""
+    """One of the launches of a graph: a KernelRecord, and the arguments of launch_grid."""
 
     _fields_ = [(name, ctypes.c_int64) for name in ("kernel", "shape", "params")]
 
@@ -126,10 +126,10 @@ class CallerRecord(ctypes.Structure):
 
 
 class RunnerRecord(ctypes.Structure):
-    """A thread that runs blocks and can be made to leave one: where it goes on then, and whether it is in one.
+    """A thread that runs blocks and can be made to leave a block: where it goes on then, and whether it is in a block.
 
-    caller: of the main thread's launch. slot: of what a worker helps with. freeze: it is to be stopped for ever.
-    signal: of a worker, the one that it does not block. unheard: the ticker's last signal has not arrived yet.
+    caller: of the main thread's launch. slot: of the launch that a worker helps with. freeze: it is to be stopped for
+    ever. signal: the only signal that a worker does not block. unheard: the ticker's last signal has not arrived yet.
     """
 
     _fields_ = [
@@ -153,7 +153,7 @@ class SlotRecord(ctypes.Structure):
     """A launch that threads help with. Its memory is there for ever: a thread that comes late finds it closed.
 
     open: whether to join. working: how many workers may be looking at it. waiting: whether its caller sleeps until
-    there are none. stopped: no more blocks. interrupted: those that are run may be left.
+    there are none. stopped: no more blocks. interrupted: running blocks may be left.
     """
 
     _fields_ = [
@@ -169,13 +169,13 @@ class SlotRecord(ctypes.Structure):
 
 
 class PoolRecord(ctypes.Structure):
-    """The threads of a process, and what they look at.
+    """The threads of a process, and the launches that they look at.
 
     sequence: grows with each launch to help with. sleeping: how many of `size` workers wait for that. starting: being
     started by somebody. ticking: whether there is a ticker. parked: it sleeps until a launch. launches: of the main
-    thread, which is in that of `runner`, `depth` deep. settled: whether the engine's signal was found to be free, and
-    not blocked, since the last tick. blocked: the signals that the main thread blocked then,
-    and those that did not arrive since.
+    thread, which is in the launch of `runner`, `depth` deep. settled: whether the engine's signal was found to be free,
+    and not blocked, since the last tick. blocked: the signals that the main thread blocked then, or that did not arrive
+    since.
     """
 
     _fields_ = [
@@ -195,7 +195,7 @@ class PoolRecord(ctypes.Structure):
 
 
 def machine_numbers(machine: str) -> dict[str, int]:
-    """Return what C does not know of a machine."""
+    """Return the numbers of a machine that C does not know."""
     return {"IS_ARM": _MACHINES[machine]}
 
 

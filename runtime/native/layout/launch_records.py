@@ -53,7 +53,7 @@ REPORT_BYTES = 40
 REPORT_HANDLE = 32
 # The code of launches that were given keywords, which machine code does not read.
 KEYWORDS_GIVEN = -1
-# What such a function returns once a Python error is set.
+# A function's result once a Python error is set.
 INTERRUPTED = -1000
 # Host arrays are copied for the launch, as the record at `staging` says.
 STAGED = 8
@@ -67,7 +67,7 @@ class OperationRecord(ctypes.Structure):
     """An Operation in memory.
 
     read: its place in READS. offset: of the parameters in the buffer. type: id of the Python type. size: bytes of
-    parameters. at: offsets in the object. The other words are what the reader says of them.
+    parameters. at: offsets in the object. The meaning of the other words is the reader's.
     """
 
     _fields_ = [
@@ -87,7 +87,7 @@ class OperationRecord(ctypes.Structure):
 
 
 class TableRecord(ctypes.Structure):
-    """What a launch needs; the operations follow it in memory.
+    """A launch's data; the operations follow it in memory.
 
     last: the number of its last launch, 0 if there was none.
     guard: a slot that must hold the object `guarded`. context: the number of the context that must be current, as the
@@ -116,16 +116,16 @@ class TableRecord(ctypes.Structure):
 
 
 class CellRecord(ctypes.Structure):
-    """The one mutable word of a native function, its first table, and what it calls when no table fits."""
+    """The one mutable word of a native function, its first table, and the functions it calls when no table fits."""
 
     _fields_ = [(name, ctypes.c_int64) for name in ("table", "slow", "failed", "environment")]
 
 
 class EnvironmentRecord(ctypes.Structure):
-    """What there is once in a process, so that the code needs no linking.
+    """The record that is once in a process, so that the code needs no linking.
 
-    Addresses of what CPython offers. launches: how many there were so far. index: the Python function (kernel, index)
-    that configures a kernel for an index that machine code does not remember.
+    Addresses of CPython's functions and objects. launches: how many there were so far. index: the Python function
+    (kernel, index) that configures a kernel for an index that machine code does not remember.
     """
 
     _fields_ = [

@@ -1,4 +1,4 @@
-"""Probes: where CPython keeps what the native function reads, found by probing. None where anything is unexpected."""
+"""Probes: offsets of the parts of CPython's objects that the native function reads; None where one is unexpected."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ObjectLayout:
 
 @functools.cache
 def object_layout() -> ObjectLayout | None:
-    """Return this interpreter's layout, or None if it is not one that native launches were made for."""
+    """Return this interpreter's layout, or None if native launches were not made for it."""
     if not known_interpreter():
         return None
     try:
@@ -97,7 +97,7 @@ def _single(place: int) -> int:
     return singles.pop()
 
 
-# Not those that CPython keeps one object of, which it may mark.
+# Not numbers of which CPython keeps one object, which it may mark.
 _SINGLE = (977, 123456789, (1 << 30) - 1)
 _OTHER = (0, -977, 1 << 30, -(1 << 30), 1 << 60, 1 << 90)
 
@@ -152,7 +152,7 @@ def word_at(address: int) -> int:
 
 
 def peek(address: int, size: int) -> bytes | None:
-    """Return size bytes at what may not be an address at all; None if it is not."""
+    """Return size bytes at a number that may not be an address; None if it is not."""
     try:
         with open("/proc/self/mem", "rb", buffering=0) as memory:
             memory.seek(address)
@@ -162,7 +162,7 @@ def peek(address: int, size: int) -> bytes | None:
 
 
 def probe(find: Callable[[], int | None]) -> int | None:
-    """Return what find returns, or None if this build does not look as expected."""
+    """Return find's result, or None if this build does not look as expected."""
     try:
         return find()
     except (LookupError, TypeError, ValueError, AttributeError):

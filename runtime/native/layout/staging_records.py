@@ -1,4 +1,4 @@
-"""The records of launches that copy host arrays: what one launch copies, and the rooms to copy through.
+"""The records of launches that copy host arrays: one launch's copies, and the rooms to copy through.
 
 A room is host memory and as much of the device's. A launch takes a free one, and gives it back when the
 device is done with it; so no launch ever waits for another's. The host's is not page-locked: to get such memory, the
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # A launch with more arrays, or more bytes of them, is made from Python.
 MAX_ARRAYS = 8
 ROOM_BYTES = 1 << 16
-# In a room, each array begins at a multiple of this, as what the device allocates does.
+# In a room, each array begins at a multiple of this, as the device's allocations do.
 ALIGNMENT = 256
 MAX_ROOMS = 8
 
@@ -31,10 +31,10 @@ AFTER = 1 << 20
 
 
 class StagingRecord(ctypes.Structure):
-    """What one launch copies. rooms: address of a RoomsRecord. offset0...: of each array's parameters in the buffer.
+    """One launch's copies. rooms: address of a RoomsRecord. offset0...: of each array's parameters in the buffer.
 
-    The arrays that are only read come first, those that are only written last: the first `read` ones are copied to the
-    device, and those from number `written` on are copied back.
+    The arrays that are only read come first, the arrays that are only written last: the first `read` arrays are copied
+    to the device, and the arrays from number `written` on are copied back.
     """
 
     _fields_ = [
@@ -78,18 +78,18 @@ class Rooms(Protocol):
         ...
 
     def fail(self, code: int, kernel: str, config: LaunchConfig, stream: int) -> None:
-        """Raise what the driver's code says that it told after a launch was made."""
+        """Raise the error of a code that the driver returned after a launch was made."""
         ...
 
 
 def can_stage(operations: Sequence[Operation]) -> bool:
-    """Return whether machine code can copy what a launch moves: a few arrays, one of which at least is waited for."""
+    """Return whether machine code can copy a launch's arrays: a few, at least one of which is waited for."""
     moved = [op.moved for op in operations if op.moved is not None]
     return len(moved) <= MAX_ARRAYS and any(one.writes for one in moved)
 
 
 def staging_record(operations: Sequence[Operation], offsets: Sequence[int], rooms: int) -> StagingRecord:
-    """Return what the launch copies. offsets: of each operation's parameters. rooms: address of a RoomsRecord."""
+    """Return a launch's copies. offsets: of each operation's parameters. rooms: address of a RoomsRecord."""
     moved = [(op.moved, offset) for op, offset in zip(operations, offsets, strict=True) if op.moved is not None]
     moved.sort(key=lambda one: _place(one[0]))
     record = StagingRecord(
@@ -104,5 +104,5 @@ def staging_record(operations: Sequence[Operation], offsets: Sequence[int], room
 
 
 def _place(how: Moved) -> tuple[bool, bool]:
-    """Return what sorts arrays: those first that are only read, those last that are only written."""
+    """Return the key that sorts arrays: first arrays that are only read, last arrays that are only written."""
     return how.writes, not how.reads

@@ -7,10 +7,10 @@ A fork also waits for imports of any thread, for a second. Python does not free 
 imports anew what another thread was still importing.
 
 An interpreter that ends leaves its main thread as alone as a fork does: other threads stop where they next ask for the
-GIL, with all that they hold. So the main thread, whose finalizers may launch, finds there what a child finds.
+GIL, with all that they hold. So the main thread, whose finalizers may launch, finds the same state as a child.
 
 Two rules keep such waits short. A lock that is held for moments is taken inside a section:
-`with section(), self._lock:`. One that is held while others compile is taken outside: `with compile_lock, section():`.
+`with section(), self._lock:`. A lock held while others compile is taken outside: `with compile_lock, section():`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
     "wait_before_fork",
 ]
 
-# How long a fork waits for others' sections: for a slow compile, but not for one that waits for the forking thread.
+# How long a fork waits for others' sections: for a slow compile, but not for one waiting for the forking thread.
 PATIENCE_S = 10.0
 # And for imports outside sections, which take milliseconds unless a program runs inside one.
 IMPORT_PATIENCE_S = 1.0
@@ -82,7 +82,7 @@ _in_child: list[Callable[[], None]] = []
 _foreign: list[Callable[[], Iterable[Any]]] = []
 _native: list[Callable[[], Iterable[Any]]] = []
 _borrowed: list[Any] = []
-# What Python holds while it imports a module, by its name, and those that a fork has waited for in vain.
+# Python's locks of modules being imported, by name, and the imports that a fork has waited for in vain.
 _module_locks: dict[str, Callable[[], Any]] = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
 _long_imports: weakref.WeakSet[Any] = weakref.WeakSet()
 # Whether the thread that forked last was the only one that ran Python.
@@ -148,7 +148,7 @@ def section() -> Lock:
 def _wait_first() -> None:
     """Make a fork wait for sections before it takes locks of modules imported since, such as logging's.
 
-    Who is in a section may need such a lock. What registers last is called first, so the wait registers again.
+    A thread in a section may need these locks. The last function registered is called first, so it registers again.
     """
     global _modules_seen
     _modules_seen = len(sys.modules)
@@ -187,7 +187,7 @@ def in_child(renew: Callable[[], None]) -> None:
 
 
 def forked_alone() -> bool:
-    """Return, in a forked child, whether no other thread of its parent can have been in the middle of anything."""
+    """Return, in a forked child, whether no other thread of its parent can have been in the middle of work."""
     return _alone
 
 
@@ -234,7 +234,7 @@ def _wait_before_fork() -> None:
     if threading.get_ident() in _has_waited:
         return
     _has_waited.add(threading.get_ident())
-    # Before sections are taken, which an import may need, and after, as what was in one may import.
+    # Before sections are taken, which an import may need, and after, as code in a section may import.
     _wait_for_imports()
     _wait_for_sections()
     _wait_for_imports()

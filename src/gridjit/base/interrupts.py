@@ -3,8 +3,8 @@
 Ctrl-C, a signal's handler or PyThreadState_SetAsyncExc raise an exception at any call of the thread that they are for.
 They come at calls and at the start of functions, not between plain assignments.
 
-What a handler raises may be an Exception; TimeoutError is even an OSError. If a cache took it for a fault of the disk,
-or a walk over a value took it for an error of that value's code, a program would run on after its time is up.
+A handler's error may be an Exception; TimeoutError is even an OSError. If a cache took it for a fault of the disk, or a
+walk over a value took it for an error of that value's code, a program would run on after its time is up.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from types import BuiltinFunctionType, CodeType, FrameType, TracebackType
 
 from gridjit.base.stacks import on_new_thread
 
-# More often than anyone interrupts what takes microseconds.
+# More often than anyone interrupts work of microseconds.
 _TRIES = 100
 # Wrappers in wrappers are followed no deeper.
 _DEEPEST = 8
 
 
 def uninterrupted(work: Callable[[], object]) -> None:
-    """Do work in a thread of its own, which no interrupt reaches; one of the calling thread is raised when it is done.
+    """Do work in a thread of its own, which no interrupt reaches; the caller's interrupt is raised when it is done.
 
-    For work that nothing could repair, as a module that is imported halfway. Its locks must not be the caller's.
-    Whoever takes `begun` does the work or sees to it that nobody does. No lock that Python code takes is waited for:
-    an interrupt could keep such a lock forever, such as those with which threading starts threads.
+    For work that nothing could repair, as a module that is imported halfway. Its locks must not be the caller's. The
+    thread that takes `begun` does the work, or prevents it. No lock that Python code takes is waited for: an interrupt
+    could keep it forever, as the locks with which threading starts threads.
     """
     failed: list[BaseException] = []
     begun, done = allocate_lock(), allocate_lock()
@@ -94,7 +94,7 @@ def leave_managers(error: BaseException) -> None:
     """Leave each block of a context manager that error, just caught, kept from being left.
 
     An interrupt at the call of `__enter__` or `__exit__` leaves a generator of contextlib's waiting. It would go on
-    when the traceback is freed: much later, perhaps in another thread, and restore then what was right once.
+    when the traceback is freed: much later, perhaps in another thread, and restore an outdated state then.
     """
     seen: list[BaseException] = []
     caught: BaseException | None = error
@@ -138,7 +138,7 @@ class tolerated(contextlib.suppress):  # noqa: N801  # used as contextlib.suppre
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, step: TracebackType | None
     ) -> bool:
-        """Return whether the error is one of those, and no handler raised it."""
+        """Return whether the error is of these classes, and no handler raised it."""
         suppressed = bool(super().__exit__(kind, error, step))
         return suppressed and (error is None or raised_by_a_handler(error) is None)
 
@@ -173,7 +173,7 @@ def _code_of(handler: object) -> Iterator[CodeType]:
 
 
 def _is_of_a_caller(error: BaseException, catching: FrameType) -> bool:
-    """Return whether an error was caught by a function that is running now, and called the one that catches."""
+    """Return whether a function caught an error, is still running, and called the function that catches now."""
     frame = catching.f_back
     while frame is not None:
         if error.__traceback__ is not None and frame is error.__traceback__.tb_frame:

@@ -18,9 +18,9 @@ from typing import Any, TextIO
 
 from gridjit.base.forking import section
 
-# Those of `logging`: for what is compiled, and for what is found.
+# Levels of `logging`: for compiled, and for found code.
 INFO, DEBUG = 20, 10
-# Whose code stands between a user's line and what warns: ours, what we call, and what calls us back.
+# Packages with code between a user's line and a warning: ours, our callees, and our callers back.
 _NOT_THE_USERS = {"gridjit", "numba", "numba_cuda", "llvmlite", "diskcache", "contextlib", "functools", "importlib"}
 
 
@@ -96,7 +96,7 @@ def _listening(level: int) -> Any:
 
 
 def _writes_on(stream: TextIO | None, logger: Any, level: int) -> bool:
-    """Return whether a handler of the logger, or of those above it, writes on a stream."""
+    """Return whether a handler of the logger, or of a logger above it, writes on a stream."""
     while logger is not None:
         if any(one.level <= level and getattr(one, "stream", one) is stream for one in logger.handlers):
             return True

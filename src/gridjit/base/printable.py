@@ -6,7 +6,7 @@ from __future__ import annotations
 def printable(text: str, *, keep: str = "") -> str:
     r"""Return text with invisible characters escaped: control characters, line ends, lone surrogates.
 
-    keep: what to leave as it is, as line ends in a text of several lines. `printable("a\x1b[2Jb")` is `a\x1b[2Jb`.
+    keep: characters to leave as they are, as line ends in a longer text. `printable("a\x1b[2Jb")` is `a\x1b[2Jb`.
     """
     if text.isprintable():
         return text

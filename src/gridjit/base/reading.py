@@ -17,7 +17,7 @@ T = TypeVar("T")
 Plain: TypeAlias = "bool | int | float | str | tuple[Plain, ...] | None"
 
 LARGEST = 2**63 - 1
-# What a file of ours nests, with room to spare; deeper than that is nobody's data.
+# The nesting of our files, with room to spare; deeper data is nobody's.
 _DEEPEST = 16
 _LONGEST_NUMBER = 32
 # How many brackets json's own limit, which a program may have lifted, is trusted with.
@@ -105,7 +105,7 @@ def ordered(value: tuple[T, ...]) -> tuple[T, ...]:
 
 
 def plain(value: Any, depth: int = _DEEPEST) -> Plain:
-    """Return value with tuples for its lists: None, a boolean, number or text, or a list of such."""
+    """Return value with tuples for its lists: None, a boolean, number or text, or a list of plain values."""
     if type(value) is list and depth:
         return tuple([plain(item, depth - 1) for item in value])
     if value is None or type(value) in (bool, str):

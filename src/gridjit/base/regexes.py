@@ -42,7 +42,7 @@ class Needing(Postponed):
         super().__init__(text, flags)
         self._needs = needs
 
-    # Lines are many, and calls are what they cost: each method looks by itself.
+    # Lines are many, and each call costs time: each method looks by itself.
 
     def match(self, string: Any, *place: int) -> Any:
         """Return the compiled expression's result."""

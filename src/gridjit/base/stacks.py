@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 Started = TypeVar("Started")
 
-# What the program set for its own threads may be as small as 32 KB, which LLVM does not run in.
+# The program's size for its own threads may be as small as 32 KB, in which LLVM does not run.
 _SMALL, _ROOM = 1 << 20, 8 << 20
 # Less than this is little for LLVM where it only links.
 _LITTLE = 240 << 10
@@ -28,9 +28,9 @@ _WORDS = 1 << 16
 def on_new_thread(run: Callable[[], object]) -> None:
     """Call run on a new thread with room, and return once it has begun. RuntimeError: there can be no thread.
 
-    Until a new thread runs, Pythons before 3.12 take it for the one that starts it. They may give it what
-    PyThreadState_SetAsyncExc has for that one, and it ends before its first step. Then another thread is started;
-    run is called once, even if the first was only slow, or the caller is interrupted meanwhile.
+    Until a new thread runs, Pythons before 3.12 take it for its starter. They may give it the starter's exception of
+    PyThreadState_SetAsyncExc, and it ends before its first step. Then another thread is started; run is called once,
+    even if the first was only slow, or the caller is interrupted meanwhile.
     """
     turn, begun, patience = itertools.count(), allocate_lock(), _SOON_S
     begun.acquire()
@@ -52,7 +52,7 @@ def on_new_thread(run: Callable[[], object]) -> None:
 
 
 def start_with_room(run: Callable[[], object]) -> None:
-    """Start a thread, with room whatever size the program set. RuntimeError: there can be no thread."""
+    """Start a thread with room, even if the program set a small size. RuntimeError: there can be no thread."""
     if sys.is_finalizing():  # Pythons before 3.12 would start one that never begins
         raise RuntimeError("no thread begins any more: the interpreter is ending")
     given = stack_size()
@@ -126,10 +126,10 @@ def with_room_for_frames(work: Callable[[], Started]) -> Started:
     """Return work(), whose calls have room for their frames in one piece of memory.
 
     CPython keeps a thread's frames in pieces of 16 KB, about eighty frames each. When the last of them in a piece calls
-    a function, the system maps another piece, and unmaps it when that returns. What is called again and again just at
-    such a depth takes ten times as long, which nobody can foresee: for numba's passes, a quarter of a compile. A frame
-    that asks for more than a piece gets a larger one, and what it calls follows it there. The rest of it is only
-    memory once it is used.
+    a function, the system maps another piece, and unmaps it when that returns. A function called again and again just
+    at this depth takes ten times as long, which nobody can foresee: for numba's passes, a quarter of a compile. A frame
+    that asks for more than a piece gets a larger piece, which its callees share. The rest of it is only memory once it
+    is used.
     """
     found: Started = _called_with_room(work)
     return found

@@ -50,7 +50,7 @@ def _value_class(plain: type, eq: bool) -> type:
 
 
 def _is_of_the_plain_class(name: str, item: object) -> bool:
-    # A field may have such a name: `__weakref__: Any = field(init=False)` lets values be referred to weakly.
+    # A field may have a name of these: `__weakref__: Any = field(init=False)` lets values be referred to weakly.
     return name in _OF_THE_PLAIN_CLASS and not isinstance(item, dataclasses.Field)
 
 
@@ -65,7 +65,7 @@ def _annotated(plain: type) -> list[tuple[str, Any]]:
 
 
 def _with_inherited(plain: type, own: list[Any]) -> list[Any]:
-    """Return a class's fields, after its bases' fields; raises TypeError if it has one of theirs again."""
+    """Return a class's fields, after its bases' fields; raises TypeError for a field that a base has."""
     inherited = {name: f for base in reversed(plain.__mro__) for name, f in vars(base).get(_FIELDS, {}).items()}
     if again := inherited.keys() & {f.name for f in own}:
         raise TypeError(

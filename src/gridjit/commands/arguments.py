@@ -20,7 +20,7 @@ _QUIET = "without progress"
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that says which of its words was probably meant by one that it does not know."""
+    """A parser that proposes its nearest word for an unknown word."""
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:

@@ -37,7 +37,7 @@ def run_verify(given: argparse.Namespace) -> int:
 
 
 def run_gc(given: argparse.Namespace) -> int:
-    """Remove leftovers and whatever exceeds the bounds; returns 0, or 1 if some of it is still there."""
+    """Remove leftovers and entries beyond the bounds; returns 0, or 1 if some of them are still there."""
     store = open_cache(given.dir)
     limits = session().settings
     max_bytes = given.max_size or limits.cache_bytes

@@ -160,7 +160,7 @@ def find_item(store: DiskStore, prefix: str) -> ListedEntry:
 
 
 def _kernel_of(store: DiskStore, item: ListedEntry) -> str:
-    """Return the kernel that a manifest is of: that of the newest of its artifacts that is there, else of any entry."""
+    """Return a manifest's kernel: of the newest of its artifacts that is there, else of any entry."""
     if item.kind != MANIFEST or not isinstance(item.content, Manifest):
         return ""
     for key in reversed(item.content.recent):

@@ -65,7 +65,7 @@ def _attribute(module: Any, path: str, name: str) -> Kernel:
 
 
 def _kernels_of(module: Any) -> Iterator[tuple[str, Kernel]]:
-    """Yield the kernels that a module defines, without those it only imports."""
+    """Yield the kernels that a module defines, without imported kernels."""
     for name, value in vars(module).items():
         if isinstance(value, Kernel) and value.py_func.__module__ == module.__name__:
             yield name, value

@@ -22,7 +22,7 @@ _NOT_THE_USERS = (os.path.dirname(os.path.abspath(__file__)), os.path.dirname(im
 
 
 def is_script(name: str) -> bool:
-    """Return whether a name is that of a file, and not of a module."""
+    """Return whether a name is a file's, and not a module's."""
     return name.endswith(".py")
 
 

@@ -68,7 +68,7 @@ def file(text: str) -> Path:
 
 
 def folder(text: str) -> str:
-    """Return the name of a folder: an empty one is that of a variable that is not set, and would mean the default."""
+    """Return the name of a folder: an empty name is an unset variable's, and would mean the default."""
     if not text:
         raise WrongWord("--dir is empty: give a folder, or leave --dir out for the one in use")
     return text

@@ -1,4 +1,4 @@
-"""The hook of PyInstaller for gridjit: a frozen program compiles kernels for the host, and finds those in its cache.
+"""The hook of PyInstaller for gridjit: a frozen program compiles kernels for the host, and finds them in its cache.
 
 numba-cuda is collected as files, because its folder takes the place of `numba.cuda`. gridjit and numba have their
 sources beside them, because kernels' keys and numba's own look-ups read them.

@@ -1,4 +1,4 @@
-"""sitecustomize: has a Python process begin as its environment says, then runs the sitecustomize that this one hides.
+"""sitecustomize: begins a Python process as its environment says, then runs the sitecustomize that this file hides.
 
 Its folder is first on the PYTHONPATH of what `gridjit run` and the pytest plugin start, and leaves sys.path here.
 Another interpreter may find it, which has no gridjit.

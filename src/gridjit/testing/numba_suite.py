@@ -45,7 +45,7 @@ _PREFIX = "gridjit-numba-suite-"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Define the plugin's option, and the one that numba-cuda's test classes read; its wheel comes without it."""
+    """Define the plugin's option, and the option that numba-cuda's test classes read; its wheel comes without it."""
     parser.addoption(
         "--dump-failed-filechecks",
         action="store_true",
@@ -101,7 +101,7 @@ def _begin(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
-    """Have pytest-xdist's workers load this plugin equally early: they read -p only after their conftests."""
+    """Make pytest-xdist's workers load this plugin equally early: they read -p only after their conftests."""
     others = [name for name in os.environ.get(_PLUGINS, "").split(",") if name and name != __name__]
     os.environ[_PLUGINS] = ",".join([__name__, *others])
 

@@ -7,7 +7,7 @@ import pytest
 
 from gridjit import cuda
 from gridjit.compiler.frontend.bindings.types import parse_signature
-from gridjit.compiler.frontend.isolated.numbers import numbered, without_numbers
+from gridjit.compiler.frontend.isolated.names import numbered, without_numbers
 from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.values.options import Options

@@ -312,7 +312,7 @@ def test_no_code_for_a_gpu_is_made_by_what_only_the_host_has() -> None:
         "import json, sys, gridjit\n"
         "from gridjit.compiler.compile import compile_job, make_job\n"
         "from gridjit.compiler.values.options import Options\n"
-        "from gridjit.compiler.values.plain_signature import plain_signature\n"
+        "from gridjit.compiler.values.signature import plain_signature\n"
         "from gridjit.compiler.values.target import Target\n"
         "from gridjit.compiler.view.config import ConfigView\n"
         "def kernel(x):\n"

@@ -6,9 +6,8 @@ import struct
 
 import pytest
 
-from gridjit.compiler.targets.ptx.approximations import left_to_the_gpu
 from gridjit.compiler.targets.ptx.cubin import read_cubin
-from gridjit.compiler.targets.ptx.generate import generate
+from gridjit.compiler.targets.ptx.generate import generate, left_to_the_gpu
 from gridjit.compiler.values.options import Options
 from gridjit.compiler.values.target import Lowered, ObjectCode, Target
 from tests.compiler.ptx.test_nvptx import operation

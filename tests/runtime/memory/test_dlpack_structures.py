@@ -23,7 +23,9 @@ def test_a_capsule_is_found_by_its_name_and_other_objects_hold_nothing() -> None
 def test_loading_every_kind_of_argument_leaves_ctypes_functions_as_they_were(name: str) -> None:
     program = f"""
 import ctypes
-import gridjit.runtime.args.all_kinds, gridjit.runtime.memory.dlpack_export
+import gridjit.runtime.memory.dlpack_export
+from gridjit.runtime.args.lookup import load_all
+load_all()
 print(ctypes.pythonapi.{name}.argtypes, ctypes.pythonapi.{name}.restype.__name__)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -1,1 +1,1 @@
-"""What is wrong and what to do, for each kind of failure: one file for each part of the language."""
+"""The fault and the way on for each kind of failure: one file for each part of the language."""

@@ -67,7 +67,7 @@ def mismatch(failure: Failure) -> Finding | None:
 
 
 def called(failure: Failure) -> Finding | None:
-    """A call, or a loop, of what is neither."""
+    """A call of a value that cannot be called, or a loop over a value that cannot be iterated."""
     if (found := _CALLED.match(failure.words)) is None:
         return None
     if found["type"] in ("getiter", "iternext"):
@@ -111,7 +111,7 @@ def called(failure: Failure) -> Finding | None:
 
 
 def _method_called(failure: Failure, given: str) -> Finding:
-    """A method that does not take what it is given."""
+    """A method that does not take its arguments."""
     node = next((call for call in failure.source.of(ast.Call) if isinstance(call.func, ast.Attribute)), None)
     name = text_of(node.func) if node is not None else "a method"
     advice = "Give it a tuple." if given == "list" else "Look at the types of its arguments."
@@ -238,7 +238,7 @@ def lengths(failure: Failure) -> Finding | None:
 
 
 def _only_by_name(failure: Failure) -> Finding | None:
-    """Return what is wrong with a call of a function whose parameters can only be given by name."""
+    """Return the finding on a call of a function whose parameters can only be given by name."""
     for call in failure.source.of(ast.Call):
         code = getattr(getattr(failure.value(call.func), "py_func", None), "__code__", None)
         if isinstance(code, CodeType) and code.co_kwonlyargcount:
@@ -281,7 +281,7 @@ def printed(failure: Failure) -> Finding | None:
 
 
 def keywords(failure: Failure) -> Finding | None:
-    """A function of Python's that is called with a keyword, which those of kernels do not take."""
+    """A function of Python's that is called with a keyword, which it does not take in kernels."""
     if not isinstance(failure.error, AssertionError):
         return None
     for node in failure.source.of(ast.Call):

@@ -1,4 +1,4 @@
-"""Cases: what a function takes, where the compiler lists it; and functions that are given without being called."""
+"""Cases: the arguments that a function takes, where the compiler lists them; and functions passed without a call."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _ATOMICS: Final = {
 
 
 def atomics_text(name: str) -> str:
-    """Return what an atomic function works on, in a sentence; "" for other functions."""
+    """Return a sentence on the items that an atomic function works on; "" for other functions."""
     owner, _, function = name.rpartition(".")
     items = _ATOMICS.get(function, "") if owner.endswith("atomic") else ""
     return f"It works on an array of {items}." if items else ""
 
 
 def cases_text(failure: Failure) -> str:
-    """Return what the function of a call takes, in a sentence; "" if it is not known, or too much to read."""
+    """Return a sentence on the arguments that a call's function takes; "" if unknown, or too much to read."""
     cases = tuple(dict.fromkeys(parts(said(one["given"])) for one in _CASE.finditer(failure.text)))
     if not cases or len({len(case) for case in cases}) > 1:
         return ""

@@ -12,7 +12,7 @@ from gridjit.compiler.frontend.explained.source import text_of
 
 _LOCAL_ARRAY = ways_round("list")
 _TRY: Final = getattr(ast, "TryStar", ast.Try)
-# Node -> what it is, and what to write for it.
+# Node -> its name, and the way on.
 _CONSTRUCTS: Final[tuple[tuple[tuple[type[ast.AST], ...], str, str], ...]] = (
     (
         (ast.Yield, ast.YieldFrom),
@@ -58,7 +58,7 @@ def construct(failure: Failure) -> Finding | None:
 
 
 def around(failure: Failure) -> Finding | None:
-    """A construct around the line that failed: numba often stops within what it could not begin."""
+    """A construct around the line that failed: numba often stops within a construct that it could not begin."""
     if failure.source.function is None or not _OPCODE.search(failure.words):
         return None
     line = failure.source.line
@@ -111,7 +111,7 @@ def returned(failure: Failure) -> Finding | None:
 
 
 def raised(failure: Failure) -> Finding | None:
-    """An exception that is made of what is only known while the kernel runs."""
+    """An exception made of values that are only known while the kernel runs, or a raise of another object."""
     text = next((node for node in failure.source.of(ast.Raise) if isinstance(node.exc, ast.Constant)), None)
     if text is not None:
         advice = f"Raise an exception: raise ValueError({text_of(text.exc)})."

@@ -1,4 +1,4 @@
-"""explain: the diagnosis of a failed compile, for whatever the front end raised."""
+"""explain: the diagnosis of a failed compile, for every error of the front end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gridjit.compiler.values.errors import GridjitError
 from gridjit.compiler.values.signature import Signature
 from gridjit.compiler.values.target import Target
 
-# The first that knows the failure tells of it: what is said of one name or value before what is said of a whole line.
+# The first rule that knows the failure explains it: rules on one name or value before rules on a whole line.
 _RULES: Final[tuple[Callable[[Failure], Finding | None], ...]] = (
     calls.mismatch,
     names.undefined,
@@ -47,13 +47,13 @@ _RULES: Final[tuple[Callable[[Failure], Finding | None], ...]] = (
     constructs.around,
     functions.lambda_given,
 )
-# Of a line that no rule knows, what it is most likely about.
+# The expressions that a line without a rule is most likely about.
 _TELLING: Final = (ast.Call, ast.BinOp, ast.Compare, ast.Subscript, ast.Attribute)
 _FULL = "GRIDJIT_TRACEBACK=full shows what the compiler said."
 
 
 def explain(function: Callable[..., Any], signature: Signature, target: Target, error: BaseException) -> Diagnosis:
-    """Return why a kernel does not compile. Whatever goes wrong here, a plain diagnosis comes of it."""
+    """Return why a kernel does not compile. If a rule fails, the diagnosis is a plain one."""
     failure = Failure.of(function, error, signature)
     found = _found(failure)
     return Diagnosis(
@@ -82,7 +82,7 @@ def _found(failure: Failure) -> Finding:
 
 
 def _general(failure: Failure) -> Finding:
-    """Return what can be said of a failure that no rule knows: the words of who raised it, or the line itself."""
+    """Return a finding on a failure without a rule: the error's words if they are for users, or the line itself."""
     if speaks_to_users(failure):
         return Finding(sentence=failure.words, advice="" if isinstance(failure.error, GridjitError) else _FULL)
     if (known := operations.builtin(failure)) is not None:

@@ -1,4 +1,4 @@
-"""Finding: what a rule says of a failure.
+"""Finding: a rule's result for a failure.
 
 A rule is a function from a Failure to a Finding, or None if the failure is not of its kind.
 """
@@ -17,7 +17,7 @@ ITEM: Final = "A kernel works on items: index the array, as in x[i]."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """sentence: what is wrong; advice: the way on, "" for none; node: the expression that it is about, if known."""
+    """sentence: the fault; advice: the way on, "" for none; node: the expression that it is about, if known."""
 
     sentence: str
     advice: str = ""
@@ -33,12 +33,12 @@ class _Unquoted(str):
         return str(self)
 
 
-# What an expression is called whose text is not known, as in Python's interactive shell before 3.13.
+# The name of an expression whose text is not known, as in Python's interactive shell before 3.13.
 UNNAMED: Final[str] = _Unquoted("a value")
 
 
 def ways_round(kind: str) -> str:
-    """Return what to use for a container that kernels do not have."""
+    """Return advice in place of a container that kernels do not have."""
     if kind == "dict":
         return "Use arrays or tuples, indexed by numbers."
     return "Use cuda.local.array(size, dtype), with a size that is known when the kernel is compiled."

@@ -1,4 +1,4 @@
-"""Functions: what they return, and those that are values, or are defined in kernels; names bound in expressions."""
+"""Functions: their results, functions as values, functions defined in kernels; names bound in expressions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def bound(failure: Failure) -> Finding | None:
 
 
 def inner(failure: Failure) -> Finding | None:
-    """A function that is defined in a kernel, and calls itself or assigns what is around it."""
+    """A function that is defined in a kernel, and calls itself or assigns variables around it."""
     if not failure.words.startswith(_CELL):
         return None
     functions = [

@@ -14,7 +14,7 @@ from gridjit.compiler.frontend.explained.source import subscript_of, text_of
 from gridjit.compiler.frontend.explained.types_said import is_array, parts
 
 _OPERATIONS: Final = ("getitem", "setitem", "static_getitem", "static_setitem", "delitem")
-# What an array may be indexed with, as types are written; all else is told of as the mistake.
+# Types that may index an array, as they are written; a finding names any other as the mistake.
 _INDEX: Final = re.compile(r"-?\d+|u?int(?:p|\d+)?|bool|True|False|slice.*|ellipsis|None")
 _UNALIGNED: Final = re.compile(r"(?P<field>\w+) of type (?P<type>\S+) is not aligned$")
 _STORED: Final = re.compile(r"cannot store (?:double|float) to i\d+\*")
@@ -25,7 +25,7 @@ _TEXTS: Final = re.compile(r"(?:<U|\|S)\d+")
 
 
 def items(failure: Failure) -> Finding | None:
-    """An item that cannot be read, written or deleted in such a way."""
+    """An item that types do not allow to read, write or delete."""
     operation = failure.operation
     if operation is None or operation.name not in _OPERATIONS:
         return None
@@ -88,7 +88,7 @@ def _not_indexed(name: str, owner: str) -> tuple[str, str] | None:
 
 
 def _one(owner: str) -> str:
-    """Return what a variable is that is not an array: a number whose value the compiler knows, or one of a type."""
+    """Return words for a variable that is not an array: a number whose value the compiler knows, or its type."""
     return f"the number {owner}" if re.fullmatch(r"-?\d+", owner) else f"one {owner}"
 
 
@@ -111,7 +111,7 @@ def _wrong_index(name: str, owner: str, index: str, failure: Failure) -> tuple[s
 
 
 def _not_an_index(name: str, owner: str, index: str) -> tuple[str, str] | None:
-    """Return what is wrong with an index that is neither a number nor a slice: an array, a list, cuda.threadIdx, ..."""
+    """Return fault and advice for an index that is neither a number nor a slice: an array, cuda.threadIdx, ..."""
     given = parts(index[1:-1]) if index.startswith("(") else (index,)
     wrong = next((one for one in given if not _INDEX.fullmatch(one)), None)
     if wrong is None:
@@ -127,12 +127,12 @@ def _not_an_index(name: str, owner: str, index: str) -> tuple[str, str] | None:
 
 
 def masked(name: str) -> tuple[str, str]:
-    """Return what is wrong with an array that is indexed with an array of truth values, and the way on."""
+    """Return fault and advice for an array that is indexed with an array of truth values."""
     return f"{name!r} is indexed with a mask", "Let each thread look at one item: if x[i] > 0: x[i] = 0."
 
 
 def _read_only(name: str, owner: str, failure: Failure) -> tuple[str, str] | None:
-    """Return what is wrong with assigning to what cannot be written."""
+    """Return fault and advice for an assignment to an array or a tuple that cannot be written."""
     if owner.startswith("(") or "tuple" in owner:
         return f"{name!r} is a tuple, and its items cannot be assigned", "Use cuda.local.array(size, dtype)."
     if "setitem(readonly " not in failure.text and ", True, aligned" not in failure.text:
@@ -145,14 +145,14 @@ def _read_only(name: str, owner: str, failure: Failure) -> tuple[str, str] | Non
 
 
 def _is_constant_memory(name: str, failure: Failure) -> bool:
-    """Return whether a variable is assigned what cuda.const.array_like returns."""
+    """Return whether a variable is assigned a result of cuda.const.array_like."""
     made = (node for node in ast.walk(failure.source.function or ast.Module([], [])) if isinstance(node, ast.Assign))
     calls = (node.value for node in made if name in map(text_of, node.targets) and isinstance(node.value, ast.Call))
     return any(text_of(call.func).endswith("const.array_like") for call in calls)
 
 
 def _not_called(failure: Failure) -> tuple[str, str] | None:
-    """Return what is wrong where a function itself is assigned: its brackets were forgotten."""
+    """Return fault and advice where a function itself is assigned: its brackets were forgotten."""
     for node in failure.source.of(ast.Assign):
         value = failure.value(node.value)
         if (callable(value) and not isinstance(value, type)) or "stubs" in str(getattr(value, "__module__", "")):
@@ -164,7 +164,7 @@ def _not_called(failure: Failure) -> tuple[str, str] | None:
 
 
 def _text_made(failure: Failure) -> tuple[str, str] | None:
-    """Return what is wrong where a text is made of a number, and assigned."""
+    """Return fault and advice where a text is made of a number, and assigned."""
     for node in failure.source.of(ast.Assign):
         if isinstance(node.value, ast.Call) and failure.value(node.value.func) in _TEXTS_OF:
             return f"{text_of(node.value)} makes a string, which kernels cannot do", "Assign the number itself."
@@ -206,7 +206,7 @@ def whole_array(failure: Failure) -> Finding | None:
 
 
 def _whole_row(node: ast.AugAssign, target: ast.Subscript) -> Finding:
-    """Return what is wrong with changing what an index with too few dimensions, or a slice, stands for."""
+    """Return the finding on an augmented assignment to a slice, or to an index with too few dimensions."""
     index = f"Index each dimension of {text_of(target.value)!r} with a number"
     return Finding(
         sentence=f"{text_of(target)} is an array of several items here, and {text_of(node)} would change it as a whole",
@@ -245,7 +245,7 @@ def item_for_array(failure: Failure) -> Finding | None:
 
 
 def _number_for_array(failure: Failure, name: str, given: ast.expr) -> Finding | None:
-    """Return what is wrong where an atomic operation is to change a number, which each thread has for itself."""
+    """Return the finding on an atomic operation on a number, which each thread has for itself."""
     if not failure.words.endswith("has no attribute 'dtype'"):
         return None
     kind = failure.argument(given.id) if isinstance(given, ast.Name) else None

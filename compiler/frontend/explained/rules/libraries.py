@@ -1,4 +1,4 @@
-"""Libraries: linear algebra and random numbers, found by what the user writes, as numba says various things of them.
+"""Libraries: linear algebra and random numbers, found in the user's source, as numba's messages on them vary.
 
 With SciPy installed, numba does not refuse them, and fails deep inside the compiler.
 """
@@ -89,7 +89,7 @@ def _is_method(failure: Failure, node: ast.expr) -> bool:
 
 
 def _of_arrays(failure: Failure) -> bool:
-    """Return whether a product is one of arrays, and not of a type that a library brings with its own product."""
+    """Return whether a product is of arrays, and not of a library's type with its own product."""
     operation = failure.operation
     if operation is None:
         return "Untyped" not in failure.words and "Unknown attribute" not in failure.words

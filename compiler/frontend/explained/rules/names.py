@@ -1,4 +1,4 @@
-"""Names: those that are not defined, those that are of no use in a kernel, and attributes that do not exist."""
+"""Names: undefined names, names of no use in a kernel, and attributes that do not exist."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ARRAYS: Final = (
 _LONGEST_LIST: Final = 16  # of names that are told instead of a near one
 _OF_STATIC = re.compile(r"^gridjit\.static\.\w+ has x, y and z, not '(\w+)'")
 _NUMBERS = "Arrays of a kernel have shape, size, ndim, strides, itemsize and dtype; for everything else, write a loop."
-# Of Python's own functions, those that kernels have.
+# Python's own functions that kernels have.
 _BUILTINS: Final = frozenset(
     (
         *("abs", "bool", "complex", "divmod", "enumerate", "float", "int", "len", "max", "min", "pow", "print"),
@@ -39,7 +39,7 @@ _BUILTINS: Final = frozenset(
     )
 )
 _OWN = "Import the one for kernels: from gridjit.cuda import {}"
-# What has no meaning for a thread of a GPU, with what to use for it.
+# Names without a meaning for a thread of a GPU, each with the advice.
 INSTEAD: Final = {
     "input": "Pass what the kernel needs as an argument.",
     "open": "Read the file before the launch, and pass what is in it as an array.",
@@ -90,7 +90,7 @@ def _meant(name: str, known: set[str], failure: Failure) -> str:
 
 
 def _prefix(failure: Failure) -> str:
-    """Return what the module calls cuda."""
+    """Return the module's name for cuda, with a dot."""
     names = (name for name, value in failure.names.items() if _is_cuda(value))
     return next(names, "cuda") + "."
 
@@ -176,7 +176,7 @@ _ITEM_EACH = "Let each thread handle one item: i = cuda.grid(1); if i < n: ... -
 
 
 def _items(value: Any) -> tuple[Any, ...]:
-    """Return what is in a container of Python's."""
+    """Return the items of a container of Python's."""
     if isinstance(value, dict):
         return tuple(value.values())
     return tuple(value) if isinstance(value, tuple | list | set | frozenset) else ()
@@ -190,7 +190,7 @@ def attribute(failure: Failure) -> Finding | None:
     name, kind = found["name"], found["type"]
     node = next((node for node in failure.source.of(ast.Attribute) if node.attr == name), None)
     if node is None and failure.source.nodes:
-        return None  # the user does not write it: it is in what Python, or numba, makes of the line
+        return None  # the user does not write it: it is in the code that Python, or numba, makes of the line
     owner = text_of(node.value) if node is not None else ""
     if kind.startswith("module "):
         return Finding(
@@ -222,14 +222,14 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _offered(value: Any) -> tuple[str, ...]:
-    """Return the names that a module or a class offers, without what it imports."""
+    """Return the names that a module or a class offers, without its imports."""
     if isinstance(value, ModuleType):
         return tuple(getattr(value, "__all__", ()))
     return tuple(name for name in vars(value) if not name.startswith("_")) if isinstance(value, type) else ()
 
 
 def _of_a_function(failure: Failure, node: ast.Attribute, kind: str) -> Finding | None:
-    """Return what is wrong with an attribute of a function of cuda: its brackets were forgotten."""
+    """Return the finding on an attribute of a function of cuda: its brackets were forgotten."""
     value, name = failure.value(node.value), text_of(node.value)
     if not callable(value) or kind != name.rpartition(".")[2]:
         return None

@@ -52,7 +52,7 @@ _OF_NUMBA = re.compile(r"argument names|pipeline|Untyped|[Uu]nsupported|argument
 _ALLOCATES = ("NRT required but not enabled", "Only accept returning of array", "_ol_array_allocate")
 _RETURNED = "Only accept returning of array"
 _ARRAYS = "Use cuda.local.array(shape, dtype) or cuda.shared.array(shape, dtype), or write a loop."
-# Functions of NumPy that make arrays even of numbers, with what to write for numbers.
+# Functions of NumPy that make arrays even of numbers, with the expression for numbers.
 _OF_NUMBERS: Final = {"where": "a if condition else b", "clip": "min(max(x, low), high)"}
 _DTYPE: Final = re.compile(r"Invalid NumPy dtype specified: '(?P<name>.*)'$")
 _DTYPES: Final = tuple(dict.fromkeys(np.dtype(code).name for code in "?bhilqBHILQefdFD"))
@@ -109,7 +109,7 @@ def _of_a_container(failure: Failure, call: ast.AST | None) -> Finding | None:
 
 
 def builtin(failure: Failure) -> Finding | None:
-    """Return what to write for a function of Python that kernels never have, whatever its arguments."""
+    """Return the finding on a function of Python that kernels never have."""
     node = _called(failure)
     name = text_of(node.func) if node is not None else ""
     if name not in INSTEAD or name == "str" or failure.value(ast.Name(id=name)) is not getattr(builtins, name, None):
@@ -137,7 +137,7 @@ def _allocates(failure: Failure) -> ast.AST | None:
 
 
 def _masked(failure: Failure) -> ast.Subscript | None:
-    """Return the expression that takes those items of an array for which a comparison is true."""
+    """Return the expression that takes the items of an array for which a comparison is true."""
     return next((one for one in failure.source.of(ast.Subscript) if isinstance(one.slice, ast.Compare)), None)
 
 
@@ -218,7 +218,7 @@ def operators(failure: Failure) -> Finding | None:
 
 
 def _stronger(failure: Failure, sign: str) -> str:
-    """Return the way on where & or | was meant to join comparisons, and joins what stands between them."""
+    """Return the way on where & or | was meant to join comparisons, and joins the operands between them."""
     names = {"&": ("and", ast.BitAnd), "|": ("or", ast.BitOr)}
     if sign not in names:
         return ""
@@ -256,7 +256,7 @@ def _for_types(sign: str, arguments: tuple[str, ...]) -> str:
 
 
 def calls(failure: Failure) -> Finding | None:
-    """A call of a function that kernels do not have, or not for such arguments."""
+    """A call of a function that kernels do not have, or not for these arguments."""
     operation = failure.operation
     if operation is None:
         return None
@@ -286,7 +286,7 @@ def calls(failure: Failure) -> Finding | None:
 
 
 def _misspelt(failure: Failure, node: ast.Call | None) -> Finding | None:
-    """Return what is wrong with a call that names a parameter which the function does not have."""
+    """Return the finding on a call that names a parameter which the function does not have."""
     if node is None:
         return None
     try:

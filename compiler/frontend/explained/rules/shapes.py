@@ -13,10 +13,10 @@ from gridjit.compiler.frontend.explained.rules.finding import Finding
 from gridjit.compiler.frontend.explained.source import text_of
 from gridjit.compiler.values.errors import a_class
 
-# What the front end says of a shape without items, or less.
+# The front end's words on a shape with zero or fewer items.
 _EMPTY: Final = "array length <= 0"
 _WITHOUT_AXES: Final = re.compile(r"[\w.]+\[\]")
-# What is said of a constant of the launch where there is none.
+# The error's words on a constant of the launch where there is none.
 _NEEDED: Final = re.compile(r"gridjit\.(?P<name>static\.[\w.]+) needs a launch configuration")
 _WITH_LAUNCH: Final = "A configuration is (grid, block[, sharedmem]); gridjit warm takes --config grid=4,block=128."
 _MAKERS: Final = {"cuda.shared.array": "shared", "cuda.local.array": "local"}
@@ -77,7 +77,7 @@ def _is_known(given: ast.AST | None) -> bool:
 
 
 def _what(failure: Failure, given: ast.AST | None) -> str:
-    """Return which part of a shape is not known, and what that is."""
+    """Return words for the part of a shape that is not known."""
     if given is None:
         return "none is given"
     if isinstance(given, ast.Constant):
@@ -137,7 +137,7 @@ def without_axes(failure: Failure) -> Finding | None:
 
 
 def operator_without_axes(failure: Failure) -> Finding | None:
-    """An operator of such arrays, which numba-cuda takes for a ufunc that it does not have."""
+    """An operator of arrays without axes, which numba-cuda takes for a ufunc that it does not have."""
     error = failure.error
     node = next(failure.source.of(ast.BinOp), None) or next(failure.source.of(ast.UnaryOp), None)
     if not (isinstance(error, KeyError) and error.args and isinstance(error.args[0], np.ufunc)) or node is None:
@@ -147,7 +147,7 @@ def operator_without_axes(failure: Failure) -> Finding | None:
 
 
 def _argument_without_axes(failure: Failure) -> ast.AST | None:
-    """Return where the line uses such an argument of the kernel by its name alone."""
+    """Return the place where the line uses an argument without axes by its name alone."""
     if not failure.places[-1].exact:
         return None
     apart = [node.value for node in failure.source.nodes if isinstance(node, ast.Attribute) or _is_of_value(node)]
@@ -160,7 +160,7 @@ def _is_of_value(node: ast.AST) -> TypeGuard[ast.Subscript]:
 
 
 def _operand_without_axes(failure: Failure) -> ast.AST | None:
-    """Return the operand that is such an array, by the types that the operation was given."""
+    """Return the operand that is an array without axes, by the types that the operation was given."""
     kinds = failure.operation.arguments if failure.operation is not None else ()
     at = next((at for at, kind in enumerate(kinds) if _WITHOUT_AXES.fullmatch(kind)), len(kinds))
     operands = (_operands(node) for node in failure.source.nodes)

@@ -1,10 +1,18 @@
-"""Lanes: a kernel's errors in warp operations, in words."""
+"""Errors of kernels for people: in warp operations, and of threads that wait in loops for each other for ever."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from gridjit.compiler.source.code_place import shown
 from gridjit.compiler.targets.host.emit.plan import ABSENT, MISSING, OUTSIDE
 from gridjit.compiler.targets.host.ir.warp_kinds import WORDS
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.errors import LaunchError
 from gridjit.compiler.values.launch_config import Dim3
+
+if TYPE_CHECKING:
+    from gridjit.runtime.devices.host.launch import Status
 
 
 def lane_trouble(code: int, block: Dim3, found: Dim3, blockdim: Dim3) -> str:
@@ -45,3 +53,15 @@ def _lanes(bits: int) -> str:
     parts = [part for run in runs for part in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
     listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]])) if parts else "none"
     return f"lane{'s' if len(lanes) != 1 else ''} {listed}"
+
+
+def vain_wait(artifact: Artifact, cut: int, where: Status, patience: int) -> LaunchError:
+    """Return the error for a thread that waited at a cut of a spin loop for so many ns without progress."""
+    places = artifact.metadata.get("waits")
+    place = places.get(str(cut)) if isinstance(places, dict) else None
+    line = f", at {shown(place, whole=True)}" if place else ""
+    return LaunchError(
+        f"{artifact.kernel}, tid={list(where.thread)} ctaid={list(where.block)}: the thread waits in a loop{line}, and "
+        f"no thread of the grid has made progress for {patience / 1e9:g} s: what it waits for is never written, or "
+        "only by a thread that waits too; GRIDJIT_HOST_PATIENCE=SECONDS sets how long that may last; 0 sets no limit"
+    )
