@@ -32,8 +32,9 @@ import numpy as np
 
 from gridjit import cuda
 from gridjit.base import forking
+from gridjit.compiler.frontend.bindings import bootstrap
 from gridjit.compiler.frontend.narrow import contexts
-from gridjit.compiler.key import installed
+from gridjit.compiler.key import entry_points, installed
 
 # What a first compile imports.
 PREPARED = (
@@ -248,6 +249,9 @@ def set_up(wanted: dict[str, Any], streams: list[int]) -> None:
     # What was installed after a process began, it may have imported before: this one begins now.
     forking.IMPORTED_NS = time.time_ns()
     installed.began.cache_clear()
+    # A program loads its own extensions; where the server is, there are none.
+    for noted in (bootstrap._begun, bootstrap._loaded, entry_points._loaded):
+        noted.clear()
     # A fork may cut a compile of another thread short; the server has no other.
     contexts.contexts_are_whole()
 
