@@ -604,7 +604,7 @@ CONTEXTS = "from numba.cuda.descriptor import cuda_target; cuda_target.typing_co
 
 def test_a_librarys_own_registry_counts_alike_before_and_after_numbas_contexts_are_made(run: Run) -> None:
     assert run("plain, tiled", CONTEXTS, new=True) == {"plain": [1, 1, []], "tiled": [3, 1, []]}
-    assert run("plain, tiled", new=True) == {"plain": [1, 0, []], "tiled": [3, 0, []]}
+    assert run("plain, tiled") == {"plain": [1, 0, []], "tiled": [3, 0, []]}
 
 
 WORKED_ON = "[numba_extensions]\ninit = tilelib.registered:shape\n"
@@ -615,11 +615,11 @@ def test_a_working_copy_of_an_extension_counts_by_the_files_of_its_package(run: 
     (info / "direct_url.json").write_text('{"dir_info": {"editable": true}, "url": "file:///tilelib"}')
     (info / "entry_points.txt").write_text(WORKED_ON)
     (info / "RECORD").write_text("")
-    assert run(new=True) == {"tiled": [3, 1, []]}
+    assert run() == {"tiled": [3, 1, []]}
     (site / "test_tilelib.py").write_text("")
-    assert run(new=True) == {"tiled": [3, 0, []]}
+    assert run() == {"tiled": [3, 0, []]}
     (site / "tilelib" / "new.py").write_text("")
-    assert run(new=True) == {"tiled": [3, 1, []]}
+    assert run() == {"tiled": [3, 1, []]}
 
 
 def test_a_setting_that_a_compile_leaves_behind_does_not_count_for_the_next(run: Run) -> None:
