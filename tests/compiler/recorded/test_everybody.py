@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
+import subprocess
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -86,6 +88,7 @@ REWRITE = """
 """
 Run = Callable[..., tuple[list[Any], bool]]
 Install = Callable[..., None]
+Begin = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
@@ -126,9 +129,9 @@ def run(site: Path, cache_dir: Path) -> Run:
     """
 
     def run(
-        kernels: str = "first, second", more: str = "", *, started: bool = False, **settings: str
+        kernels: str = "first, second", more: str = "", *, begin: Begin = run_python, **settings: str
     ) -> tuple[list[Any], bool]:
-        begin, sign = (run_new_python, "numba") if started else (run_python, "tiles.ext")
+        sign = "numba" if begin is run_new_python else "tiles.ext"
         program = textwrap.dedent(PROGRAM).format(more=textwrap.dedent(more), kernels=f"{kernels},", sign=sign)
         environ = {**os.environ, "PYTHONPATH": python_path(site), "GRIDJIT_TARGET": "host", **settings}
         done = begin("-B", "-c", program, env=environ)
@@ -148,7 +151,7 @@ def test_what_is_for_an_extensions_own_invalidates_nothing_and_is_asked_once(run
     for version in (1, 2):
         installed(OVERLOAD, version)
         assert compiles(run()) == [0, 0]
-        found = run(started=version == 1)
+        found = run(begin=run_new_python if version == 1 else run_python)
         assert (compiles(found), found[1]) == ([0, 0], False)
 
 
@@ -366,7 +369,7 @@ def test_the_first_kernel_of_a_process_is_stored_whatever_an_extension_registers
     run: Run, installed: Install, source: str
 ) -> None:
     installed(source)
-    assert compiles(run(started=True)) == [1, 1]
+    assert compiles(run(begin=functools.partial(run_python, compiles_first=True))) == [1, 1]
     assert compiles(run()) == [0, 0]
 
 
