@@ -154,6 +154,7 @@ compiles(kernel, np.array([0.5]))
 }
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("met", MEETINGS)
 def test_a_kernel_has_them_as_soon_as_it_has_to_do_with_them(met: str) -> None:
     program, told = MEETINGS[met]

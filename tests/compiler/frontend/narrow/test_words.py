@@ -271,6 +271,7 @@ compiles(kernel, np.array([4.0]))
 }
 
 
+@pytest.mark.some(9)
 @pytest.mark.parametrize("met", MEETINGS)
 def test_a_kernel_has_them_as_soon_as_it_names_one(met: str) -> None:
     program, told = MEETINGS[met]
