@@ -36,7 +36,7 @@ from tests.registered import taken_away_after
 
 # How long an example takes is the machine's affair, and its first one's, which may import a compiler.
 # `make test` tries other examples each time, and `make test-slow` many at once.
-for profile, examples in (("gridjit", 25), ("thorough", 200)):
+for profile, examples in (("gridjit", 12), ("thorough", 200)):
     settings.register_profile(
         profile, deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples
     )

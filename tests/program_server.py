@@ -32,8 +32,9 @@ import numpy as np
 
 from gridjit import cuda
 from gridjit.base import forking
+from gridjit.compiler.frontend.bindings import bootstrap
 from gridjit.compiler.frontend.narrow import contexts
-from gridjit.compiler.key import installed
+from gridjit.compiler.key import entry_points, installed
 
 # What a first compile imports.
 PREPARED = (
@@ -65,13 +66,15 @@ PRIVATE: dict[types.ModuleType, Any] = {module: module for module in (threading,
 DEFAULT_FILTERS = list(warnings.filters)
 
 
-def prepare() -> None:
-    """Import what a compile needs, have numba-cuda read its registries, and lower a kernel; nothing is kept of it."""
-    from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
-
-    numba_cuda()
+def begin() -> None:
+    """Import the compiler, without a compile."""
+    bootstrap.numba_cuda()
     for name in PREPARED:
         importlib.import_module(name)
+
+
+def prepare() -> None:
+    """Have numba-cuda read its registries, and lower a kernel; nothing is kept of it."""
     from gridjit.compiler.frontend.bindings.types import parse_signature
     from gridjit.compiler.frontend.isolated.isolation import import_all
     from gridjit.compiler.frontend.lower import lower
@@ -82,7 +85,6 @@ def prepare() -> None:
     from gridjit.compiler.targets.host.llvm.libllvm import host_target
     from gridjit.compiler.values.options import Options
     from gridjit.compiler.view.config import ConfigView
-    from gridjit.runtime.process.session import end_session
 
     import_all()
     registrations.registrations()
@@ -95,6 +97,12 @@ def prepare() -> None:
     # What a first compile looks at, and later ones only where it changed.
     changes()
     numbas_own_text()
+
+
+def settle() -> None:
+    """Be as a process that begins, and leave alone what was imported."""
+    from gridjit.runtime.process.session import end_session
+
     end_session()
     join_the_run()
     gc.freeze()
@@ -248,6 +256,9 @@ def set_up(wanted: dict[str, Any], streams: list[int]) -> None:
     # What was installed after a process began, it may have imported before: this one begins now.
     forking.IMPORTED_NS = time.time_ns()
     installed.began.cache_clear()
+    # A program loads its own extensions; where the server is, there are none.
+    for noted in (bootstrap._begun, bootstrap._loaded, entry_points._loaded):
+        noted.clear()
     # A fork may cut a compile of another thread short; the server has no other.
     contexts.contexts_are_whole()
 
@@ -347,6 +358,9 @@ def run(first: str, *others: str) -> None:
 
 if __name__ == "__main__":
     del sys.path[0]
-    prepare()
+    begin()
+    if sys.argv[2] == "compiled":
+        prepare()
+    settle()
     serve(socket.socket(fileno=int(sys.argv[1])))
     os._exit(0)  # taking numba apart would take a second

@@ -1,8 +1,8 @@
 """Python programs in processes of their own, as subprocess has them, without numba's import in each.
 
 Two servers, which the processes of a run share, fork them in turn, so that one program and the next have other hashes
-of texts and other addresses, as two processes do that were started. tests/program_server.py says what only a process
-that is really started can show.
+of texts and other addresses, as two processes do that were started. A third server has compiled nothing.
+tests/program_server.py says what only a process that is really started can show.
 """
 
 from __future__ import annotations
@@ -47,13 +47,16 @@ def note_environment() -> None:
 
 
 class _Server:
-    """A process that programs are forked from, shared by the processes of a run: it ends when none is connected."""
+    """A process that programs are forked from, shared by the processes of a run: it ends when none is connected.
 
-    def __init__(self, meeting: Path, number: int) -> None:
+    has: what it did before, "compiled" or only "imported".
+    """
+
+    def __init__(self, meeting: Path, name: str, has: str = "compiled") -> None:
         self._lock = threading.Lock()
-        with open(meeting / f"{number}.lock", "w") as held:
+        with open(meeting / f"{name}.lock", "w") as held:
             fcntl.flock(held, fcntl.LOCK_EX)  # so that one process starts it
-            self._control = _connected(meeting / str(number)) or _started(meeting / str(number))
+            self._control = _connected(meeting / name) or _started(meeting / name, has)
 
     def end(self) -> None:
         """Leave it; it ends what it has running for this process, and itself if nobody else is there."""
@@ -87,14 +90,14 @@ def _connected(path: Path) -> socket.socket | None:
     return None
 
 
-def _started(path: Path) -> socket.socket:
+def _started(path: Path, has: str) -> socket.socket:
     """Start a server that listens there, and return a connection to it."""
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(str(path))
         listener.listen()
         os.set_inheritable(listener.fileno(), True)
-        command = [sys.executable, str(Path(__file__).with_name("program_server.py")), str(listener.fileno())]
+        command = [sys.executable, str(Path(__file__).with_name("program_server.py")), str(listener.fileno()), has]
         environment = {name: value for name, value in os.environ.items() if not name.startswith(_LEFT_OUT)}
         nothing = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
         os.posix_spawn(sys.executable, command, environment | _OF_THIS_RUN, file_actions=[nothing])
@@ -104,17 +107,25 @@ def _started(path: Path) -> socket.socket:
 
 
 _servers: list[_Server] = []
+_with_imports: list[_Server] = []
 
 
 def end_servers() -> None:
     """Leave the servers, if any were met."""
-    while _servers:
-        _servers.pop().end()
+    for servers in (_servers, _with_imports):
+        while servers:
+            servers.pop().end()
+
+
+def _server_with_imports() -> _Server:
+    if not _with_imports:
+        _with_imports.append(_Server(Path(os.environ[MEETING]), "imported", "imported"))
+    return _with_imports[0]
 
 
 def _next_server() -> _Server:
     if len(_servers) < 2:
-        _servers.append(_Server(Path(os.environ[MEETING]), len(_servers)))
+        _servers.append(_Server(Path(os.environ[MEETING]), str(len(_servers))))
     else:
         _servers.append(_servers.pop(0))
     return _servers[-1]
@@ -129,6 +140,7 @@ class Program:
         streams: tuple[int, int, int],
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
+        compiles_first: bool = False,
     ) -> None:
         arguments, options = [str(part) for part in command], []
         while arguments[0] in ("-W", "-B"):
@@ -137,7 +149,8 @@ class Program:
         self.args, self.returncode = ["python", *map(str, command)], None
         environment = dict(os.environ if env is None else env)
         request = {"arguments": arguments, "warnings": options, "environment": environment}
-        self._told = _next_server().start(request | {"folder": os.fspath(cwd or os.getcwd())}, list(streams))
+        server = _server_with_imports() if compiles_first else _next_server()
+        self._told = server.start(request | {"folder": os.fspath(cwd or os.getcwd())}, list(streams))
         self.pid = int(self._told.readline())
 
     returncode: int | None
@@ -197,14 +210,16 @@ def run_python(
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
     timeout: float | None = None,
+    compiles_first: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Return how `python *command` ended and what it said: subprocess.run's answer, for a forked process.
 
-    command: `-W` and `-B` options, then `-c code`, `-m module` or a script, and its arguments.
+    command: `-W` and `-B` options, then `-c code`, `-m module` or a script, and its arguments. compiles_first: the
+    process that is forked has imported numba, as always, but has neither compiled nor made numba's contexts.
     """
     with open(os.devnull) as nothing, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         streams = (nothing.fileno(), output.fileno(), errors.fileno())
-        program = Program(*command, streams=streams, env=env, cwd=cwd)
+        program = Program(*command, streams=streams, env=env, cwd=cwd, compiles_first=compiles_first)
         status = program.wait(timeout)
         said = []
         for file in (output, errors):

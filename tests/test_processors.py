@@ -23,6 +23,7 @@ subprocess.run([sys.executable, "-c", {TELLS!r}], check=True)
 """
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", FEATURES)
 def test_processes_and_those_that_they_start_make_code_for_the_processor_that_is_named(name: str) -> None:
     environment = {**os.environ, PROCESSOR: name, "PYTHONPATH": python_path(ROOT)}

@@ -70,7 +70,7 @@ def test_one_program_and_the_next_have_other_hashes_and_share_nothing() -> None:
 def test_processes_share_a_server_which_ends_what_each_leaves_and_itself_with_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(programs, "_servers", servers := [programs._Server(tmp_path, 0) for _ in range(2)])
+    monkeypatch.setattr(programs, "_servers", servers := [programs._Server(tmp_path, "0") for _ in range(2)])
     (server,) = {int(run_python("-c", "import os; print(os.getppid())").stdout) for _ in range(2)}
     ends = os.pidfd_open(server)
     with PipedProgram("-c", "import sys; sys.stdin.read()") as left:

@@ -90,6 +90,7 @@ def found(folder: Path, run: object, **parts: str) -> list[list[float]]:
     return made
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_of_numbas_code_makes_kernels_of_its_own_as_long_as_it_is_there(tmp_path: Path, name: str) -> None:
     change, undo, expected = CHANGES[name]

@@ -151,6 +151,7 @@ def nothing_changed_by_any(x, out):
     out[cuda.grid(1)] = cuda.atomic.cas(x, 0, 5, 6) + cuda.atomic.add(x, 0, 0) + cuda.atomic.max(x, 0, -1)
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("grid", [(1, 4), (4, 1)], ids=["threads", "blocks"])
 @pytest.mark.parametrize("kernel", [failed_and_read, nothing_added_and_read, failed_and_written])
 def test_an_atomic_operation_that_changes_nothing_races_as_one_that_does(kernel, grid):

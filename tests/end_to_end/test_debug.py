@@ -158,6 +158,7 @@ def always_assigned(x, out):
     out[i] = kept * sign + seen
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("function", "name", "line"),
     [
@@ -216,6 +217,7 @@ def divided(a, b):
     return a // b
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("function", "where", "below", "message"),
     [

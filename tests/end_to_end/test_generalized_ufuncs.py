@@ -57,6 +57,7 @@ def test_the_first_signature_is_chosen_that_loses_no_precision_as_numpy_chooses(
             assert found.tolist() == expected.tolist() == on_device.copy_to_host().tolist()
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("number", [2, 2.0, np.float32(2), np.float64(2), np.int64(2)])
 def test_a_number_of_pythons_takes_the_type_of_the_arrays(number: Any) -> None:
     ours = cuda.guvectorize(SCALED, "(n),()->(n)")(scales)
@@ -73,6 +74,7 @@ def test_types_that_no_signature_takes_are_refused_with_those_that_there_are() -
         total(np.ones(3))
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("place", [np.asarray, cuda.to_device], ids=["host", "device"])
 @pytest.mark.parametrize("positional", [False, True])
 def test_a_result_goes_to_an_array_that_is_wider_or_as_numpy_allows_narrower(place: Any, positional: bool) -> None:
@@ -99,6 +101,7 @@ def test_an_out_that_cannot_hold_the_result_is_refused(out: Any, said: str) -> N
         total(np.ones((2, 3), np.float32), out=out)
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize(
     "shapes",
     [

@@ -74,6 +74,7 @@ def test_a_float_becomes_the_nearest_half() -> None:
     assert np.array_equal(np.signbit(out), np.signbit(x))
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("kernel", [halved, widened])
 @pytest.mark.parametrize(
     "types", ["float64[::1], float16[::1]", "float32[::1], float16[::1]", "float16[::1], int64[::1]"]

@@ -105,7 +105,7 @@ FORMS = {
 }
 
 
-@pytest.mark.some(7)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.filterwarnings("ignore::gridjit.compiler.targets.ptx.nvrtc.LinkedCodeWarning")
 def test_a_header_counts_however_it_is_included(library: Library, form: str) -> None:

@@ -109,11 +109,9 @@ def program(folder: Path, start: str) -> Path:
 def test_kernels_of_a_script_arrive_in_workers(tmp_path: Path, start: str) -> None:
     if start in LIBRARIES:
         pytest.importorskip(LIBRARIES[start])
-    run = run_python
     if start != "fork":  # what these start takes long to compile: they find it
-        assert run(program(tmp_path, "    work(0)\n")).returncode == 0
-        run = run_new_python
-    done = run(program(tmp_path, STARTS[start]), timeout=200)
+        assert run_python(program(tmp_path, "    work(0)\n")).returncode == 0
+    done = (run_python if start == "fork" else run_new_python)(program(tmp_path, STARTS[start]), timeout=200)
     assert done.stdout.splitlines() == [WORKED, LAUNCHED], done.stderr
 
 

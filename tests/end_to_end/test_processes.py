@@ -86,6 +86,7 @@ def test_a_second_process_compiles_nothing_and_imports_no_compiler(tmp_path: Pat
     assert second["modules"] == []
 
 
+@pytest.mark.some(4)
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(
     ("old", "new", "compiles"),

@@ -337,7 +337,7 @@ def write(folder: Path, program: Program, edit: tuple[str, str, str] = ("", "", 
         path.write_text(text.replace(edit[1], edit[2], 1) if name == edit[0] else text)
 
 
-@pytest.mark.some(7)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_value_counts_however_code_gets_at_it(name: str, tmp_path: Path, run_program: RunProgram) -> None:
     program = PROGRAMS[name]

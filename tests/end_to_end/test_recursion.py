@@ -216,6 +216,7 @@ MADE = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("made", MADE)
 def test_a_recursion_in_a_module_that_cannot_be_imported_computes_what_python_does(made, tmp_path, target):
     out = np.zeros(6)

@@ -136,6 +136,7 @@ def shuffled(x, by, width):
     )
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("kernel", [halves, bfloats, pairs])
 @pytest.mark.parametrize(("by", "width"), [(0, 32), (5, 32), (3, 8), (9, 16)])
 def test_halves_and_bfloat16s_are_shuffled_within_segments_of_a_warp(kernel, by, width):

@@ -285,6 +285,7 @@ def by_bits(out, n):
     out[t, 3] = cuda.clz(cuda.ballot_sync(0xFFFFFFFF, t < n))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kernel", [by_masks, by_one_mask_in_two_places, by_those_who_come, by_bits])
 def test_lanes_wait_for_those_that_their_masks_name_as_they_do_compiled(kernel, compiled):
     stepped, native = np.zeros((64, 4), np.int64), np.zeros((64, 4), np.int64)

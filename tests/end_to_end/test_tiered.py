@@ -90,7 +90,7 @@ def forms(kernel: Any) -> list[tuple[str, int | None]]:
 
 
 # Each launch is a compile. Two come to both sides of each condition on the launch that these kernels have.
-@pytest.mark.some(6)
+@pytest.mark.some(3)
 @pytest.mark.each_value_once
 @pytest.mark.parametrize("launches", [LAUNCHES[:2], pytest.param(LAUNCHES, marks=pytest.mark.slow)], ids=len)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -82,6 +82,7 @@ def chained(out):
     out[1] = chain(DECLARED, 10)
 
 
+@pytest.mark.some(2)
 @pytest.mark.usefixtures("target")
 @pytest.mark.parametrize(
     ("kernel", "expected"),

@@ -70,7 +70,7 @@ def prepare(
     return start
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("first", range(1, STEP + 1))
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOENT, errno.EACCES, errno.ENOSPC], ids=errno.errorcode.get)
 @pytest.mark.parametrize("warm", [False, True], ids=["compiles", "finds"])

@@ -284,7 +284,7 @@ def run(script: Path, cache: Path, *arguments: str, new: bool = False) -> subpro
     return (run_new_python if new else run_python)(script, *arguments, env={**os.environ, **settings}, timeout=900)
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("stage", "how"), CASES)
 def test_a_child_forked_while_a_thread_is_at_work_launches(
     tmp_path: Path, prepared: Path, stage: str, how: str
@@ -294,7 +294,7 @@ def test_a_child_forked_while_a_thread_is_at_work_launches(
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_process_that_ends_while_a_thread_is_at_work_launches_to_its_end(
     tmp_path: Path, prepared: Path, stage: str

@@ -25,7 +25,7 @@ def run_example(example: Path, folder: Path, *arguments: str, **settings: str) -
     return done.stdout
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_checks_its_result_and_compiles_nothing_the_second_time(example: Path, tmp_path: Path) -> None:
     first = run_example(example, tmp_path)

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("mkdocs", reason="the site needs the docs extra")
 pytest.importorskip("mkdocstrings_handlers.python", reason="the site needs the docs extra")
 
+pytestmark = pytest.mark.slow  # `make docs` builds it, too; that each document has its place is a quick test's
 ROOT = Path(__file__).parents[2]
 _LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*?\bsrc=\"?([^\"\s>]+)|<link\b[^>]*?\bhref=\"?([^\"\s>]+)")
 

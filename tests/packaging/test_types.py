@@ -40,6 +40,8 @@ PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
 MISTAKE = "facter"
 DOCUMENTS = {f"{path.stem.replace('-', '_').lower()}.py": path for path in DOCUMENTS_WITH_EXAMPLES}
 WRONG = re.compile(r"# wrong: .+")
+# Unlike mypy, pyright looks at all anew in each run.
+CHECKERS = ["mypy", pytest.param("pyright", marks=pytest.mark.slow)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +149,7 @@ def wrong_lines(program: Path) -> set[int]:
     return {number for number, line in enumerate(program.read_text().splitlines(), 1) if WRONG.search(line)}
 
 
-@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+@pytest.mark.parametrize("checker", CHECKERS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
 def test_a_checker_knows_each_form_and_finds_each_mistake(
     program: Path, checker: str, request: pytest.FixtureRequest
@@ -158,7 +160,7 @@ def test_a_checker_knows_each_form_and_finds_each_mistake(
     assert result.of(program.name).keys() == wrong, result.of(program.name)
 
 
-@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+@pytest.mark.parametrize("checker", CHECKERS)
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_documents_program_has_no_type_errors(name: str, checker: str, request: pytest.FixtureRequest) -> None:
     result: Checked = request.getfixturevalue(checker)

@@ -39,6 +39,7 @@ def lowered(function, target: Target, options: Options) -> Lowered:
     return lower(function, parse_signature("void(float64[::1])"), options, target, (), ConfigView(None))[0]
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("target", [host_target(), Target(kind="ptx", arch="sm_90")], ids=["host", "sm_90"])
 @pytest.mark.parametrize("options", [Options(), Options(lineinfo=True), Options(debug=True, opt=False)], ids=str)
 def test_a_kernels_text_is_the_same_whatever_was_compiled_before_it(target: Target, options: Options) -> None:

@@ -130,7 +130,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.some(10)
+@pytest.mark.some(5)
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_is_changed_between_two_processes_counts_in_the_second(change: str) -> None:
     name, before, after, expected = CHANGES[change]

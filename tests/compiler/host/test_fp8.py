@@ -61,6 +61,7 @@ def around(kind):
     return [sign * number for number in np.concatenate([numbers, *beside]) for sign in (np.float32(1), np.float32(-1))]
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("saturates", [0, 1])
 def test_floats_are_rounded_to_the_nearest_and_saturate_if_asked(kind, saturates):

@@ -137,7 +137,7 @@ def test_code_of_forty_warp_operations_behind_conditions_is_twice_that_of_twenty
     assert many < 2.4 * some
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("condition", "done", "turns"), _WAYS)
 def test_regions_that_share_their_code_compute_what_they_do_alone(
     monkeypatch: pytest.MonkeyPatch, condition: str, done: str, turns: int

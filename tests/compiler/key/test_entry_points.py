@@ -41,7 +41,7 @@ def site(tmp_path: Path) -> Path:
 def run(site: Path) -> Run:
     """A function that runs a program in a process which finds the packages, and returns what it printed.
 
-    new: in an interpreter that is started for it, as all were that had not imported numba.
+    new: in an interpreter that is started for it, which has not imported numba.
     """
 
     def run(program: str, *arguments: str, new: bool = False) -> str:
@@ -50,7 +50,7 @@ def run(site: Path) -> Run:
     return run
 
 
-def ran(site: Path, program: str, *arguments: str, new: bool, **settings: str) -> str:
+def ran(site: Path, program: str, *arguments: str, new: bool = False, **settings: str) -> str:
     """Return what a program printed that found the packages of a folder."""
     path = site.with_name("program.py")
     path.write_text(textwrap.dedent(program))
@@ -122,7 +122,7 @@ def met(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     for name, source in {"broken": BROKEN, "nosy": NOSY, "twice": TWICE}.items():
         install(site, name, f"[{request.param}]\ninit = {name}_ext:init\n")
         module(site, f"{name}_ext", source)
-    found: dict[str, Any] = json.loads(ran(site, MEETS_ALL, new=True, GRIDJIT_CACHE_DIR=str(site.with_name("cache"))))
+    found: dict[str, Any] = json.loads(ran(site, MEETS_ALL, GRIDJIT_CACHE_DIR=str(site.with_name("cache"))))
     return found
 
 
@@ -173,7 +173,7 @@ def test_a_type_that_only_an_installed_extension_knows_can_be_an_argument(site: 
         kernel[1, 1](out, Tag())
         print(out[0])
     """
-    assert run(program, new=True) == "3.0"
+    assert run(program) == "3.0"
 
 
 def test_a_description_that_nobody_can_read_is_a_warning_and_kernels_compile(site: Path, run: Run) -> None:
@@ -199,7 +199,7 @@ STARTS = """
 def test_a_cached_kernel_starts_without_numba_where_an_extension_is_installed(site: Path, run: Run) -> None:
     install(site, "quiet", "[numba_extensions]\ninit = quiet_ext:init\n")
     module(site, "quiet_ext", "def init():\n    pass\n")
-    assert run(STARTS, new=True).startswith("1 True")
+    assert run(STARTS).startswith("1 True")
     assert run(STARTS, new=True) == "0 False False False"
 
 
@@ -220,13 +220,13 @@ def test_another_version_or_build_of_an_extension_that_registers_for_everybody_i
     module(site, "quiet_ext", FOR_EVERYBODY)
     folder = install(site, "quiet", "[numba_extensions]\ninit = quiet_ext:init\n", record="quiet_ext.py,sha256=1,10\n")
     install(site, "unrelated", "[console_scripts]\nmain = quiet_ext:init\n")
-    assert run(STARTS, new=True)[0] == "1"
+    assert run(STARTS)[0] == "1"
     (folder / "RECORD").write_text("quiet_ext.py,sha256=2,10\n")
-    assert run(STARTS, new=True)[0] == "1"
+    assert run(STARTS)[0] == "1"
     folder.rename(site / "quiet-1.1.dist-info")
-    assert run(STARTS, new=True)[0] == "1"
+    assert run(STARTS)[0] == "1"
     (site / "unrelated-1.0.dist-info").rename(site / "unrelated-2.0.dist-info")
-    assert run(STARTS, new=True)[0] == "0"
+    assert run(STARTS)[0] == "0"
 
 
 def test_what_is_found_is_what_numba_would_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

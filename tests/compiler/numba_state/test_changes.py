@@ -129,6 +129,7 @@ def test_what_a_program_puts_in_numbas_place_counts_as_long_as_it_is_there(
     assert changes() == ((), ())
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize(
     ("owner", "name", "value"),
     [

@@ -61,6 +61,7 @@ BOUNDS = {
 }
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("kernel", KERNELS, ids=[kernel.name for kernel in KERNELS])
 def test_an_inner_loop_has_no_more_instructions_than_its_bound(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRIDJIT_CODEGEN", "llvm")  # which ends with the test

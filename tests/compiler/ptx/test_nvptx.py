@@ -99,6 +99,7 @@ OPERATIONS = [
 ]
 
 
+@pytest.mark.some(44)
 @pytest.mark.parametrize("fastmath", [False, True])
 @pytest.mark.parametrize("type_", ["float", "double"])
 @pytest.mark.parametrize("body", OPERATIONS)
@@ -160,6 +161,7 @@ def memory(x, out, counts):
     print("out", out[0], t)
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100"])
 @pytest.mark.parametrize(
     ("function", "signature"),
@@ -313,6 +315,7 @@ def test_an_array_may_have_the_name_of_a_type() -> None:
 PAIR = np.dtype([("a", np.float32), ("b", np.int64)])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("kind", "store"),
     [("int8", "b8"), ("float16", "b16"), ("float32", "b32"), ("float64", "b64"), ("complex64", "b32"), (PAIR, "b8")],

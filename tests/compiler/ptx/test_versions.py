@@ -150,6 +150,7 @@ def around_numbered(starts, x, out):
             out[row] += x[other]
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("kind", ["int8", "int32", "int64"])
 @pytest.mark.parametrize("function", [rows, halves, both_conditions], ids=lambda one: one.__name__)
 def test_a_loop_from_a_number_in_memory_has_a_version_without_tests(function: Any, kind: str) -> None:

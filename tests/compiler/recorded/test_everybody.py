@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
+import subprocess
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 
 from gridjit.compiler.recorded.everybody import Answer
-from tests.programs import python_path, run_new_python
+from tests.programs import python_path, run_new_python, run_python
 
 PROGRAM = """
     import json, sys, warnings
@@ -34,7 +36,7 @@ PROGRAM = """
         kernel[1, 1](x)
         found.append((int(x[0]), kernel.stats.compiles, [kernel.specializations[0].reason]))
         found[-1][2].extend(kernel.specializations[0].artifact.private)
-    print(json.dumps([found, "numba" in sys.modules]))
+    print(json.dumps([found, {sign!r} in sys.modules]))
 """
 USES = """
     from tiles import twice
@@ -86,6 +88,7 @@ REWRITE = """
 """
 Run = Callable[..., tuple[list[Any], bool]]
 Install = Callable[..., None]
+Begin = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
@@ -120,15 +123,21 @@ def removed(site: Path, name: str = "tiles") -> None:
 
 @pytest.fixture
 def run(site: Path, cache_dir: Path) -> Run:
-    """Run kernels in a new process; returns (result, compiles, reasons) of each, and whether it has numba."""
+    """Run kernels in a new process; returns (result, compiles, reasons) of each, and whether it loaded the extension.
 
-    def run(kernels: str = "first, second", more: str = "", **settings: str) -> tuple[list[Any], bool]:
-        program = textwrap.dedent(PROGRAM).format(more=textwrap.dedent(more), kernels=f"{kernels},")
+    An interpreter that is started for it, which takes long, tells whether it has numba.
+    """
+
+    def run(
+        kernels: str = "first, second", more: str = "", *, begin: Begin = run_python, **settings: str
+    ) -> tuple[list[Any], bool]:
+        sign = "numba" if begin is run_new_python else "tiles.ext"
+        program = textwrap.dedent(PROGRAM).format(more=textwrap.dedent(more), kernels=f"{kernels},", sign=sign)
         environ = {**os.environ, "PYTHONPATH": python_path(site), "GRIDJIT_TARGET": "host", **settings}
-        done = run_new_python("-B", "-c", program, env=environ)
+        done = begin("-B", "-c", program, env=environ)
         assert done.returncode == 0, done.stderr
-        found, has_numba = json.loads(done.stdout)
-        return found, has_numba
+        found, has_loaded = json.loads(done.stdout)
+        return found, has_loaded
 
     return run
 
@@ -142,7 +151,7 @@ def test_what_is_for_an_extensions_own_invalidates_nothing_and_is_asked_once(run
     for version in (1, 2):
         installed(OVERLOAD, version)
         assert compiles(run()) == [0, 0]
-        found = run()
+        found = run(begin=run_new_python if version == 1 else run_python)
         assert (compiles(found), found[1]) == ([0, 0], False)
 
 
@@ -360,7 +369,7 @@ def test_the_first_kernel_of_a_process_is_stored_whatever_an_extension_registers
     run: Run, installed: Install, source: str
 ) -> None:
     installed(source)
-    assert compiles(run()) == [1, 1]
+    assert compiles(run(begin=functools.partial(run_python, compiles_first=True))) == [1, 1]
     assert compiles(run()) == [0, 0]
 
 
@@ -412,7 +421,7 @@ def test_what_only_code_that_has_to_do_with_an_extension_can_meet_is_its_own(sit
     installed("def init(): pass", name="others", stubs="def thing(x):\n    raise NotImplementedError\n")
     installed(OWN_AND_OTHERS)
     environ = {**os.environ, "PYTHONPATH": python_path(site), "GRIDJIT_TARGET": "host"}
-    done = run_new_python("-B", "-c", textwrap.dedent(CLASSIFIED), env=environ)
+    done = run_python("-B", "-c", textwrap.dedent(CLASSIFIED), env=environ)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         **dict.fromkeys(("own_function", "own_type", "own_cast"), True),
@@ -442,7 +451,7 @@ def test_a_bundle_of_one_kernel_has_the_answer_and_a_cache_that_cannot_be_writte
     for command in (("export", "--kernel", "first"), ("import",)):
         folder = {"export": cache_dir, "import": tmp_path / "there"}[command[0]]
         settings = {**environ, "GRIDJIT_CACHE_DIR": str(folder)}
-        done = run_new_python("-m", "gridjit", "cache", command[0], tmp_path / "b", *command[1:], env=settings)
+        done = run_python("-m", "gridjit", "cache", command[0], tmp_path / "b", *command[1:], env=settings)
         assert done.returncode == 0, done.stderr
     elsewhere = {"GRIDJIT_CACHE_DIR": str(tmp_path / "new"), "GRIDJIT_CACHE_BASE": str(tmp_path / "there")}
     assert run("first", **elsewhere) == ([[1, 0, ["in the cache"]]], False)

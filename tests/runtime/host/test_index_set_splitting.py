@@ -49,6 +49,7 @@ _KERNELS = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("which", _KERNELS, ids=str)
 def test_conditions_that_change_somewhere_in_a_row(run, which):
     random, kernel = np.random.default_rng(7), _KERNELS[which]
@@ -189,6 +190,7 @@ def in_turns(x, out, n):
             out[i] = -x[i]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kernel", [sides, triangle, columns, bands, in_turns], ids=lambda kernel: kernel.__name__)
 def test_each_part_of_an_array_does_its_own(run, kernel):
     x = np.random.default_rng(1).integers(1, 50, 400)

@@ -167,6 +167,7 @@ def _alone(kernel):
     return {at_a_barrier: up_to, in_a_plane_at_a_barrier: in_a_plane, behind_a_load: up_to}.get(kernel, kernel)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("kernel", LINES, ids=lambda kernel: kernel.__name__)
 def test_of_many_blocks_in_a_line_those_are_run_that_do_something(run, kernel):
     for grid, block in LINE_SHAPES:
@@ -174,6 +175,7 @@ def test_of_many_blocks_in_a_line_those_are_run_that_do_something(run, kernel):
             compared(run, kernel, grid, block, min(n, grid * block))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kernel", PLANES, ids=lambda kernel: kernel.__name__)
 def test_of_many_blocks_in_planes_those_are_run_that_do_something(run, kernel):
     for grid, block in PLANE_SHAPES:

@@ -150,6 +150,7 @@ STATEMENTS = {
 }
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_a_statement_reads_what_was_there_before_any_lane_wrote(run, statement):
     names = {"cuda": cuda, "np": np}

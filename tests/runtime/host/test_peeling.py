@@ -105,6 +105,7 @@ def halo(x, out):
         out[i, j] = 1000 * tile[ty + 1, tx + 1] + beside
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("block", [(32, 8), (5, 3), (1, 4), (16, 1, 1)])
 @pytest.mark.parametrize("apart", [1, 2])
 def test_a_tile_with_a_border_on_each_side(run, block, apart):

@@ -12,6 +12,7 @@ from tests.runtime.host.rare_programs import run_in_python, source
 GRID, BLOCKS = 3, ((1, 1), (3, 4), (8, 3), (31, 2), (32, 4), (33, 1))
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("seed", range(10))
 def test_programs_with_rare_threads_do_what_they_do_in_python(run, seed):
     names = {"cuda": numba_cuda(), "np": np}

@@ -79,7 +79,7 @@ def numbas_own_passes() -> Iterator[None]:
         yield
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kernel", MANY.KERNELS, ids=NAMES)
 def test_a_kernel_is_lowered_to_the_same_text_as_by_numbas_own_passes_at_first_and_later(
     kernel: tuple[Any, str],

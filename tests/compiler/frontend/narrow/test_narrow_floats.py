@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.compiler.frontend.narrow.programs import TEXT
-from tests.programs import run_new_python, run_python
+from tests.programs import run_python
 
 FOUND = str(Path(__file__).with_name("found.py"))
 START = """
@@ -35,8 +36,9 @@ def compiles(function, *arguments):
 """
 
 
+@functools.cache
 def _found(how: str, what: str) -> Any:
-    done = run_new_python(FOUND, how, what)
+    done = run_python(FOUND, how, what, compiles_first=True)
     assert done.stderr == ""
     return json.loads(done.stdout)
 
@@ -152,6 +154,7 @@ compiles(kernel, np.array([0.5]))
 }
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("met", MEETINGS)
 def test_a_kernel_has_them_as_soon_as_it_has_to_do_with_them(met: str) -> None:
     program, told = MEETINGS[met]
@@ -260,7 +263,7 @@ import numba.cuda.fp8
 
 
 def test_functions_that_are_kept_are_the_same_with_them_and_without() -> None:
-    without, with_them = run_new_python("-c", "import gridjit" + TEXT), run_new_python("-c", BEFORE + TEXT)
+    without, with_them = (run_python("-c", start + TEXT, compiles_first=True) for start in ("import gridjit", BEFORE))
     assert without.stdout == with_them.stdout
     assert (without.stderr, with_them.stderr) == ("", "")
     assert len(without.stdout) > 64

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.compiler.frontend.narrow.programs import TEXT
-from tests.programs import run_new_python, run_python
+from tests.programs import run_python
 
 FOUND = str(Path(__file__).with_name("found.py"))
 START = """
@@ -43,7 +43,7 @@ WORDS_ALONE, ALL, NONE = "True True False", "True True True", "False False False
 
 def _rows(how: str) -> dict[str, dict[str, Any]]:
     """Return the rows of all tables, by their keys."""
-    done = run_new_python(FOUND, how, "tables")
+    done = run_python(FOUND, how, "tables", compiles_first=True)
     assert done.stderr == ""
     tables = json.loads(done.stdout)
     return {
@@ -71,7 +71,7 @@ def test_what_they_bring_has_keys_of_its_own_but_for_in_and_the_methods_of_array
 
 
 def test_each_method_of_arrays_and_each_function_that_others_type_is_known_as_a_word() -> None:
-    done = run_new_python("-c", LEFT_OUT)
+    done = run_python("-c", LEFT_OUT, compiles_first=True)
     assert (done.stdout, done.stderr) == ("True True\n", "")
 
 
@@ -271,6 +271,7 @@ compiles(kernel, np.array([4.0]))
 }
 
 
+@pytest.mark.some(9)
 @pytest.mark.parametrize("met", MEETINGS)
 def test_a_kernel_has_them_as_soon_as_it_names_one(met: str) -> None:
     program, told = MEETINGS[met]
@@ -355,7 +356,7 @@ CHANGED = "arraymath.get_accumulator, arraymath.array_mean = arraymath.array_mea
 
 
 def _told(program: str) -> str:
-    done = run_new_python("-c", program)
+    done = run_python("-c", program, compiles_first=True)
     assert done.stderr == ""
     return done.stdout
 

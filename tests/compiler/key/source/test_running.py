@@ -701,7 +701,7 @@ assert look(run) == after
 """
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("change", "code"), SETTINGS.values(), ids=SETTINGS)
 def test_what_a_program_sets_for_code_that_does_not_name_it_counts(change: str, code: str) -> None:
     done = run_python("-c", SET.format(set=change, code=code))
