@@ -6,16 +6,15 @@ nothing of the launch in its attributes: each way to a field, including a copy o
 
 from __future__ import annotations
 
-import contextlib
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gridjit.compiler.values.errors import ConfigError
 from gridjit.compiler.values.footprint import HAS_ARGUMENTS, PRESENCE, Effects, FactValue, Footprint, Markable
 from gridjit.compiler.values.launch_config import Dim3, LaunchConfig
 from gridjit.compiler.view.arguments import ArgumentsView
-from gridjit.compiler.view.recording import LaterLaunch, Recording, recording_of, remember, see, visible_view
+from gridjit.compiler.view.recording import LaterLaunch, Recording, recording_of, remember, visible_view
 from gridjit.compiler.view.recording import while_current as while_current
 
 
@@ -218,17 +217,6 @@ def visible_config() -> ConfigView | None:
     """Return the view that user code sees: of a launch's compilation, or None. The question is recorded."""
     view = current_view()
     return view if view is not None and view.read(PRESENCE) else None
-
-
-@contextlib.contextmanager
-def visible(view: ConfigView | None) -> Iterator[None]:
-    """Make view (None: no launch) the current one of this thread, and restore the previous one afterwards."""
-    before = current_view()
-    see(view)
-    try:
-        yield
-    finally:
-        see(before)
 
 
 def _itself(config: LaunchConfig | None) -> LaunchConfig | None:

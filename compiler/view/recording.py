@@ -221,11 +221,6 @@ def visible_view() -> Any:
     return _visible.view
 
 
-def see(view: Any) -> None:
-    """Make view (or None) visible to this thread."""
-    _visible.view = view
-
-
 def while_current(view: Any, call: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
     """Return call's result. Meanwhile this thread sees view, and afterwards its former view."""
     before = visible_view()

@@ -12,7 +12,8 @@ import pytest
 
 from gridjit import ConfigError, LaunchConfig, launchconfig
 from gridjit.compiler.hooks.hook import Hook
-from gridjit.compiler.view.config import ConfigView, current_view, visible
+from gridjit.compiler.view.config import ConfigView, current_view
+from tests.compiler.view.visibility import visible
 
 CONFIG = LaunchConfig.of(10, (64, 2), 128)
 

@@ -16,7 +16,8 @@ import pytest
 
 from gridjit import ConfigError, LaunchConfig
 from gridjit.compiler.values.footprint import MARKABLE
-from gridjit.compiler.view.config import ConfigView, visible
+from gridjit.compiler.view.config import ConfigView
+from tests.compiler.view.visibility import visible
 
 CONFIG = LaunchConfig.of(10, (64, 2), 128)
 SECRETS = (CONFIG, *(getattr(CONFIG, name) for name in ("griddim", "blockdim")), 128)

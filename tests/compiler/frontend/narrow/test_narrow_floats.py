@@ -218,7 +218,7 @@ def test_numba_cudas_own_compiles_find_them_in_their_order() -> None:
 
 IN_ANOTHER = """
 import signal
-from gridjit.compiler.frontend.narrow import meeting
+from gridjit.compiler.frontend.narrow import modules
 
 @gridjit.jit(target="host", cache=False)
 def inner(x):
@@ -229,7 +229,7 @@ def handle(*_):
 
 halves = np.full(1, 1.5, np.float16)
 signal.signal(signal.SIGUSR1, handle)
-stop, sent = meeting.is_of_narrow_floats, []
+stop, sent = modules.is_of_narrow_floats, []
 
 def stop_and_launch(found):
     if not sent:
@@ -237,7 +237,7 @@ def stop_and_launch(found):
         signal.raise_signal(signal.SIGUSR1)
     return stop(found)
 
-meeting.is_of_narrow_floats = stop_and_launch
+modules.is_of_narrow_floats = stop_and_launch
 
 def kernel(x):
     x[0] = x[0] + 1
