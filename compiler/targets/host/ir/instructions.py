@@ -133,6 +133,11 @@ class Instruction(NamedTuple):
         """Return the instruction without the flags that make its result poison where they do not hold."""
         return self._replace(flags=tuple(one for one in self.flags if one not in _POISON))
 
+    def cast_of(self, opcode: str, kind: str, to: str) -> str:
+        """Return the named value that it casts from one type to another; "" for other instructions, and with notes."""
+        casts = (self.opcode, self.kind, self.type, self.notes) == (opcode, kind, to, "")
+        return self.values[0] if casts and self.values[0].startswith("%") else ""
+
     @property
     def callee_name(self) -> str:
         """The name of the function that it calls, without sign and quotes; "" for others."""

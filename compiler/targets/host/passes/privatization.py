@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gridjit.base.regexes import regex
-from gridjit.compiler.targets.host.analysis.pointers import UNKNOWN, Argument, Root, Roots
+from gridjit.compiler.targets.host.analysis.pointers import UNKNOWN, Argument, Roots
 from gridjit.compiler.targets.host.ir.body import NAME, Body, Parameter, defined, definitions_of, opcode, used
 from gridjit.compiler.targets.host.ir.opcodes import may_wait
 from gridjit.compiler.targets.host.passes.shared_atomics import EXCHANGE
@@ -34,11 +34,6 @@ _ADDRESS = regex(r"\bptr ([^\s,]+)")
 _PLACE = regex(rf"(?:{NAME}|@[^\s,]+)$")
 _GIVEN = rf"ptr (?:\w+(?:\(\d+\))? |align \d+ )*({NAME}|@[^\s,]+), "
 _FILL = regex(rf"(?:tail )?call void @llvm\.mem(?:set|cpy|move)\.[^(]*\({_GIVEN}(?:{_GIVEN})?")
-# Addresses that an instruction makes of constants.
-_MADE_OF_CONSTANTS = regex(r"\b(?:inttoptr|getelementptr|addrspacecast)\b[^,(]*\(")
-_WORDS = regex(rf"{NAME} = (?:add|sub) (?:nuw |nsw )*i64 (\S+), (\S+)$")
-_OF_ADDRESS = regex(rf"{NAME} = ptrtoint ptr ({NAME}) to i64$")
-_TO_ADDRESS = regex(rf"{NAME} = inttoptr i64 ({NAME}) to ptr$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,27 +152,9 @@ def _is_operation_at(line: str, addresses: set[str]) -> bool:
     return found is not None and found["at"] in addresses
 
 
-class _Addresses(Roots):
-    """Roots that are found through sums of numbers as well, as the addresses of items of strided arrays are."""
-
-    def _through(self, line: str, seen: set[str]) -> set[Root]:
-        if found := _TO_ADDRESS.match(line):
-            return self._summed(found[1], seen) or {UNKNOWN}
-        if _MADE_OF_CONSTANTS.search(line):
-            return {UNKNOWN}
-        return Roots._through(self, line, seen)
-
-    def _summed(self, name: str, seen: set[str]) -> set[Root]:
-        line = self.definitions.get(name, "")
-        if found := _OF_ADDRESS.match(line):
-            return self._of(found[1], seen)
-        found = _WORDS.match(line)
-        return set[Root]().union(*(self._summed(part, seen) for part in found.groups())) if found else set()
-
-
 def _others(lines: Sequence[str], all_lines: Sequence[str], shared: Mapping[str, int]) -> set[int] | None:
     """Return the parameters to whose memory lines have access; None if some of that memory is not known."""
-    roots = _Addresses(definitions=definitions_of(all_lines), offsets=shared, arrays=frozenset())
+    roots = Roots(definitions=definitions_of(all_lines), offsets=shared, arrays=frozenset())
     found = set[int]()
     for line in lines:
         for at in _accessed(line):
