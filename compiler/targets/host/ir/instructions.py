@@ -38,6 +38,16 @@ class Operand(NamedTuple):
     value: str
     attributes: str = ""
 
+    @property
+    def is_compound(self) -> bool:
+        """Whether it consists of several values."""
+        return self.type[:1] in _COMPOUND
+
+    @property
+    def is_place(self) -> bool:
+        """Whether it is a named value or variable, no number and no expression of constants."""
+        return self.value.startswith(("%", "@"))
+
     def __str__(self) -> str:
         return " ".join(filter(None, (self.type, self.attributes, self.value)))
 
@@ -95,6 +105,17 @@ class Instruction(NamedTuple):
         return self.operands[place].value if place is not None and len(self.operands) > place else ""
 
     @property
+    def moved_by(self) -> str:
+        """The one number of items that it moves a pointer by; "" if it does not move one so, or notes something."""
+        moves = self.opcode == "getelementptr" and self.kind == "ptr" and len(self.operands) == 2 and not self.notes
+        return self.operands[1].value if moves and self.operands[1].type.startswith("i") else ""
+
+    @property
+    def align(self) -> int:
+        """The alignment that it notes, in bytes; 0 if it notes none."""
+        return int(self.notes.partition(", align ")[2].partition(",")[0] or 0)
+
+    @property
     def accessed(self) -> str:
         """The named pointer that it loads or stores through; "" if it does neither."""
         return self.pointer if self.opcode in ("load", "store") and self.pointer.startswith("%") else ""
@@ -117,7 +138,7 @@ class Instruction(NamedTuple):
     @property
     def is_vector(self) -> bool:
         """Whether its first operand consists of several numbers."""
-        return self.kind[:1] in _COMPOUND
+        return bool(self.operands) and self.operands[0].is_compound
 
     @property
     def wraps(self) -> bool:
@@ -157,6 +178,11 @@ class Instruction(NamedTuple):
 
 
 _POINTERS = {"load": 0, "store": 1, "atomicrmw": 0, "cmpxchg": 0, "getelementptr": 0}
+
+
+def beside(name: str, word: str) -> str:
+    """Return a name for a value that is computed beside another."""
+    return f'%"gj.{word}.{name[1:].strip(chr(34))}"'
 
 
 def is_value(text: str) -> bool:
