@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gridjit.base.regexes import regex
+from gridjit.compiler.targets.host.ir.instructions import Instruction
 from gridjit.compiler.targets.host.ir.module import FunctionText, closing, definitions, label_of
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.ir.types import split_commas
 
 NAME = r'%(?:"[^"]*"|[-a-zA-Z$._0-9]+)'
@@ -37,6 +39,11 @@ class Block:
 
     label: str
     lines: tuple[str, ...]
+
+    @property
+    def end(self) -> Instruction:
+        """The instruction that ends it."""
+        return parse(self.lines[-1])
 
     @property
     def successors(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from gridjit.compiler.targets.host.ir.types import LABEL, element, member, truth
@@ -89,6 +90,16 @@ class Instruction(NamedTuple):
         return tuple(zip(self.values, self.labels, strict=True)) if self.opcode == "phi" else ()
 
     @property
+    def condition(self) -> str:
+        """The condition of a branch with two ways; "" for others."""
+        return self.operands[0].value if self.opcode == "br" and len(self.operands) == 3 else ""
+
+    @property
+    def target(self) -> str:
+        """The label of the block that a branch without a condition leads to; "" for others."""
+        return self.operands[0].value if self.opcode == "br" and len(self.operands) == 1 else ""
+
+    @property
     def predicate(self) -> str:
         """The predicate of a comparison ("slt"), the operation of an atomicrmw ("add"); "" for others."""
         return self.flags[-1] if self.opcode in COMPARISONS or self.opcode == "atomicrmw" else ""
@@ -109,11 +120,6 @@ class Instruction(NamedTuple):
         """The one number of items that it moves a pointer by; "" if it does not move one so, or notes something."""
         moves = self.opcode == "getelementptr" and self.kind == "ptr" and len(self.operands) == 2 and not self.notes
         return self.operands[1].value if moves and self.operands[1].type.startswith("i") else ""
-
-    @property
-    def align(self) -> int:
-        """The alignment that it notes, in bytes; 0 if it notes none."""
-        return int(self.notes.partition(", align ")[2].partition(",")[0] or 0)
 
     @property
     def accessed(self) -> str:
@@ -153,6 +159,26 @@ class Instruction(NamedTuple):
     def without_poison(self) -> Instruction:
         """Return the instruction without the flags that make its result poison where they do not hold."""
         return self._replace(flags=tuple(one for one in self.flags if one not in _POISON))
+
+    @property
+    def alignment(self) -> int:
+        """The alignment that is noted about it, in bytes; 0 if there is none."""
+        notes = (note.removeprefix("align ") for note in self.notes.split(", ") if note.startswith("align "))
+        return int(next(notes, "0"))
+
+    def with_arms(self, arms: Iterable[tuple[str, str]]) -> Instruction:
+        """Return a phi with other (value, predecessor) pairs."""
+        pairs = (one for value, label in arms for one in (Operand(self.type, value), Operand(LABEL, label)))
+        return self._replace(operands=tuple(pairs))
+
+    def with_labels(self, names: Mapping[str, str]) -> Instruction:
+        """Return the instruction with the blocks that it names renamed; names: by the labels."""
+        return self._replace(
+            operands=tuple(
+                one._replace(value=names.get(one.value, one.value)) if one.type == LABEL else one
+                for one in self.operands
+            )
+        )
 
     def cast_of(self, opcode: str, kind: str, to: str) -> str:
         """Return the named value that it casts from one type to another; "" for other instructions, and with notes."""

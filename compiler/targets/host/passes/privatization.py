@@ -112,7 +112,7 @@ def _operation(line: str) -> Instruction | None:
     if made.opcode != "atomicrmw" or made.is_volatile or made.predicate not in _KINDS:
         return None
     at, value = made.operands
-    is_aligned = made.align and made.align == _SIZES.get(value.type)
+    is_aligned = made.alignment and made.alignment == _SIZES.get(value.type)
     return made if is_aligned and at.is_place and is_value(value.value) else None
 
 

@@ -82,5 +82,5 @@ def _store(made: Instruction, new: str) -> str:
 
 
 def _place(made: Instruction) -> str:
-    align = f", align {made.align}" if made.align else ""
+    align = f", align {made.alignment}" if made.alignment else ""
     return f"{made.operands[0]}{align}, {OWN}"
