@@ -191,6 +191,11 @@ class Instruction(NamedTuple):
         return self.callee[1:].strip('"') if self.callee.startswith("@") else ""
 
     @property
+    def fills(self) -> bool:
+        """Whether it fills memory, or copies it."""
+        return self.callee_name.startswith(_FILLS)
+
+    @property
     def result_type(self) -> str:
         """The type of its result; "void" if it has none."""
         return _result_type(self)
@@ -203,6 +208,7 @@ class Instruction(NamedTuple):
         return f"{self.result} = {text}{self.notes}" if self.result else f"{text}{self.notes}"
 
 
+_FILLS = ("llvm.memset.", "llvm.memcpy.", "llvm.memmove.")
 _POINTERS = {"load": 0, "store": 1, "atomicrmw": 0, "cmpxchg": 0, "getelementptr": 0}
 
 

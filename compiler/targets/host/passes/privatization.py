@@ -29,7 +29,6 @@ _KINDS = {
     **{name: name for name in ("and", "or", "xor", "max", "min", "umax", "umin")},
 }
 _ACCESSES = frozenset(("load", "store", "atomicrmw", "cmpxchg"))
-_FILLS = ("llvm.memset.", "llvm.memcpy.", "llvm.memmove.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +166,7 @@ def _accessed(line: str) -> Iterator[str]:
     pointers = [one for one in made.operands if "ptr" in one.type]
     if not made.known:
         yield ""
-    elif made.opcode in _ACCESSES or made.callee_name.startswith(_FILLS):
+    elif made.opcode in _ACCESSES or made.fills:
         yield from (one.value if one.type == "ptr" and one.is_place else "" for one in pointers)
     elif made.opcode == "call" and pointers:
         yield ""
