@@ -129,7 +129,7 @@ def _comparison(condition: str, holds: bool, lines: Mapping[str, str], axis: Col
     a, b = found.values
     if steps is None or (not steps.isdisjoint((a, b)) and {a, b} <= varying):
         return None
-    predicate = found.flags[-1]
+    predicate = found.predicate
     signed = predicate if predicate in ("eq", "ne") else f"s{predicate[1:]}"
     chosen = signed if holds else _OPPOSITE[signed]
     return _make(chosen, predicate[0] == "u", found.kind, (a, b), inner, varying, lines)

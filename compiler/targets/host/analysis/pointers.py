@@ -82,7 +82,7 @@ class Roots:
         if made.opcode in _CHOICES and made.result_type == "ptr":
             values = made.values[_CHOICES[made.opcode] :]
             return set[Root]().union(*(self._of(value, seen) for value in values))
-        number = made.cast_of("inttoptr", "i64", "ptr")
+        number = made.cast_of("i64", "ptr")
         base = base_of(number, self.definitions) if number else None
         return {UNKNOWN} if base is None else self._of(base.values[0], seen)
 
@@ -100,7 +100,7 @@ def base_of(number: str, definitions: Mapping[str, str]) -> Instruction | None:
     """
     parts = affine(number, definitions).items()
     made = ((parse(definitions.get(part, "")), times) for part, times in parts)
-    bases = [(one, times) for one, times in made if one.cast_of("ptrtoint", "ptr", "i64")]
+    bases = [(one, times) for one, times in made if one.cast_of("ptr", "i64")]
     return bases[0][0] if len(bases) == 1 and bases[0][1] == 1 else None
 
 

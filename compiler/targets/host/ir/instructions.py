@@ -180,9 +180,9 @@ class Instruction(NamedTuple):
             )
         )
 
-    def cast_of(self, opcode: str, kind: str, to: str) -> str:
+    def cast_of(self, kind: str, to: str) -> str:
         """Return the named value that it casts from one type to another; "" for other instructions, and with notes."""
-        casts = (self.opcode, self.kind, self.type, self.notes) == (opcode, kind, to, "")
+        casts = self.opcode in CASTS and (self.kind, self.type, self.notes) == (kind, to, "")
         return self.values[0] if casts and self.values[0].startswith("%") else ""
 
     @property

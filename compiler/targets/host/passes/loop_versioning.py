@@ -118,7 +118,7 @@ def _sizes(body: Body, row: Row, indices: Collection[str]) -> dict[str, int]:
         size = _SIZES.get(made.type if made.opcode == "load" else made.kind, 0)
         if not made.accessed or made.flags or not size:
             continue
-        number = parse(row.lines.get(made.accessed, "")).cast_of("inttoptr", "i64", "ptr")
+        number = parse(row.lines.get(made.accessed, "")).cast_of("i64", "ptr")
         for part in affine(number, row.lines) if number else ():
             if (stride := _stride(part, row, indices, parameters, size)) is not None:
                 found.setdefault(stride, set()).add(size)
@@ -180,7 +180,7 @@ class _Rewriting:
 
     def _address(self, line: str) -> tuple[str, ...]:
         made = parse(line)
-        number = made.cast_of("inttoptr", "i64", "ptr")
+        number = made.cast_of("i64", "ptr")
         if not number or (base := base_of(number, self.lines)) is None:
             return (line,)
         way = beside(made.result, "way")

@@ -109,7 +109,7 @@ def beyond_size(part: str, row: Row) -> int | None:
             return None
         if found.opcode == "add" and found.is_binary and not found.values[1].startswith("%"):
             more += int(found.values[1])
-        elif found.opcode not in ("zext", "sext") or (found.kind, found.type) != ("i32", "i64"):
+        elif not found.cast_of("i32", "i64"):
             return None
         name = found.values[0]
     return more
