@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.targets.host.analysis import value_types
 from gridjit.compiler.targets.host.analysis.value_types import type_of
 from gridjit.compiler.targets.host.ir.instructions import Instruction, Operand
 from gridjit.compiler.targets.host.ir.parse import parse
@@ -119,18 +118,27 @@ def test_a_load_or_store_goes_through_a_named_pointer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "type_"),
     [
         ("%c = sdiv i64 %a, 3", "i64"),
         ('%"x = y i1 z" = sdiv i64 %a, 3', "i64"),
-        ('%c = sext i8 %"a to i1 b" to i64', None),
+        ('%c = sext i8 %"a to i1 b" to i64', "i64"),
         ("%c = select i1 %a, double %b, double %d", "double"),
-        ("%c = select <2 x i1> <i1 true, i1 false>, <2 x i32> %a, <2 x i32> %b", None),
-        ("%c = select i1 xor (i1 trunc (i64 ptrtoint (ptr @g to i64) to i1), i1 true), double %a, double %b", None),
+        ("%c = select <2 x i1> <i1 true, i1 false>, <2 x i32> %a, <2 x i32> %b", "<2 x i32>"),
+        ("%c = select i1 xor (i1 trunc (i64 ptrtoint (ptr @g to i64) to i1), i1 true), double %a, double %b", "double"),
     ],
 )
-def test_the_type_of_a_result_is_read_off_or_left_to_llvm(line, says):
-    assert value_types._said(line) == says
+def test_no_name_and_no_constant_is_taken_for_the_type_of_a_result(line, type_):
+    assert parse(line).result_type == type_
+
+
+def test_a_step_is_by_one_number_and_a_cast_is_of_a_named_value():
+    assert parse("%p = getelementptr inbounds i32, ptr %a, i64 %i").moved_by == "%i"
+    others = ("i32, ptr %a, i64 0, i64 %i", "i32, <4 x ptr> %a, i64 %i", "i32, ptr %a, <2 x i64> %i")
+    assert not any(parse(f"%p = getelementptr {other}").moved_by for other in others)
+    assert parse("%c = zext nneg i32 %a to i64").cast_of("i32", "i64") == "%a"
+    assert not parse("%c = load i64, ptr %a").cast_of("ptr", "i64")
+    assert not parse("%c = ptrtoint ptr @a to i64").cast_of("ptr", "i64")
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ _OTHERS = (
     "%over = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %n, i64 1)",
     "%equal = icmp eq <2 x i64> <i64 0, i64 1>, zeroinitializer",
     "%turned = bitcast i64 %n to <2 x float>",
+    "%given = va_arg ptr %p, i32",
 )
 
 
