@@ -30,6 +30,7 @@ from gridjit.compiler.targets.host.ir.body import (
     used,
     without_labels,
 )
+from gridjit.compiler.targets.host.ir.instructions import beside
 from gridjit.compiler.targets.host.ir.opcodes import PURE
 from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.ir.warp_operations import read_call
@@ -181,9 +182,9 @@ def strided_loop(body: Body, before: str, stays: Stays = tuple) -> StridedLoop |
 
 def _widened(parts: Mapping[str, str], head: str) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return where a loop starts, its step and its end as 64 bits, and the instructions that widen them."""
-    mark, how = head[1:].strip(chr(34)), {"start": "zext", "step": "zext", "end": "sext"}
-    widening = tuple(f'%"gj.{word}.{mark}" = {how[word]} i32 {one} to i64' for word, one in parts.items())
-    return {word: f'%"gj.{word}.{mark}"' for word in parts}, widening
+    how = {"start": "zext", "step": "zext", "end": "sext"}
+    widening = tuple(f"{beside(head, word)} = {how[word]} i32 {one} to i64" for word, one in parts.items())
+    return {word: beside(head, word) for word in parts}, widening
 
 
 def _between(head: str, last: str, blocks: Mapping[str, Block]) -> set[str] | None:
@@ -338,4 +339,4 @@ def _is_of(value: str, loop: StridedLoop) -> bool:
 
 def new_head(loop: StridedLoop) -> str:
     """Return the label of the block in which all threads ask whether there is another turn."""
-    return f'%"gj.together.{loop.head[1:].strip(chr(34))}"'
+    return beside(loop.head, "together")

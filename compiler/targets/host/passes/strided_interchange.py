@@ -28,6 +28,7 @@ from gridjit.compiler.targets.host.analysis.strided_loops import (
 )
 from gridjit.compiler.targets.host.ir.body import Block, Body, defined, definitions_of, opcode, rename, used
 from gridjit.compiler.targets.host.ir.contexts import ValueType
+from gridjit.compiler.targets.host.ir.instructions import beside
 from gridjit.compiler.targets.host.ir.intrinsics import BARRIER
 from gridjit.compiler.targets.host.ir.opcodes import may_wait
 from gridjit.compiler.targets.host.ir.parse import parse
@@ -135,7 +136,7 @@ class _Names:
 
     def of(self, word: str, name: str = "") -> str:
         """Return the name of a value that is made for a loop, or for one of its values."""
-        return f'%"gj.{word}.{self.number}.{name[1:].strip(chr(34))}"'
+        return beside(name, f"{word}.{self.number}")
 
     @property
     def turn(self) -> str:
