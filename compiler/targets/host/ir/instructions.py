@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from gridjit.compiler.targets.host.ir.types import LABEL, element, member, truth
@@ -79,6 +80,16 @@ class Instruction(NamedTuple):
         return tuple(zip(self.values, self.labels, strict=True)) if self.opcode == "phi" else ()
 
     @property
+    def condition(self) -> str:
+        """The condition of a branch with two ways; "" for others."""
+        return self.operands[0].value if self.opcode == "br" and len(self.operands) == 3 else ""
+
+    @property
+    def target(self) -> str:
+        """The label of the block that a branch without a condition leads to; "" for others."""
+        return self.operands[0].value if self.opcode == "br" and len(self.operands) == 1 else ""
+
+    @property
     def predicate(self) -> str:
         """The predicate of a comparison ("slt"), the operation of an atomicrmw ("add"); "" for others."""
         return self.flags[-1] if self.opcode in COMPARISONS or self.opcode == "atomicrmw" else ""
@@ -132,6 +143,26 @@ class Instruction(NamedTuple):
     def without_poison(self) -> Instruction:
         """Return the instruction without the flags that make its result poison where they do not hold."""
         return self._replace(flags=tuple(one for one in self.flags if one not in _POISON))
+
+    @property
+    def alignment(self) -> int:
+        """The alignment that is noted about it, in bytes; 0 if there is none."""
+        notes = (note.removeprefix("align ") for note in self.notes.split(", ") if note.startswith("align "))
+        return int(next(notes, "0"))
+
+    def with_arms(self, arms: Iterable[tuple[str, str]]) -> Instruction:
+        """Return a phi with other (value, predecessor) pairs."""
+        pairs = (one for value, label in arms for one in (Operand(self.type, value), Operand(LABEL, label)))
+        return self._replace(operands=tuple(pairs))
+
+    def with_labels(self, names: Mapping[str, str]) -> Instruction:
+        """Return the instruction with the blocks that it names renamed; names: by the labels."""
+        return self._replace(
+            operands=tuple(
+                one._replace(value=names.get(one.value, one.value)) if one.type == LABEL else one
+                for one in self.operands
+            )
+        )
 
     @property
     def callee_name(self) -> str:

@@ -95,7 +95,7 @@ def _told(function: FunctionText, told: Collection[str], passed: Mapping[str, st
         call = call_in(line)
         if call and _asks(call):
             answer = _ANSWERS[call.type].format(f"%gj.asked.{list(passed).index(call.symbol)}")
-            line = f"  {defined(line)} = {answer}"
+            line = f"  {defined(line.strip())} = {answer}"
         made.append(_extended(line, call.start, arguments) if call and call.name in told else line)
     return "\n".join(made)
 
