@@ -68,8 +68,8 @@ class _Parts:
         found = parse(line)
         if found.kind not in ("i32", "i64"):
             return False
-        if found.opcode in ("sext", "zext") and (found.kind, found.type) == ("i32", "i64"):
-            return not found.notes and self._copy(found.result, found.values[0])
+        if wide := found.cast_of("i32", "i64"):
+            return self._copy(found.result, wide)
         if not found.is_binary:
             return False
         a, b = found.values

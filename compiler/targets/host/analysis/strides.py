@@ -95,8 +95,7 @@ def _of_line(line: str, lines: Mapping[str, str], known: dict[str, int | None]) 
 
 def _size(moved: Instruction) -> int:
     """Return the bytes from one item to the next; 0 unless a pointer is moved by one number of plain items."""
-    one_number = moved.opcode == "getelementptr" and len(moved.values) == 2 and not moved.notes and not moved.is_vector
-    if not one_number or not all(map(is_value, moved.values)):
+    if not moved.moved_by or not all(map(is_value, moved.values)):
         return 0
     bytes_of = moved.type[1:].partition(" x i8]")
     return int(bytes_of[0]) if bytes_of[1] and bytes_of[0].isdecimal() else _SIZES.get(moved.type, 0)

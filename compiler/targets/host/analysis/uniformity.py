@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gridjit.compiler.targets.host.analysis.postdominators import between, postdominators
-from gridjit.compiler.targets.host.ir.body import Body, arms, defined, opcode, used, without_labels
+from gridjit.compiler.targets.host.ir.body import Body, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.ir.coordinates import PLACE
 from gridjit.compiler.targets.host.ir.opcodes import is_operation
+from gridjit.compiler.targets.host.ir.parse import parse
 
 _DIVERGENT_OPERATIONS = frozenset(("load", "call", "alloca", "atomicrmw", "cmpxchg", "freeze"))
 _THREADS_OWN = frozenset(("%gj.tid.x", "%gj.tid.y", "%gj.tid.z", "%gj.thread", "%gj.at", "%gj.apart", "%gj.slab"))
@@ -71,10 +72,12 @@ def lasting_values(body: Body, same: Collection[str]) -> frozenset[str]:
 
 
 def _diverges(line: str, apart: bool, divergent: set[str]) -> bool:
-    operation = opcode(line)
-    if operation == "phi":
-        return apart or any(value in divergent for value, _ in arms(line))
-    alone = operation in _DIVERGENT_OPERATIONS and not (operation == "call" and is_operation(line))
+    made = parse(line)
+    if not made.known:
+        return True
+    if made.opcode == "phi":
+        return apart or not divergent.isdisjoint(made.values)
+    alone = made.opcode in _DIVERGENT_OPERATIONS and not (made.opcode == "call" and is_operation(line))
     return alone or bool(_reads(line) & divergent)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gridjit.base.regexes import regex
+from gridjit.compiler.targets.host.ir.instructions import Instruction
 from gridjit.compiler.targets.host.ir.module import FunctionText, closing, definitions, label_of
 from gridjit.compiler.targets.host.ir.parse import begin, parse
 from gridjit.compiler.targets.host.ir.types import split_commas
@@ -34,6 +35,11 @@ class Block:
 
     label: str
     lines: tuple[str, ...]
+
+    @property
+    def end(self) -> Instruction:
+        """The instruction that ends it."""
+        return parse(self.lines[-1])
 
     @property
     def successors(self) -> tuple[str, ...]:

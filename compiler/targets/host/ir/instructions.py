@@ -39,6 +39,16 @@ class Operand(NamedTuple):
     value: str
     attributes: str = ""
 
+    @property
+    def is_compound(self) -> bool:
+        """Whether it consists of several values."""
+        return self.type[:1] in _COMPOUND
+
+    @property
+    def is_place(self) -> bool:
+        """Whether it is a named value or variable, no number and no expression of constants."""
+        return self.value.startswith(("%", "@"))
+
     def __str__(self) -> str:
         return " ".join(filter(None, (self.type, self.attributes, self.value)))
 
@@ -106,6 +116,12 @@ class Instruction(NamedTuple):
         return self.operands[place].value if place is not None and len(self.operands) > place else ""
 
     @property
+    def moved_by(self) -> str:
+        """The one number of items that it moves a pointer by; "" if it does not move one so, or notes something."""
+        moves = self.opcode == "getelementptr" and self.kind == "ptr" and len(self.operands) == 2 and not self.notes
+        return self.operands[1].value if moves and self.operands[1].type.startswith("i") else ""
+
+    @property
     def accessed(self) -> str:
         """The named pointer that it loads or stores through; "" if it does neither."""
         return self.pointer if self.opcode in ("load", "store") and self.pointer.startswith("%") else ""
@@ -128,7 +144,7 @@ class Instruction(NamedTuple):
     @property
     def is_vector(self) -> bool:
         """Whether its first operand consists of several numbers."""
-        return self.kind[:1] in _COMPOUND
+        return bool(self.operands) and self.operands[0].is_compound
 
     @property
     def wraps(self) -> bool:
@@ -164,10 +180,20 @@ class Instruction(NamedTuple):
             )
         )
 
+    def cast_of(self, kind: str, to: str) -> str:
+        """Return the named value that it casts from one type to another; "" for other instructions, and with notes."""
+        casts = self.opcode in CASTS and (self.kind, self.type, self.notes) == (kind, to, "")
+        return self.values[0] if casts and self.values[0].startswith("%") else ""
+
     @property
     def callee_name(self) -> str:
         """The name of the function that it calls, without sign and quotes; "" for others."""
         return self.callee[1:].strip('"') if self.callee.startswith("@") else ""
+
+    @property
+    def fills(self) -> bool:
+        """Whether it fills memory, or copies it."""
+        return self.callee_name.startswith(_FILLS)
 
     @property
     def result_type(self) -> str:
@@ -182,7 +208,13 @@ class Instruction(NamedTuple):
         return f"{self.result} = {text}{self.notes}" if self.result else f"{text}{self.notes}"
 
 
+_FILLS = ("llvm.memset.", "llvm.memcpy.", "llvm.memmove.")
 _POINTERS = {"load": 0, "store": 1, "atomicrmw": 0, "cmpxchg": 0, "getelementptr": 0}
+
+
+def beside(name: str, word: str) -> str:
+    """Return a name for a value that is computed beside another."""
+    return f'%"gj.{word}.{name[1:].strip(chr(34))}"'
 
 
 def is_value(text: str) -> bool:

@@ -15,7 +15,6 @@ from dataclasses import replace
 from gridjit.base.regexes import regex
 from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.barriers import arrival, passage
-from gridjit.compiler.targets.host.analysis.loop_steps import BRANCH
 from gridjit.compiler.targets.host.analysis.pointers import BLOCK, CONSTANT, Argument, Root, Roots
 from gridjit.compiler.targets.host.analysis.postdominators import between, postdominators
 from gridjit.compiler.targets.host.ir.accesses import Access, accesses
@@ -31,6 +30,7 @@ from gridjit.compiler.targets.host.ir.body import (
     without_labels,
 )
 from gridjit.compiler.targets.host.ir.opcodes import EARLY, is_operation
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.passes.peeled_distances import Distances
 from gridjit.compiler.targets.host.passes.peeling import RARE, Stop
 from gridjit.compiler.targets.host.passes.region_text import RegionWriter, names_made, names_used
@@ -108,10 +108,10 @@ class _Postponed:
 
     def _usually(self, label: str) -> tuple[str, ...]:
         """Return the blocks to which a block leads threads that are not rare."""
-        branch = BRANCH.match(self.blocks[label].lines[-1])
-        if branch is None or (holds := self._holds(branch[1])) is None:
+        branch = self.blocks[label].end
+        if not branch.condition or (holds := self._holds(branch.condition)) is None:
             return self.blocks[label].successors
-        return (branch[2] if holds else branch[3],)
+        return (branch.labels[0 if holds else 1],)
 
     def _holds(self, condition: str) -> bool | None:
         """Return whether a condition holds for threads that are not rare; None if it may hold or not."""
@@ -152,8 +152,8 @@ class _Postponed:
         """Return whether an instruction lets nothing outside see values that differ for peeled threads."""
         if not _reads(line).intersection(told):
             return True
-        if branch := BRANCH.match(line):
-            return self._holds(branch[1]) is not None
+        if condition := parse(line).condition:
+            return self._holds(condition) is not None
         return opcode(line) in EARLY | {"phi"}
 
     def is_unseen(self) -> bool:
