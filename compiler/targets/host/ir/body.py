@@ -167,11 +167,6 @@ def with_predecessors(phi: str, names: Mapping[str, str]) -> str:
     return str(parse(phi).with_labels(names))
 
 
-def without_labels(line: str) -> str:
-    """Return line without the labels it goes to, which are not values."""
-    return _LABEL.sub("", line)
-
-
 def rename(line: str, names: dict[str, str]) -> str:
     """Return line with every name in names replaced."""
     return _NAMES.sub(lambda found: names.get(found.group(), found.group()), line)
