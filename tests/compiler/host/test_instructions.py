@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from gridjit.compiler.targets.host.analysis.value_types import type_of
+from gridjit.compiler.targets.host.ir.body import reads, with_predecessors
 from gridjit.compiler.targets.host.ir.instructions import Instruction, Operand
 from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.llvm import modules as llvm
@@ -90,11 +91,47 @@ def test_values_and_labels_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["%c = va_arg ptr %a, i32", "%c = add i64 %a", "%c = load", "store i32 1", "gridjit.arrive 1, label %b", ""]
+    "line",
+    ["%c = va_arg ptr %a, i32", "%c = add i64 %a", "%c = load", "store i32 1", "gridjit.arrive 1, label %b", "%c", ""],
 )
 def test_of_an_instruction_that_is_not_known_nothing_is_claimed(line: str) -> None:
     read = parse(line)
     assert (str(read), read.known, read.operands) == (line, False, ())
+
+
+def test_a_branch_has_a_condition_or_one_target() -> None:
+    either, always = parse("br i1 %c, label %yes, label %no, !prof !0"), parse("br label %on, !llvm.loop !4")
+    assert (either.condition, either.target, either.labels) == ("%c", "", ("%yes", "%no"))
+    assert (always.condition, always.target, always.labels) == ("", "%on", ("%on",))
+    assert (parse("ret i32 %c").condition, parse("switch i32 %c, label %on [ ]").target) == ("", "")
+
+
+def test_a_phis_arms_and_a_branchs_labels_are_replaced() -> None:
+    phi = parse("%c = phi [2 x i64] [ zeroinitializer, %entry ], [ %d, %loop ], !dbg !7")
+    assert str(phi.with_arms([("%e", "%loop")])) == "%c = phi [2 x i64] [ %e, %loop ], !dbg !7"
+    renamed = "%c = phi [2 x i64] [ zeroinitializer, %entry ], [ %d, %end ], !dbg !7"
+    assert with_predecessors(str(phi), {"%loop": "%end", "%d": "%e"}) == renamed
+    branch = parse('br i1 %a, label %a.b, label %"a"').with_labels({"%a.b": "%c", '%"a"': "%d"})
+    assert str(branch) == "br i1 %a, label %c, label %d"
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        ("%c = add i64 %a, -1", {"%a"}),
+        ('%c = phi i64 [ 0, %entry ], [ %d, %"loop" ]', {"%d"}),
+        ("br i1 %c, label %yes, label %no", {"%c"}),
+        ('call void @llvm.assume(i1 true) [ "align"(ptr %p, i64 16) ]', {"%p"}),
+        ("invoke void @f(ptr %p) to label %yes unwind label %no", {"%p"}),
+    ],
+)
+def test_an_instruction_reads_values_but_no_labels(line: str, values: set[str]) -> None:
+    assert reads(line) == values
+
+
+def test_the_alignment_is_a_note() -> None:
+    assert parse("%c = load atomic i32, ptr %p acquire, align 8, !tbaa !3").alignment == 8
+    assert parse("%c = load i32, ptr %p, !tbaa !3").alignment == 0
 
 
 def test_only_arithmetic_on_two_numbers_without_notes_is_binary() -> None:

@@ -27,8 +27,7 @@ from gridjit.compiler.targets.host.ir.body import (
     defined,
     definitions_of,
     opcode,
-    used,
-    without_labels,
+    reads,
 )
 from gridjit.compiler.targets.host.ir.instructions import beside
 from gridjit.compiler.targets.host.ir.opcodes import PURE
@@ -279,7 +278,7 @@ def _is_right(loop: StridedLoop, blocks: Mapping[str, Block], lines: Mapping[str
             if block.label == loop.after and opcode(line) == "phi":
                 if joined(line, loop) is None:
                     return False
-            elif not lost.isdisjoint(used(without_labels(line))):
+            elif not lost.isdisjoint(reads(line)):
                 return False
     if loop.entered != loop.head:
         # Only what decides whether the loop goes on is between its head and its turns.
@@ -293,9 +292,7 @@ def _is_right(loop: StridedLoop, blocks: Mapping[str, Block], lines: Mapping[str
 def _is_used(names: Collection[str], loop: StridedLoop, blocks: Mapping[str, Block]) -> bool:
     """Return whether a turn's own blocks use values of the loop's head."""
     return any(
-        not set(names).isdisjoint(used(without_labels(line)))
-        for label in loop.inside - {loop.head}
-        for line in blocks[label].lines
+        not set(names).isdisjoint(reads(line)) for label in loop.inside - {loop.head} for line in blocks[label].lines
     )
 
 
@@ -311,7 +308,7 @@ def made_of(names: list[str], lines: Mapping[str, str]) -> list[str]:
             stack.append((name, True))
             line = lines.get(name, "")
             if line and opcode(line) != "phi":
-                stack += [(one, False) for one in used(without_labels(line)) if one not in order]
+                stack += [(one, False) for one in reads(line) if one not in order]
     return list(order)
 
 

@@ -22,7 +22,7 @@ from gridjit.compiler.targets.host.analysis.loop_steps import (
     is_short,
     other,
 )
-from gridjit.compiler.targets.host.ir.body import Block, Body, defined, definitions_of, opcode, used, without_labels
+from gridjit.compiler.targets.host.ir.body import Block, Body, defined, definitions_of, opcode, reads, used
 from gridjit.compiler.targets.host.ir.opcodes import PURE, may_wait
 from gridjit.compiler.targets.host.ir.parse import parse
 
@@ -257,7 +257,7 @@ def _moved(names: list[str], inside: Collection[str], blocks: Mapping[str, Block
     def visit(name: str) -> bool:
         if name not in made or name in order:
             return True
-        if opcode(made[name]) not in PURE or not all(visit(one) for one in sorted(used(without_labels(made[name])))):
+        if opcode(made[name]) not in PURE or not all(visit(one) for one in sorted(reads(made[name]))):
             return False
         order[name] = made[name]
         return True
