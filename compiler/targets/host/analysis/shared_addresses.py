@@ -17,10 +17,9 @@ from gridjit.compiler.targets.host.analysis.loop_steps import compared_with
 from gridjit.compiler.targets.host.ir.body import Body, definitions_of, used
 from gridjit.compiler.targets.host.ir.instructions import Instruction, is_value
 from gridjit.compiler.targets.host.ir.parse import parse
+from gridjit.compiler.targets.host.ir.types import size_of
 
 _CASTS = frozenset(("sext", "zext", "trunc", "freeze"))
-_SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
-_SIZES |= {"{ float, float }": 8, "{ double, double }": 16}
 _LANES = 32
 _FAR = 1 << 40
 # Operations with numbers that are not negative that give such a number, unless it overflows.
@@ -77,7 +76,7 @@ class Addresses:
             return Address(pointer if pointer == _SHARED else "", _Sum()) if leads else None
         before = self._part(found.pointer)
         kind, index = _index(found)
-        size = _bytes(kind)
+        size = size_of(kind)
         if before is None:
             return None
         by = self._sum(index) if size and index else _Sum(((pointer, 1),))
@@ -258,12 +257,6 @@ def _index(found: Instruction) -> tuple[str, str]:
     while len(indices) > 1 and indices[0] == "0" and kind.startswith("["):
         indices, kind = indices[1:], kind[1:-1].partition(" x ")[2]
     return kind, indices[0] if len(indices) == 1 and is_value(indices[0]) else ""
-
-
-def _bytes(kind: str) -> int:
-    """Return the size of a type; 0 if it is not known."""
-    count, _, item = kind[1:-1].partition(" x ")
-    return int(count) * _bytes(item) if kind.startswith("[") else _SIZES.get(kind, 0)
 
 
 def _apart(by: _Sum) -> tuple[int, tuple[tuple[str, int], ...]]:

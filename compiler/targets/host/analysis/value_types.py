@@ -12,10 +12,9 @@ from typing import Any
 from gridjit.compiler.targets.host.ir.body import Body
 from gridjit.compiler.targets.host.ir.contexts import ValueType
 from gridjit.compiler.targets.host.ir.parse import parse
+from gridjit.compiler.targets.host.ir.types import SIZES
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.values.target import Target
-
-_BYTES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 
 
 def value_types(body: Body, function: Any, target: Target) -> dict[str, ValueType]:
@@ -44,8 +43,8 @@ def types_of(texts: list[str], target: Target) -> list[ValueType]:
 
 def _known(text: str) -> ValueType | None:
     """Return the size and alignment of a type that has the same on all processors with 64 bits; None for others."""
-    if text in _BYTES:
-        return ValueType(text=text, size=_BYTES[text], align=_BYTES[text])
+    if size := SIZES.get(text):
+        return ValueType(text=text, size=size, align=size)
     count, _, item = text.removeprefix("[").removesuffix("]").partition(" x ")
     one = _known(item) if text.startswith("[") else None
     return None if one is None else ValueType(text=text, size=int(count) * one.size, align=one.align)

@@ -12,6 +12,8 @@ _SIGN, _SIGN_OR_COMMA = regex(r'[()\[\]{}<>"]'), regex(r'[()\[\]{}<>",]')
 _IN_SPACE = "ptr addrspace("
 _LANES = regex(r"<(.* x )[^ ]+>$")
 LABEL = "label"
+# The bytes of numbers and pointers, to which they are also aligned.
+SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 
 
 def split_type(text: str) -> tuple[str, str]:
@@ -77,3 +79,15 @@ def truth(type_: str) -> str:
 def element(type_: str) -> str:
     """Return the type of a vector's lanes."""
     return type_[1:-1].partition(" x ")[2]
+
+
+def size_of(type_: str) -> int:
+    """Return the bytes of a number, of an array, or of a structure whose members are of one size; 0 for other types."""
+    if type_.startswith("["):
+        count, _, item = type_[1:-1].partition(" x ")
+        return int(count) * size_of(item)
+    if type_.startswith("{ "):
+        members = split_commas(type_[2:-2])
+        sizes = set(map(size_of, members))
+        return len(members) * sizes.pop() if len(sizes) == 1 else 0
+    return SIZES.get(type_, 0)
