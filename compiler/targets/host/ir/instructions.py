@@ -139,7 +139,8 @@ class Instruction(NamedTuple):
     @property
     def is_binary(self) -> bool:
         """Whether it computes with two numbers, each a value or written out, and nothing is noted about it."""
-        return self.opcode in _ONE_TYPE and not self.notes and all(map(is_value, self.values)) and not self.is_vector
+        numbers = self.opcode in _ONE_TYPE and not self.notes and not self.is_vector
+        return numbers and self.known and all(map(is_value, self.values))
 
     @property
     def is_vector(self) -> bool:
