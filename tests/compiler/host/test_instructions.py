@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.targets.host.analysis import value_types
 from gridjit.compiler.targets.host.analysis.value_types import type_of
+from gridjit.compiler.targets.host.ir.body import reads, with_predecessors
 from gridjit.compiler.targets.host.ir.instructions import Instruction, Operand
 from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.llvm import modules as llvm
@@ -91,11 +91,47 @@ def test_values_and_labels_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["%c = va_arg ptr %a, i32", "%c = add i64 %a", "%c = load", "store i32 1", "gridjit.arrive 1, label %b", ""]
+    "line",
+    ["%c = va_arg ptr %a, i32", "%c = add i64 %a", "%c = load", "store i32 1", "gridjit.arrive 1, label %b", "%c", ""],
 )
 def test_of_an_instruction_that_is_not_known_nothing_is_claimed(line: str) -> None:
     read = parse(line)
     assert (str(read), read.known, read.operands) == (line, False, ())
+
+
+def test_a_branch_has_a_condition_or_one_target() -> None:
+    either, always = parse("br i1 %c, label %yes, label %no, !prof !0"), parse("br label %on, !llvm.loop !4")
+    assert (either.condition, either.target, either.labels) == ("%c", "", ("%yes", "%no"))
+    assert (always.condition, always.target, always.labels) == ("", "%on", ("%on",))
+    assert (parse("ret i32 %c").condition, parse("switch i32 %c, label %on [ ]").target) == ("", "")
+
+
+def test_a_phis_arms_and_a_branchs_labels_are_replaced() -> None:
+    phi = parse("%c = phi [2 x i64] [ zeroinitializer, %entry ], [ %d, %loop ], !dbg !7")
+    assert str(phi.with_arms([("%e", "%loop")])) == "%c = phi [2 x i64] [ %e, %loop ], !dbg !7"
+    renamed = "%c = phi [2 x i64] [ zeroinitializer, %entry ], [ %d, %end ], !dbg !7"
+    assert with_predecessors(str(phi), {"%loop": "%end", "%d": "%e"}) == renamed
+    branch = parse('br i1 %a, label %a.b, label %"a"').with_labels({"%a.b": "%c", '%"a"': "%d"})
+    assert str(branch) == "br i1 %a, label %c, label %d"
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        ("%c = add i64 %a, -1", {"%a"}),
+        ('%c = phi i64 [ 0, %entry ], [ %d, %"loop" ]', {"%d"}),
+        ("br i1 %c, label %yes, label %no", {"%c"}),
+        ('call void @llvm.assume(i1 true) [ "align"(ptr %p, i64 16) ]', {"%p"}),
+        ("invoke void @f(ptr %p) to label %yes unwind label %no", {"%p"}),
+    ],
+)
+def test_an_instruction_reads_values_but_no_labels(line: str, values: set[str]) -> None:
+    assert reads(line) == values
+
+
+def test_the_alignment_is_a_note() -> None:
+    assert parse("%c = load atomic i32, ptr %p acquire, align 8, !tbaa !3").alignment == 8
+    assert parse("%c = load i32, ptr %p, !tbaa !3").alignment == 0
 
 
 def test_only_arithmetic_on_two_numbers_without_notes_is_binary() -> None:
@@ -119,18 +155,27 @@ def test_a_load_or_store_goes_through_a_named_pointer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "type_"),
     [
         ("%c = sdiv i64 %a, 3", "i64"),
         ('%"x = y i1 z" = sdiv i64 %a, 3', "i64"),
-        ('%c = sext i8 %"a to i1 b" to i64', None),
+        ('%c = sext i8 %"a to i1 b" to i64', "i64"),
         ("%c = select i1 %a, double %b, double %d", "double"),
-        ("%c = select <2 x i1> <i1 true, i1 false>, <2 x i32> %a, <2 x i32> %b", None),
-        ("%c = select i1 xor (i1 trunc (i64 ptrtoint (ptr @g to i64) to i1), i1 true), double %a, double %b", None),
+        ("%c = select <2 x i1> <i1 true, i1 false>, <2 x i32> %a, <2 x i32> %b", "<2 x i32>"),
+        ("%c = select i1 xor (i1 trunc (i64 ptrtoint (ptr @g to i64) to i1), i1 true), double %a, double %b", "double"),
     ],
 )
-def test_the_type_of_a_result_is_read_off_or_left_to_llvm(line, says):
-    assert value_types._said(line) == says
+def test_no_name_and_no_constant_is_taken_for_the_type_of_a_result(line, type_):
+    assert parse(line).result_type == type_
+
+
+def test_a_step_is_by_one_number_and_a_cast_is_of_a_named_value():
+    assert parse("%p = getelementptr inbounds i32, ptr %a, i64 %i").moved_by == "%i"
+    others = ("i32, ptr %a, i64 0, i64 %i", "i32, <4 x ptr> %a, i64 %i", "i32, ptr %a, <2 x i64> %i")
+    assert not any(parse(f"%p = getelementptr {other}").moved_by for other in others)
+    assert parse("%c = zext nneg i32 %a to i64").cast_of("i32", "i64") == "%a"
+    assert not parse("%c = load i64, ptr %a").cast_of("ptr", "i64")
+    assert not parse("%c = ptrtoint ptr @a to i64").cast_of("ptr", "i64")
 
 
 @pytest.mark.parametrize(

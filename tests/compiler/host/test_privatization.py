@@ -8,7 +8,9 @@ import pytest
 from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.targets.host import pipeline
 from gridjit.compiler.targets.host.generate import generate
+from gridjit.compiler.targets.host.ir.body import Parameter, read_body
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
+from gridjit.compiler.targets.host.passes.privatization import privatized
 from gridjit.compiler.values.options import Options
 
 cuda = numba_cuda()
@@ -116,3 +118,33 @@ def test_arrays_with_strides_that_are_not_known_are_not_gathered(lowered, gather
 def test_debug_kernels_gather_nothing(lowered, gathered):
     options = {"debug": True, "checks": ("bounds",)}
     assert gathered(lowered(counts, "int32[1]", "int32[1]", **options), **options) == []
+
+
+ADDS = """entry:
+  %i = zext i32 %gj.thread to i64
+  %at = getelementptr i32, ptr %arg.4, i64 %i
+  %seen = atomicrmw add ptr %at, i32 1 monotonic, align 4
+  %x = load i64, ptr %arg.11, align 8
+  {more}
+  ret i32 0"""
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ("store i64 %x, ptr %arg.11, align 8", [4]),
+        ("call void @llvm.memset.p0.i64(ptr align 8 %arg.11, i8 0, i64 8, i1 false)", [4]),
+        ("store i64 %x, ptr %at, align 8", []),
+        ("%again = atomicrmw volatile add ptr %at, i32 1 monotonic, align 4", []),
+        ("%again = atomicrmw add ptr %at, i32 %seen monotonic, align 4", []),
+        ("store { ptr, i64 } %pair, ptr %arg.11, align 8", []),
+        ("store i64 %x, ptr inttoptr (i64 4096 to ptr), align 8", []),
+        ("%read = va_arg ptr %arg.11, i64", []),
+        ("call void @unknown(ptr %arg.11)", []),
+    ],
+)
+def test_an_array_is_gathered_beside_known_memory_only(more, found):
+    parameters = tuple(Parameter(type="ptr", name=name) for name in ("%arg.4", "%arg.11"))
+    text = f"define i32 @k(ptr %arg.4, ptr %arg.11) {{\n{ADDS.format(more=more)}\n}}\n"
+    one = privatized(read_body(text, "k", parameters), {4: 1, 11: 1}, {})
+    assert [array.address for array in one.arrays] == found

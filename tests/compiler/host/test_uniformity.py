@@ -24,6 +24,11 @@ def test_what_is_made_of_parameters_is_uniform_and_what_is_made_of_positions_or_
     assert values == {"%a"}
 
 
+def test_a_value_of_an_unknown_instruction_is_not_uniform() -> None:
+    values = uniform_values(body("entry:\n  %a = va_arg ptr %p, i32\n  %b = add i32 %n, 1\n  ret i32 0"))
+    assert values == {"%b"}
+
+
 LOOP = """entry:
   br label %head
 head:

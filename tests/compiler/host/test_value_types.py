@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.targets.host.analysis.value_types import value_types
+from gridjit.compiler.targets.host.analysis.value_types import type_of, value_types
 from gridjit.compiler.targets.host.ir.body import read_body
+from gridjit.compiler.targets.host.ir.types import size_of
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
 
@@ -48,6 +49,7 @@ _OTHERS = (
     "%over = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %n, i64 1)",
     "%equal = icmp eq <2 x i64> <i64 0, i64 1>, zeroinitializer",
     "%turned = bitcast i64 %n to <2 x float>",
+    "%given = va_arg ptr %p, i32",
 )
 
 
@@ -66,3 +68,21 @@ def test_the_types_that_are_read_are_llvms(more):
     assert {name.strip('%"'): kind.text for name, kind in found.items()} == known
     sizes = {"i64": 8, "ptr": 8, "double": 8, "float": 4, "i32": 4, "half": 2, "i16": 2, "i8": 1, "i1": 1}
     assert all(kind.size == kind.align == sizes[kind.text] for kind in found.values() if kind.text in sizes)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("half", 2),
+        ("[3 x [5 x float]]", 60),
+        ("{ double, double }", 16),
+        ("{ [12 x i8], [3 x i32] }", 24),
+        ("[4 x { i8, i8 }]", 8),
+        ("{ i8, i64 }", 0),
+        ("i128", 0),
+        ("<2 x i1>", 0),
+    ],
+)
+def test_a_size_is_llvms_or_unknown(text, size):
+    assert size_of(text) == size
+    assert not size or type_of(text, host_target()).size == size

@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Mapping
 from typing import TypeVar
 
 from gridjit.compiler.targets.host.ir.body import defined, opcode, used
-from gridjit.compiler.targets.host.ir.instructions import Instruction, is_value
+from gridjit.compiler.targets.host.ir.instructions import Instruction
 from gridjit.compiler.targets.host.ir.parse import parse
 
 Part = TypeVar("Part", bound=Hashable)
@@ -33,10 +33,10 @@ def affine(name: str, lines: Mapping[str, str]) -> Affine:
     """Return a value as an expression; as itself, if nothing is known. Widened parts have names like "zext %i"."""
     if not name.startswith("%"):
         return plus({}, {ONE: int(name)})
-    line = lines.get(name, "")
-    if (wide := _wide(line)) is not None and wide.values[0].startswith("%"):
-        return _widened(wide.opcode, wide.values[0], lines)
-    if (found := _summed(line)) is None:
+    found = parse(lines.get(name, ""))
+    if wide := found.cast_of("i32", "i64"):
+        return _widened(found.opcode, wide, lines)
+    if not _is_sum(found):
         return {name: 1}
     a, b = found.values
     if found.opcode == "xor":  # with all bits: -a - 1
@@ -49,8 +49,8 @@ def computed_sum(total: Affine, lines: Mapping[str, str], name: str) -> tuple[st
 
     None if a part of it does not have a name, or counts more than once.
     """
-    wide = {one: found for one, line in lines.items() if (found := _wide(line)) is not None}
-    named = {f"{found.opcode} {found.values[0]}": one for one, found in wide.items()}
+    read = ((one, parse(line)) for one, line in lines.items())
+    named = {f"{found.opcode} {wide}": one for one, found in read if (wide := found.cast_of("i32", "i64"))}
     parts = [(named.get(part, part), times) for part, times in total.items() if part != ONE]
     if any(abs(times) != 1 or " " in part for part, times in parts):
         return None
@@ -76,7 +76,8 @@ def _widened(kind: str, name: str, lines: Mapping[str, str]) -> Affine:
     if not name.startswith("%"):
         return plus({}, {ONE: int(name)})  # a negative one is not widened by zext: who asks has looked
     whole = {f"{kind} {name}": 1}
-    if (found := _summed(lines.get(name, ""))) is None:
+    found = parse(lines.get(name, ""))
+    if not _is_sum(found):
         return whole
     operation, operands = found.opcode, found.values
     wraps = ("nuw" if kind == "zext" else "nsw") not in found.flags and operands[1] != "0"
@@ -87,22 +88,13 @@ def _widened(kind: str, name: str, lines: Mapping[str, str]) -> Affine:
     return plus(a, b, -1 if operation == "sub" else 1)
 
 
-def _wide(line: str) -> Instruction | None:
-    """Return an instruction's parts, if it widens 32 bits to 64; else None."""
-    found = parse(line)
-    if found.opcode not in ("zext", "sext") or (found.kind, found.type) != ("i32", "i64"):
-        return None
-    return found if not found.notes and is_value(found.values[0]) else None
-
-
-def _summed(line: str) -> Instruction | None:
-    """Return an instruction's parts, if it adds, subtracts or flips bits; else None."""
-    found = parse(line)
+def _is_sum(found: Instruction) -> bool:
+    """Return whether an instruction adds, subtracts or flips bits of integers."""
     if not found.is_binary or not found.kind.startswith("i"):
-        return None
+        return False
     if found.opcode == "or":
-        return found if found.flags == ("disjoint",) else None
-    return found if found.opcode in ("add", "sub", "xor") and found.wraps else None
+        return found.flags == ("disjoint",)
+    return found.opcode in ("add", "sub", "xor") and found.wraps
 
 
 class Row:
@@ -139,9 +131,9 @@ class Row:
         if self.varies(name) is not True:
             return {name: 1} if self.varies(name) is False else None
         found = parse(self.lines.get(name, ""))
-        if found.opcode in ("zext", "sext") and _is_cast(found, "i32", "i64"):
+        if wide := found.cast_of("i32", "i64"):
             nneg = "nneg" in found.flags
-            return self.widened(found.values[0], "sext" if nneg else found.opcode, nneg=nneg)
+            return self.widened(wide, "sext" if nneg else found.opcode, nneg=nneg)
         if not _is_arithmetic(found):
             return None
         a, b = found.values
@@ -164,8 +156,8 @@ class Row:
         if name == self.place:
             return {PLACE: 1}
         found, exact = parse(self.lines.get(name, "")), "nsw" if how == "sext" else "nuw"
-        if found.opcode == "trunc" and _is_cast(found, "i64", "i32"):
-            return self.value(found.values[0]) if exact in found.flags else None
+        if whole := found.cast_of("i64", "i32"):
+            return self.value(whole) if exact in found.flags else None
         if not _is_arithmetic(found):
             return None
         a, b = found.values
@@ -176,11 +168,6 @@ class Row:
 
 def _is_arithmetic(found: Instruction) -> bool:
     return found.opcode in _OPERATIONS and found.kind in ("i32", "i64") and found.is_binary
-
-
-def _is_cast(found: Instruction, kind: str, to: str) -> bool:
-    """Return whether a cast is of a value, from one type to another."""
-    return (found.kind, found.type) == (kind, to) and not found.notes and found.values[0].startswith("%")
 
 
 def _is_shifted(line: str) -> bool:

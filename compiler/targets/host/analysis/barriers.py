@@ -6,21 +6,18 @@ ends of iterations of spin loops.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir import warp_kinds
 from gridjit.compiler.targets.host.ir.body import Block, Body, opcode, with_predecessors
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.ir.warp_operations import Collective, extracted, given, got, read_call
 
 # What comes after all that threads of a block do together.
 _LATER = {warp_kinds.GRID: 1, warp_kinds.TURN: 2}
-_ARRIVE = "gridjit.arrive "
-_ARRIVAL = regex(rf"{re.escape(_ARRIVE)}(\d+), label (%\S+)")
-_PASS = "gridjit.pass "
-_PASSAGE = regex(rf"{re.escape(_PASS)}(\d+), label (%\S+)", needs=(_PASS,))
+# The operations that end regions: each has a number, and the label of the block where threads go on.
+_ARRIVE, _PASS = "gridjit.arrive", "gridjit.pass"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +54,7 @@ def is_cut(line: str) -> bool:
 
 def arrival(line: str) -> int | None:
     """Return the number of the barrier at which an instruction of a split block ends its region, or None."""
-    found = _ARRIVAL.match(line)
-    return int(found[1]) if found else None
+    return _number(line, _ARRIVE)
 
 
 def goes_on(block: Block) -> tuple[str, ...]:
@@ -68,13 +64,18 @@ def goes_on(block: Block) -> tuple[str, ...]:
 
 def passage(line: str) -> int | None:
     """Return the number of the function that goes on where an instruction ends a region, or None."""
-    found = _PASSAGE.match(line)
-    return int(found[1]) if found else None
+    return _number(line, _PASS)
 
 
 def passing(number: int, label: str) -> str:
     """Return the instruction that ends a region where a function goes on that regions share (sharing.py)."""
-    return f"{_PASS}{number}, label {label}"
+    return f"{_PASS} {number}, label {label}"
+
+
+def _number(line: str, operation: str) -> int | None:
+    """Return the number of an operation that ends a region; None for another instruction."""
+    found = parse(line)
+    return int(found.notes.partition(",")[0]) if found.opcode == operation else None
 
 
 def split(body: Body) -> SplitBlocks:
@@ -130,7 +131,7 @@ def _pieces(block: Block, numbers: Sequence[int], extracts: Mapping[str, Sequenc
         if call := read_call(line):
             at = numbers[len(pieces)]
             after = f"%gj.after.{at}"
-            lines += [*given(call, at), f"{_ARRIVE}{at}, label {after}"]
+            lines += [*given(call, at), f"{_ARRIVE} {at}, label {after}"]
             pieces.append(Block(label=label, lines=tuple(lines)))
             label, lines = after, got(call, at, extracts.get(call.result, ()))
         elif not ((part := extracted(line)) and part[0] in extracts):

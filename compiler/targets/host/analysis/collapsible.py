@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gridjit.compiler.targets.host.ir.body import Body, used, without_labels
+from gridjit.compiler.targets.host.ir.body import Body, reads, used
 from gridjit.compiler.targets.host.ir.instructions import Instruction
 from gridjit.compiler.targets.host.ir.parse import parse
 
@@ -36,13 +36,9 @@ def _flat(axis: str, lines: list[str]) -> CollapsibleAxis | None:
     """Return an axis as a flat one, or None."""
     parts = _Parts(axis)
     others = [line for line in lines if not parts.take(line)]
-    if len(parts.sizes) > 1 or any(not parts.own.isdisjoint(_reads(line)) for line in others):
+    if len(parts.sizes) > 1 or any(not parts.own.isdisjoint(reads(line)) for line in others):
         return None
     return CollapsibleAxis(axis=axis, size=next(iter(parts.sizes), 0))
-
-
-def _reads(line: str) -> frozenset[str]:
-    return used(without_labels(line))
 
 
 class _Parts:
@@ -68,8 +64,8 @@ class _Parts:
         found = parse(line)
         if found.kind not in ("i32", "i64"):
             return False
-        if found.opcode in ("sext", "zext") and (found.kind, found.type) == ("i32", "i64"):
-            return not found.notes and self._copy(found.result, found.values[0])
+        if wide := found.cast_of("i32", "i64"):
+            return self._copy(found.result, wide)
         if not found.is_binary:
             return False
         a, b = found.values

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.ir.body import used
-from gridjit.compiler.targets.host.ir.instructions import Instruction, Operand
+from gridjit.compiler.targets.host.ir.instructions import Instruction, Operand, beside
 from gridjit.compiler.targets.host.ir.parse import parse
 
 _OPERATIONS = frozenset(("add", "sub", "mul", "shl", "or"))
@@ -129,7 +129,7 @@ def _comparison(condition: str, holds: bool, lines: Mapping[str, str], axis: Col
     a, b = found.values
     if steps is None or (not steps.isdisjoint((a, b)) and {a, b} <= varying):
         return None
-    predicate = found.flags[-1]
+    predicate = found.predicate
     signed = predicate if predicate in ("eq", "ne") else f"s{predicate[1:]}"
     chosen = signed if holds else _OPPOSITE[signed]
     return _make(chosen, predicate[0] == "u", found.kind, (a, b), inner, varying, lines)
@@ -318,8 +318,3 @@ def _asked_conversion(found: Instruction) -> tuple[list[str], list[str]]:
 def _unless_negative(plain: str, found: Instruction) -> tuple[list[str], list[str]]:
     bit = beside(found.result, "wraps")
     return [plain, f"{bit} = icmp slt {found.kind} {found.values[0]}, 0"], [bit]
-
-
-def beside(name: str, word: str) -> str:
-    """Return a name for a value that is computed beside another."""
-    return f'%"gj.{word}.{name[1:].strip(chr(34))}"'

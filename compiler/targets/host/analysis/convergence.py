@@ -18,7 +18,7 @@ from gridjit.compiler.targets.host.analysis.barriers import SplitBlocks, arrival
 from gridjit.compiler.targets.host.analysis.postdominators import between
 from gridjit.compiler.targets.host.analysis.uniformity import divergent_blocks
 from gridjit.compiler.targets.host.ir import warp_kinds
-from gridjit.compiler.targets.host.ir.body import Block, Body, opcode, used, without_labels
+from gridjit.compiler.targets.host.ir.body import Block, Body, opcode, reads
 
 _GOES_ON = -1
 
@@ -38,7 +38,7 @@ def has_convergent_exit(
     return all(
         _one_place(blocks, label, meet[label], ends)
         for label in region
-        if len(blocks[label].successors) > 1 and not used(without_labels(blocks[label].lines[-1])) <= set(uniform)
+        if len(blocks[label].successors) > 1 and not reads(blocks[label].lines[-1]) <= set(uniform)
     )
 
 

@@ -11,12 +11,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from gridjit.compiler.targets.graph import reached
-from gridjit.compiler.targets.host.ir.body import Block, Body, opcode
+from gridjit.compiler.targets.host.ir.body import Block, Body
 from gridjit.compiler.targets.host.ir.intrinsics import OUTSIDE
+from gridjit.compiler.targets.host.ir.parse import parse
 
 # What notes an index out of bounds, in the kernel's own code and in checked code.
 NOTED = "gridjit.check.outside"
-_NOTES = (f"@{OUTSIDE}(", f'@"{OUTSIDE}"(', f"@{NOTED}(")
+_NOTES = frozenset((OUTSIDE, NOTED))
 
 
 def without_exit_edges(blocks: Collection[Block]) -> tuple[Block, ...]:
@@ -27,9 +28,8 @@ def without_exit_edges(blocks: Collection[Block]) -> tuple[Block, ...]:
 
 
 def _without(block: Block, ends: Collection[str], blocks: Mapping[str, Block]) -> Block:
-    ways = block.successors if block.lines[-1].startswith("br i1 ") else ()
-    stays = [label for label in ways if label not in ends]
-    if len(stays) != 1 or not _ends(stays[0], block.label, blocks):
+    stays = [label for label in block.end.labels if label not in ends]
+    if not block.end.condition or len(stays) != 1 or not _ends(stays[0], block.label, blocks):
         return block
     return replace(block, lines=(*block.lines[:-1], f"br label {stays[0]}"))
 
@@ -37,7 +37,7 @@ def _without(block: Block, ends: Collection[str], blocks: Mapping[str, Block]) -
 def _ends(start: str, without: str, blocks: Mapping[str, Block]) -> bool:
     """Return whether a path leads from start to a thread's end without a certain block."""
     found = reached([start], lambda label: [after for after in blocks[label].successors if after != without])
-    return any(opcode(blocks[label].lines[-1]) == "ret" for label in found)
+    return any(blocks[label].end.opcode == "ret" for label in found)
 
 
 def without_failures(body: Body) -> Body:
@@ -47,12 +47,12 @@ def without_failures(body: Body) -> Body:
 
 def without_failing_edges(blocks: Collection[Block]) -> tuple[Block, ...]:
     """Return blocks without the branches to where an index is out of bounds."""
-    failing = {block.label for block in blocks if any(note in line for line in block.lines for note in _NOTES)}
+    failing = {block.label for block in blocks if any(parse(line).callee_name in _NOTES for line in block.lines)}
     return tuple(_staying(block, failing) for block in blocks)
 
 
 def _staying(block: Block, failing: set[str]) -> Block:
     stays = [label for label in block.successors if label not in failing]
-    if opcode(block.lines[-1]) != "br" or len(stays) != 1 or len(block.successors) == 1:
+    if not block.end.condition or len(stays) != 1:
         return block
     return Block(label=block.label, lines=(*block.lines[:-1], f"br label {stays[0]}"))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gridjit.compiler.targets.host.ir.body import Body, arms, defined, definitions_of
+from gridjit.compiler.targets.host.ir.body import Body, definitions_of
+from gridjit.compiler.targets.host.ir.instructions import Instruction
 from gridjit.compiler.targets.host.ir.parse import parse
 
 # Steps by which a number of 64 bits does not overflow before 2**48 turns, each with a barrier, have been taken.
@@ -18,15 +19,15 @@ _MOST = 1 << 15
 def induction_variables(body: Body) -> frozenset[str]:
     """Return the names of body's induction variables, and of their next values."""
     lines = definitions_of(body.lines)
-    return frozenset(found for line in lines.values() if " = phi i64 " in line for found in _counter(line, lines))
+    return frozenset(name for made in map(parse, lines.values()) for name in _counter(made, lines))
 
 
-def _counter(phi: str, lines: dict[str, str]) -> Iterator[str]:
+def _counter(phi: Instruction, lines: dict[str, str]) -> Iterator[str]:
     """Yield the names that a phi and its steps have, if it is an induction variable."""
-    name, values = defined(phi) or "", [value for value, _ in arms(phi)]
+    values = [value for value, _ in phi.arms] if phi.type == "i64" else []
     steps = [value for value in values if not value.isdecimal()]
-    if len(steps) < len(values) and all(_is_step(lines.get(step, ""), name) for step in steps):
-        yield from (name, *steps)
+    if len(steps) < len(values) and all(_is_step(lines.get(step, ""), phi.result) for step in steps):
+        yield from (phi.result, *steps)
 
 
 def _is_step(line: str, name: str) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gridjit.compiler.targets.host.ir.body import Block, arms, defined, opcode, used, without_labels
+from gridjit.compiler.targets.host.ir.body import Block, arms, defined, opcode, reads
 
 
 def live_in(blocks: Mapping[str, Block]) -> dict[str, frozenset[str]]:
     """Return the values that each block needs from before it. What a phi takes, the predecessor that it names needs."""
-    reads = {label: _read_first(block) for label, block in blocks.items()}
+    read = {label: _read_first(block) for label, block in blocks.items()}
     writes = {label: {name for line in block.lines if (name := defined(line))} for label, block in blocks.items()}
     sends = _sent_to_phis(blocks)
     live: dict[str, frozenset[str]] = {label: frozenset() for label in blocks}
@@ -18,7 +18,7 @@ def live_in(blocks: Mapping[str, Block]) -> dict[str, frozenset[str]]:
         changed = False
         for label in reversed(list(blocks)):
             out = sends[label].union(*(live[after] for after in blocks[label].successors))
-            new = frozenset(reads[label] | (out - writes[label]))
+            new = frozenset(read[label] | (out - writes[label]))
             changed |= new != live[label]
             live[label] = new
     return live
@@ -30,7 +30,7 @@ def _read_first(block: Block) -> set[str]:
     mine: set[str] = set()
     for line in block.lines:
         if opcode(line) != "phi":
-            names |= used(without_labels(line)) - mine
+            names |= reads(line) - mine
         if name := defined(line):
             mine.add(name)
     return names

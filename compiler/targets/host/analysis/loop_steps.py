@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.affine import added, computed_sum
-from gridjit.compiler.targets.host.ir.body import NAME, Block, arms, defined
-from gridjit.compiler.targets.host.ir.instructions import is_value
+from gridjit.compiler.targets.host.ir.body import Block, defined
+from gridjit.compiler.targets.host.ir.instructions import Operand, is_value
 from gridjit.compiler.targets.host.ir.intrinsics import COORDINATES
 from gridjit.compiler.targets.host.ir.parse import parse
 
-GOTO = regex(rf"br label ({NAME})$")
-BRANCH = regex(rf"br i1 ({NAME}), label ({NAME}), label ({NAME})")
 _GROWING = frozenset(("add", "mul", "shl"))
 _BEFORE_END = frozenset(("slt", "sle", "ult", "ule"))
 _SWAPPED = {"sgt": "slt", "sge": "sle", "ugt": "ult", "uge": "ule"}
@@ -35,12 +31,19 @@ def compared(condition: str, lines: Mapping[str, str]) -> tuple[str, str, str] |
     found = parse(lines.get(condition, ""))
     if found.opcode != "icmp" or found.notes or not found.kind.startswith("i"):
         return None
-    (*_, predicate), (a, b) = found.flags, found.values
+    predicate, (a, b) = found.predicate, found.values
     if predicate in _BEFORE_END and a.startswith("%"):
         return a, predicate, b
     if predicate in _SWAPPED and b.startswith("%"):
         return b, _SWAPPED[predicate], a
     return None
+
+
+def compared_with(condition: str, predicate: str, number: str, lines: Mapping[str, str]) -> Operand | None:
+    """Return the value that a condition compares so with a number, and nothing else; None for other conditions."""
+    found = parse(lines.get(condition, ""))
+    is_asked = (found.opcode, found.flags, found.values[1:], found.notes) == ("icmp", (predicate,), (number,), "")
+    return found.operands[0] if is_asked else None
 
 
 def end_of_range(
@@ -58,47 +61,44 @@ def end_of_range(
     None unless what counts the turns is ceil((end - start) / step), or 0 if that is negative.
     """
     before = blocks[met]
-    ways = [label for _, label in arms(before.lines[0])]
-    entry = next((blocks[one] for one in ways if BRANCH.match(blocks[one].lines[-1])), before)
-    counted = next((blocks[one] for one in ways if one != entry.label), before)
-    if (
-        len(before.lines) != 2
-        or len(ways) != 2
-        or len(counted.lines) != 6
-        or (way := BRANCH.match(entry.lines[-1])) is None
-    ):
+    count = parse(before.lines[0])
+    ways = [blocks[label] for _, label in count.arms]
+    entry = next((one for one in ways if one.end.condition), before)
+    counted = next((one for one in ways if one.label != entry.label), before)
+    if len(before.lines) != 2 or len(ways) != 2 or entry.end.labels != (before.label, counted.label):
         return None
-    count = defined(before.lines[0]) or ""
-    phi = next(line for line in head.phis if defined(line) == left)
-    down = next((value for value, label in arms(phi) if label != before.label), "")
-    if (count, before.label) not in arms(phi) or not re.fullmatch(
-        rf"{re.escape(down)} = add (?:nuw |nsw )*{kind} {re.escape(left)}, -1", lines.get(down, "")
-    ):
+    phi = next(one for one in map(parse, head.phis) if one.result == left)
+    down = next((value for value, label in phi.arms if label != before.label), "")
+    if (count.result, before.label) not in phi.arms or not _is(lines.get(down, ""), f"{down} = add {kind} {left}, -1"):
         return None
-    ask = re.match(rf"{NAME} = icmp slt {kind} ({NAME}), 1$", lines.get(way[1], ""))
-    if ask is None:
+    far = compared_with(entry.end.condition, "slt", "1", lines)
+    if far is None or far.type != kind or not far.value.startswith("%"):
         return None
-    names = {"far": re.escape(ask[1]), "step": re.escape(step), "kind": kind}
-    wanted = (
-        r"(?P<rest>\S+) = urem {kind} {far}, {step}",
-        r"(?P<some>\S+) = icmp ne {kind} (?P<of_rest>\S+), 0",
-        r"(?P<whole>\S+) = udiv {kind} {far}, {step}",
-        r"(?P<more>\S+) = zext i1 (?P<of_some>\S+) to {kind}",
-        r"(?P<sum>\S+) = add (?:nuw |nsw )*{kind} (?P<of_whole>\S+), (?P<of_more>\S+)",
-    )
-    got: dict[str, str] = {}
-    for pattern, line in zip(wanted, counted.lines, strict=False):
-        if (found := re.fullmatch(pattern.format(**names), line)) is None:
-            return None
-        got |= found.groupdict()
-    if any(got[f"of_{name}"] != got[name] for name in ("rest", "some", "whole", "more")):
+    if set(count.arms) != {(_rounded_up(counted, far, step), counted.label), ("0", entry.label)}:
         return None
-    if (way[2], way[3]) != (before.label, counted.label):
-        return None
-    if set(arms(before.lines[0])) != {(got["sum"], counted.label), ("0", entry.label)}:
-        return None
-    end = computed_sum(added(ask[1], start, lines), lines, f"gj.end.{head.label[1:].strip(chr(34))}")
+    end = computed_sum(added(far.value, start, lines), lines, f"gj.end.{head.label[1:].strip(chr(34))}")
     return end if end is None or kind == "i64" or not end[1] else None
+
+
+def _rounded_up(block: Block, number: Operand, step: str) -> str:
+    """Return the value of ceil(number / step), if a block computes that and nothing else; else ""."""
+    if len(block.lines) != 6:
+        return ""
+    rest, some, whole, more, total = (defined(line) for line in block.lines[:-1])
+    wanted = (
+        f"{rest} = urem {number}, {step}",
+        f"{some} = icmp ne {number.type} {rest}, 0",
+        f"{whole} = udiv {number}, {step}",
+        f"{more} = zext i1 {some} to {number.type}",
+        f"{total} = add {number.type} {whole}, {more}",
+    )
+    return total or "" if all(map(_is, block.lines, wanted)) else ""
+
+
+def _is(line: str, wanted: str) -> bool:
+    """Return whether a line is the wanted one; a sum may say that it does not wrap around."""
+    found = parse(line)
+    return str(found.without_poison() if found.opcode == "add" else found) == wanted
 
 
 def is_non_negative(name: str, lines: Mapping[str, str]) -> bool:
@@ -107,12 +107,11 @@ def is_non_negative(name: str, lines: Mapping[str, str]) -> bool:
         return not name.startswith("-")
     if name.removeprefix("%gj.") in COORDINATES:
         return True
-    line = lines.get(name, "")
-    found = parse(line)
-    operands = [one for one in found.values if is_value(one)]
+    found = parse(lines.get(name, ""))
     grows = found.opcode in _GROWING and "nsw" in found.flags
-    copies = found.opcode == "zext" or (found.opcode in ("sext", "add") and line.endswith(", 0"))
-    return (grows or copies) and bool(operands) and all(is_non_negative(one, lines) for one in operands)
+    copies = found.opcode == "zext" or (found.opcode == "add" and found.is_binary and found.values[1] == "0")
+    known = (grows or copies) and found.known
+    return known and all(is_value(one) and is_non_negative(one, lines) for one in found.values)
 
 
 # The longest steps, a few times the largest grid: no thread takes as many of them as it would need to wrap around.

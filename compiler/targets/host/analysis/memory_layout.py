@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.value_types import type_of
-from gridjit.compiler.targets.host.ir.body import Body, defined
+from gridjit.compiler.targets.host.ir.body import Body
 from gridjit.compiler.targets.host.ir.contexts import ValueType
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.nvvm.retarget import SharedArray
 from gridjit.compiler.values.target import Target
 
-_ALLOCA = regex(r" = alloca (?P<type>.+?)(?:, i\d+ (?P<count>\d+))?(?:, align (?P<align>\d+))?$", needs=("alloca",))
 # A page's: what the C library aligns memory to at most without more ado, and more than a GPU offers.
 _LARGEST_ALIGNMENT = 4096
 
@@ -64,13 +63,11 @@ def _rounded(size: int, align: int) -> int:
 
 def local_arrays(body: Body, target: Target) -> dict[str, ValueType]:
     """Return the size and alignment of every local array that is left in body after cleaning."""
+    allocas = (made for made in map(parse, body.lines) if made.opcode == "alloca")
     found = {}
-    for block in body.blocks:
-        for line in block.lines:
-            if match := _ALLOCA.search(line):
-                one = type_of(match["type"], target)
-                name = defined(line) or ""
-                size = one.size * int(match["count"] or 1)
-                align = min(max(one.align, int(match["align"] or 1)), _LARGEST_ALIGNMENT)
-                found[name] = ValueType(text=match["type"], size=size, align=align)
+    for made in allocas:
+        one = type_of(made.type, target)
+        count = int(made.values[0]) if made.values else 1
+        align = min(max(one.align, made.alignment), _LARGEST_ALIGNMENT)
+        found[made.result] = ValueType(text=made.type, size=one.size * count, align=align)
     return found

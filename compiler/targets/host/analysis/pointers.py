@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gridjit.base.regexes import regex
-from gridjit.compiler.targets.host.ir.body import NAME, opcode
+from gridjit.compiler.targets.host.analysis.affine import affine
+from gridjit.compiler.targets.host.ir.instructions import Instruction
 from gridjit.compiler.targets.host.ir.intrinsics import SHARED_ARRAY
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.values.signature import ArgType, ArrayType, Signature, TupleType, array_codes
 
 # Memory of which nothing is known, constant memory, a local array, what is not an array, and a block's shared memory,
 # once arrays are placed in it.
 UNKNOWN, CONSTANT, LOCAL, PRIVATE, BLOCK = "unknown", "constant", "local", "private", "block"
-_ARGUMENT = regex(r"%arg\.(\d+)$")
-_GEP = regex(rf"getelementptr [^%@]*?ptr ({NAME}|@[^\s,]+)")
-_SHARED = regex(rf'call [^@]*@"?{re.escape(SHARED_ARRAY)}(?P<name>[^"(]+)"?\(')
-_VALUE = regex(rf"(?:ptr |\[ )({NAME}|@[^\s,\]]+|null|undef|poison)")
-_ALLOCA = " = alloca "
-# How numba finds items of arrays with strides of their own: the array's address as a number, and what is added.
-_FROM_NUMBER = regex(rf"= inttoptr i64 ({NAME}) to ptr$")
-_ADDED = regex(rf"= add (?:nuw |nsw )*i64 ({NAME}), ({NAME}|-?\d+)$")
-_AS_NUMBER = regex(rf"= ptrtoint ptr ({NAME}) to i64$")
+_ARGUMENT = "%arg."
+# Operations that give one of several pointers; the first operand of a select is its condition.
+_CHOICES = {"phi": 0, "select": 1, "freeze": 0}
 # Of an array's parameters, the address comes after so many.
 _BEFORE_ADDRESS = array_codes(0).rindex("P")
 
@@ -68,37 +62,46 @@ class Roots:
         if at in seen:
             return set()
         seen.add(at)
-        if found := _ARGUMENT.match(at):
-            return {Argument(int(found[1]))}
+        if (number := argument_number(at)) is not None:
+            return {Argument(number)}
         if at == "%gj.shared":
             return {BLOCK}
         if (line := self.definitions.get(at)) is None:
-            return {CONSTANT if "@" in at else UNKNOWN}
-        if found := _SHARED.search(line):
-            return {SharedRoot(self.offsets[found["name"]])}
-        if _ALLOCA in line:
+            return {CONSTANT if "@" in at and not at.startswith("%") else UNKNOWN}
+        made = parse(line)
+        if made.callee_name.startswith(SHARED_ARRAY):
+            return {SharedRoot(self.offsets[made.callee_name.removeprefix(SHARED_ARRAY)])}
+        if made.opcode == "alloca":
             return {LOCAL if at in self.arrays else PRIVATE}
-        return self._through(line, seen)
+        return self._through(made, seen)
 
-    def _through(self, line: str, seen: set[str]) -> set[Root]:
+    def _through(self, made: Instruction, seen: set[str]) -> set[Root]:
         """Return the roots of an address that an instruction makes of others."""
-        if opcode(line) == "getelementptr" and (found := _GEP.search(line)):
-            return self._of(found[1], seen)
-        if opcode(line) in ("phi", "select", "freeze"):
-            values = _VALUE.findall(line.partition(" = ")[2])
+        if made.opcode == "getelementptr" and made.kind == "ptr":
+            return self._of(made.pointer, seen)
+        if made.opcode in _CHOICES and made.result_type == "ptr":
+            values = made.values[_CHOICES[made.opcode] :]
             return set[Root]().union(*(self._of(value, seen) for value in values))
-        if found := _FROM_NUMBER.search(line):
-            bases = self._bases(found[1])
-            return self._of(bases[0], seen) if len(bases) == 1 else {UNKNOWN}
-        return {UNKNOWN}
+        number = made.cast_of("i64", "ptr")
+        base = base_of(number, self.definitions) if number else None
+        return {UNKNOWN} if base is None else self._of(base.values[0], seen)
 
-    def _bases(self, number: str) -> list[str]:
-        """Return the addresses that a sum begins with."""
-        line = self.definitions.get(number, "")
-        if found := _AS_NUMBER.search(line):
-            return [found[1]]
-        found = _ADDED.search(line)
-        return [] if found is None else [*self._bases(found[1]), *self._bases(found[2])]
+
+def argument_number(name: str) -> int | None:
+    """Return the number of the kernel's parameter that a value is; None for other values."""
+    number = name.removeprefix(_ARGUMENT)
+    return int(number) if name.startswith(_ARGUMENT) and number.isdecimal() else None
+
+
+def base_of(number: str, definitions: Mapping[str, str]) -> Instruction | None:
+    """Return the instruction that gives a pointer as a number, if a sum is made of one pointer and of offsets.
+
+    That is how numba finds items of arrays with strides of their own.
+    """
+    parts = affine(number, definitions).items()
+    made = ((parse(definitions.get(part, "")), times) for part, times in parts)
+    bases = [(one, times) for one, times in made if one.cast_of("ptr", "i64")]
+    return bases[0][0] if len(bases) == 1 and bases[0][1] == 1 else None
 
 
 def arrays_in(signature: Signature) -> Iterator[tuple[int, int]]:

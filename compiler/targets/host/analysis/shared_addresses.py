@@ -13,14 +13,13 @@ from functools import cache
 from math import gcd
 
 from gridjit.compiler.targets.graph import reached
-from gridjit.compiler.targets.host.ir.body import Body, arms, defined, definitions_of, opcode, used
+from gridjit.compiler.targets.host.analysis.loop_steps import compared_with
+from gridjit.compiler.targets.host.ir.body import Body, definitions_of, used
 from gridjit.compiler.targets.host.ir.instructions import Instruction, is_value
 from gridjit.compiler.targets.host.ir.parse import parse
+from gridjit.compiler.targets.host.ir.types import size_of
 
 _CASTS = frozenset(("sext", "zext", "trunc", "freeze"))
-_BRANCH = "br i1 "
-_SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
-_SIZES |= {"{ float, float }": 8, "{ double, double }": 16}
 _LANES = 32
 _FAR = 1 << 40
 # Operations with numbers that are not negative that give such a number, unless it overflows.
@@ -29,7 +28,6 @@ _KEEP_SIGN = frozenset(
 )
 _IN_A_ROW = frozenset(("%gj.tid.x", "%gj.thread"))
 _SHARED = "%gj.shared"
-_STORED = " = load ptr, "
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ class Addresses:
             return Address(pointer if pointer == _SHARED else "", _Sum()) if leads else None
         before = self._part(found.pointer)
         kind, index = _index(found)
-        size = _bytes(kind)
+        size = size_of(kind)
         if before is None:
             return None
         by = self._sum(index) if size and index else _Sum(((pointer, 1),))
@@ -101,7 +99,8 @@ class Addresses:
     def _may_lead_to_shared(self, pointer: str) -> bool:
         """Return whether a pointer is made of the one to the shared memory, or of one that was stored."""
         seen = reached([pointer], lambda name: used(self.lines.get(name, "")))
-        return _SHARED in seen or any(_STORED in self.lines.get(name, "") for name in seen)
+        made = (parse(self.lines.get(name, "")) for name in seen)
+        return _SHARED in seen or any(one.opcode == "load" and "ptr" in one.type for one in made)
 
     def meet(self, one: Address, other: Address, *, turns: bool = False) -> frozenset[int] | None:
         """Return where in its warp a thread is at other while another thread is at one, if both are at the same place.
@@ -229,7 +228,7 @@ class Addresses:
     def _negative(self, condition: str) -> _Sum | None:
         """Return the sum that a condition compares with 0, to learn whether an index counts from the end."""
         found = parse(self.lines.get(condition, ""))
-        if found.opcode != "icmp" or not found.is_binary or found.flags[-1] not in ("slt", "ult"):
+        if found.opcode != "icmp" or not found.is_binary or found.predicate not in ("slt", "ult"):
             return None
         return self._sum(found.values[0]).plus(self._sum(found.values[1]), -1)
 
@@ -260,12 +259,6 @@ def _index(found: Instruction) -> tuple[str, str]:
     return kind, indices[0] if len(indices) == 1 and is_value(indices[0]) else ""
 
 
-def _bytes(kind: str) -> int:
-    """Return the size of a type; 0 if it is not known."""
-    count, _, item = kind[1:-1].partition(" x ")
-    return int(count) * _bytes(item) if kind.startswith("[") else _SIZES.get(kind, 0)
-
-
 def _apart(by: _Sum) -> tuple[int, tuple[tuple[str, int], ...]]:
     """Return how many bytes a sum is further for the next lane, and its other terms."""
     rest = tuple((name, count) for name, count in by.terms if name not in _IN_A_ROW)
@@ -289,31 +282,22 @@ def _counted(body: Body, lines: Mapping[str, str]) -> dict[str, tuple[int, int]]
     """Return the values that loops over constant ranges count through, each with its first and its last."""
     found: dict[str, tuple[int, int]] = {}
     for block in body.blocks:
-        turns = _turns(block.lines[-1], lines)
-        for phi in block.phis if turns else ():
-            name = defined(phi) or ""
-            if (first := _start(phi, name, 1, lines)) is not None:
-                found[name] = first, first + turns - 1
+        turns = _turns(block.end.condition, lines)
+        for phi in map(parse, block.phis if turns else ()):
+            if (first := _start(phi, 1, lines)) is not None:
+                found[phi.result] = first, first + turns - 1
     return found
 
 
-def _turns(branch: str, lines: Mapping[str, str]) -> int:
+def _turns(condition: str, lines: Mapping[str, str]) -> int:
     """Return how many turns a loop takes that counts a number down while it is positive; 0 if unknown."""
-    asked = branch.removeprefix(_BRANCH).partition(",")[0] if branch.startswith(_BRANCH) else ""
-    found = parse(lines.get(asked, ""))
-    if found.opcode != "icmp" or found.flags != ("sgt",) or found.values[1:2] != ("0",):
-        return 0
-    left = found.values[0]
-    phi = lines.get(left, "")
-    return max(0, _start(phi, left, -1, lines) or 0) if phi else 0
+    left = compared_with(condition, "sgt", "0", lines)
+    return max(0, _start(parse(lines.get(left.value, "")), -1, lines) or 0) if left else 0
 
 
-def _start(phi: str, name: str, step: int, lines: Mapping[str, str]) -> int | None:
+def _start(phi: Instruction, step: int, lines: Mapping[str, str]) -> int | None:
     """Return the number from which a phi counts by step, or None."""
-    if opcode(phi) != "phi":
-        return None
-    values = [value for value, _ in arms(phi)]
-    numbers = [value for value in values if not value.startswith("%")]
-    others = (parse(lines.get(value, "")) for value in values if value.startswith("%"))
-    counts = all(one.opcode == "add" and one.values == (name, str(step)) for one in others)
+    numbers = [value for value, _ in phi.arms if not value.startswith("%")]
+    others = (parse(lines.get(value, "")) for value, _ in phi.arms if value.startswith("%"))
+    counts = all(one.opcode == "add" and one.values == (phi.result, str(step)) for one in others)
     return int(numbers[0]) if len(numbers) == 1 and counts else None

@@ -5,18 +5,15 @@ In doubt, a loop does not count as one of them, which costs only speed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.affine import affine
 from gridjit.compiler.targets.host.analysis.exit_edges import without_exit_edges
 from gridjit.compiler.targets.host.analysis.loop_steps import (
-    BRANCH,
-    GOTO,
     compared,
+    compared_with,
     end_of_range,
     is_non_negative,
     is_short,
@@ -27,20 +24,20 @@ from gridjit.compiler.targets.host.analysis.uniformity import divergent_blocks, 
 from gridjit.compiler.targets.host.ir.body import (
     Block,
     Body,
-    arms,
     defined,
     definitions_of,
     opcode,
-    used,
-    without_labels,
+    reads,
 )
+from gridjit.compiler.targets.host.ir.instructions import beside
 from gridjit.compiler.targets.host.ir.opcodes import PURE
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.ir.warp_operations import read_call
 
-_SIZES = regex(r"%gj\.n(?:tid|ctaid)\.[xyz]")
+_SIZES = frozenset(f"%gj.n{word}.{axis}" for word in ("tid", "ctaid") for axis in "xyz")
 # Gives a kernel's blocks without the branches to where it ends for good, and with it all of its threads.
 Stays = Callable[[Collection[Block]], tuple[Block, ...]]
-THREADS = regex(r"%gj\.(?:tid\.[xyz]|thread)")
+THREADS = frozenset(("%gj.tid.x", "%gj.tid.y", "%gj.tid.z", "%gj.thread"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,12 +125,11 @@ def strided_loop(body: Body, before: str, stays: Stays = tuple) -> StridedLoop |
     if before not in blocks:  # it was the head of another loop
         return None
     lines = definitions_of(body.lines)
-    end = blocks[before].lines[-1]
-    way, asked = GOTO.match(end), BRANCH.match(end)
-    head = blocks[way[1]] if way else blocks[asked[2]] if asked else None
-    if head is None or not head.phis:
+    end = blocks[before].end
+    if not (end.target or end.condition) or not blocks[end.labels[0]].phis:
         return None
-    pairs = {defined(phi) or "": {label: value for value, label in arms(phi)} for phi in head.phis}
+    head = blocks[end.labels[0]]
+    pairs = {phi.result: {label: value for value, label in phi.arms} for phi in map(parse, head.phis)}
     sources = {label for label, block in blocks.items() if head.label in block.successors}
     if before not in sources or len(sources) != 2:
         return None
@@ -150,7 +146,7 @@ def strided_loop(body: Body, before: str, stays: Stays = tuple) -> StridedLoop |
     blocks = {label: block for label, block in blocks.items() if label not in ends}
     found = (
         _tested(blocks, lines, before, head, last, carried)
-        if way
+        if end.target
         else _rotated(blocks, lines, before, head, last, carried)
     )
     if found is None:
@@ -185,9 +181,9 @@ def strided_loop(body: Body, before: str, stays: Stays = tuple) -> StridedLoop |
 
 def _widened(parts: Mapping[str, str], head: str) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return where a loop starts, its step and its end as 64 bits, and the instructions that widen them."""
-    mark, how = head[1:].strip(chr(34)), {"start": "zext", "step": "zext", "end": "sext"}
-    widening = tuple(f'%"gj.{word}.{mark}" = {how[word]} i32 {one} to i64' for word, one in parts.items())
-    return {word: f'%"gj.{word}.{mark}"' for word in parts}, widening
+    how = {"start": "zext", "step": "zext", "end": "sext"}
+    widening = tuple(f"{beside(head, word)} = {how[word]} i32 {one} to i64" for word, one in parts.items())
+    return {word: beside(head, word) for word in parts}, widening
 
 
 def _between(head: str, last: str, blocks: Mapping[str, Block]) -> set[str] | None:
@@ -211,24 +207,25 @@ def _tested(
     carried: Mapping[str, tuple[str, str]],
 ) -> _Found | None:
     """Return the parts of a loop whose condition is at the beginning of each iteration."""
-    ask = BRANCH.match(head.lines[-1])
-    if ask is None or GOTO.match(blocks[last].lines[-1]) is None:
+    condition = head.end.condition
+    if not condition or not blocks[last].end.target:
         return None
+    entered, after = head.end.labels
     if (
-        (found := compared(ask[1], lines)) is not None
+        (found := compared(condition, lines)) is not None
         and found[0] in carried
         and other(carried[found[0]][1], found[0], lines)
     ):
-        return ask[2], ask[3], found[0], found[1], (found[2], ()), set()
-    count = re.match(r"\S+ = icmp sgt (i32|i64) (\S+), 0$", lines.get(ask[1], ""))
-    if count is None or count[2] not in carried:
+        return entered, after, found[0], found[1], (found[2], ()), set()
+    count = compared_with(condition, "sgt", "0", lines)
+    if count is None or count.type not in ("i32", "i64") or count.value not in carried:
         return None
-    kind, left = count[1], count[2]
+    kind, left = count.type, count.value
     for place, (start, following) in carried.items():
         step = other(following, place, lines, kind) if place != left else ""
         finish = end_of_range(blocks, before, head, left, start, step, lines, kind) if step else None
         if finish is not None:
-            return ask[2], ask[3], place, "slt", finish, {left, carried[left][1]}
+            return entered, after, place, "slt", finish, {left, carried[left][1]}
     return None
 
 
@@ -241,16 +238,17 @@ def _rotated(
     carried: Mapping[str, tuple[str, str]],
 ) -> _Found | None:
     """Return the parts of a rotated loop, whose condition is before it and at the end of each iteration."""
-    enter, again = BRANCH.match(blocks[before].lines[-1]), BRANCH.match(blocks[last].lines[-1])
-    if enter is None or again is None or (again[2], again[3]) != (head.label, enter[3]):
+    enter, again = blocks[before].end, blocks[last].end
+    after = enter.labels[-1]
+    if not again.condition or again.labels != (head.label, after):
         return None
-    first, more = compared(enter[1], lines), compared(again[1], lines)
+    first, more = compared(enter.condition, lines), compared(again.condition, lines)
     if first is None or more is None or first[1] != more[1] or affine(first[2], lines) != affine(more[2], lines):
         return None
     place = next((name for name, values in carried.items() if values == (first[0], more[0])), "")
     if not place or not other(more[0], place, lines):
         return None
-    return head.label, enter[3], place, first[1], (first[2], ()), set()
+    return head.label, after, place, first[1], (first[2], ()), set()
 
 
 def _is_right(loop: StridedLoop, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> bool:
@@ -263,11 +261,11 @@ def _is_right(loop: StridedLoop, blocks: Mapping[str, Block], lines: Mapping[str
         return False
     start = loop.start
     step, end = made_of([loop.step], lines), made_of([loop.end], lines)
-    if not is_non_negative(start, lines) or not is_short(loop.step, lines) or not _SIZES.search(" ".join(step)):
+    if not is_non_negative(start, lines) or not is_short(loop.step, lines) or _SIZES.isdisjoint(step):
         return False
     inner = {name for label in loop.inside for line in blocks[label].lines if (name := defined(line))}
     for name in {*step, *end}:
-        if THREADS.fullmatch(name) or (name in lines and opcode(lines[name]) not in PURE):
+        if name in THREADS or (name in lines and opcode(lines[name]) not in PURE):
             return False
     if not all(opcode(lines[name]) in PURE for name in made_of([start], lines) if name in lines):
         return False
@@ -280,7 +278,7 @@ def _is_right(loop: StridedLoop, blocks: Mapping[str, Block], lines: Mapping[str
             if block.label == loop.after and opcode(line) == "phi":
                 if joined(line, loop) is None:
                     return False
-            elif not lost.isdisjoint(used(without_labels(line))):
+            elif not lost.isdisjoint(reads(line)):
                 return False
     if loop.entered != loop.head:
         # Only what decides whether the loop goes on is between its head and its turns.
@@ -294,9 +292,7 @@ def _is_right(loop: StridedLoop, blocks: Mapping[str, Block], lines: Mapping[str
 def _is_used(names: Collection[str], loop: StridedLoop, blocks: Mapping[str, Block]) -> bool:
     """Return whether a turn's own blocks use values of the loop's head."""
     return any(
-        not set(names).isdisjoint(used(without_labels(line)))
-        for label in loop.inside - {loop.head}
-        for line in blocks[label].lines
+        not set(names).isdisjoint(reads(line)) for label in loop.inside - {loop.head} for line in blocks[label].lines
     )
 
 
@@ -312,14 +308,14 @@ def made_of(names: list[str], lines: Mapping[str, str]) -> list[str]:
             stack.append((name, True))
             line = lines.get(name, "")
             if line and opcode(line) != "phi":
-                stack += [(one, False) for one in used(without_labels(line)) if one not in order]
+                stack += [(one, False) for one in reads(line) if one not in order]
     return list(order)
 
 
 def joined(phi: str, loop: StridedLoop) -> str | None:
     """Return the phi of the block after a loop, with the ways out of it as one, or None if that is not possible."""
-    ways = arms(phi)
-    left = {label: value for value, label in ways if label in (loop.before, loop.last, loop.head)}
+    made = parse(phi)
+    left = {label: value for value, label in made.arms if label in (loop.before, loop.last, loop.head)}
     values = {left.get(loop.last, left.get(loop.head)), *left.values()}
     if loop.entered == loop.head:  # a rotated loop may be left before it began
         want = (left.get(loop.before), left.get(loop.last))
@@ -331,8 +327,7 @@ def joined(phi: str, loop: StridedLoop) -> str | None:
         value = value if value is None or not _is_of(value, loop) or value in loop.kept else None
     if value is None:
         return None
-    rest = [f"[ {one}, {label} ]" for one, label in ways if label not in left]
-    return phi[: phi.index("[")] + ", ".join([*rest, f"[ {value}, {new_head(loop)} ]"])
+    return str(made.with_arms([*(arm for arm in made.arms if arm[1] not in left), (value, new_head(loop))]))
 
 
 def _is_of(value: str, loop: StridedLoop) -> bool:
@@ -341,4 +336,4 @@ def _is_of(value: str, loop: StridedLoop) -> bool:
 
 def new_head(loop: StridedLoop) -> str:
     """Return the label of the block in which all threads ask whether there is another turn."""
-    return f'%"gj.together.{loop.head[1:].strip(chr(34))}"'
+    return beside(loop.head, "together")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from gridjit.compiler.targets.host.ir.body import Body, definitions_of, opcode, used
 from gridjit.compiler.targets.host.ir.instructions import Instruction, is_value
 from gridjit.compiler.targets.host.ir.parse import parse
+from gridjit.compiler.targets.host.ir.types import size_of
 
 _CASTS = frozenset(("sext", "zext", "trunc", "ptrtoint", "inttoptr", "bitcast", "freeze"))
 # What takes long enough for vectors to be worth their loads.
@@ -18,7 +19,6 @@ _DIVISIONS = frozenset(("fdiv", "frem", "sdiv", "udiv", "srem", "urem"))
 _FLOATS = frozenset(("fadd", "fsub", "fmul"))
 # Functions that take no longer than an operation.
 _SHORT = frozenset(("assume", "smin", "smax", "umin", "umax", "fma", "fmuladd", "fabs"))
-_SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
 # Bytes: a cache line.
 _CLOSE = 64
 
@@ -95,11 +95,7 @@ def _of_line(line: str, lines: Mapping[str, str], known: dict[str, int | None]) 
 
 def _size(moved: Instruction) -> int:
     """Return the bytes from one item to the next; 0 unless a pointer is moved by one number of plain items."""
-    one_number = moved.opcode == "getelementptr" and len(moved.values) == 2 and not moved.notes and not moved.is_vector
-    if not one_number or not all(map(is_value, moved.values)):
-        return 0
-    bytes_of = moved.type[1:].partition(" x i8]")
-    return int(bytes_of[0]) if bytes_of[1] and bytes_of[0].isdecimal() else _SIZES.get(moved.type, 0)
+    return size_of(moved.type) if moved.moved_by and all(map(is_value, moved.values)) else 0
 
 
 def _product(found: Instruction, a: int | None, b: int | None) -> int | None:

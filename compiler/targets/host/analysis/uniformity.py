@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gridjit.compiler.targets.host.analysis.postdominators import between, postdominators
-from gridjit.compiler.targets.host.ir.body import Body, arms, defined, opcode, used, without_labels
+from gridjit.compiler.targets.host.ir.body import Body, defined, opcode, reads
 from gridjit.compiler.targets.host.ir.coordinates import PLACE
 from gridjit.compiler.targets.host.ir.opcodes import is_operation
+from gridjit.compiler.targets.host.ir.parse import parse
 
 _DIVERGENT_OPERATIONS = frozenset(("load", "call", "alloca", "atomicrmw", "cmpxchg", "freeze"))
 _THREADS_OWN = frozenset(("%gj.tid.x", "%gj.tid.y", "%gj.tid.z", "%gj.thread", "%gj.at", "%gj.apart", "%gj.slab"))
@@ -30,16 +31,16 @@ def uniform_values(body: Body) -> frozenset[str]:
         before = len(divergent)
         apart: set[str] = set()
         for label, region in regions.items():
-            if _reads(blocks[label].lines[-1]) & divergent:
+            if reads(blocks[label].lines[-1]) & divergent:
                 apart |= region
         for block in body.blocks:
             for line in block.lines:
                 name = defined(line)
-                if name is not None and _diverges(line, block.label in apart, divergent):
+                if name is not None and name not in divergent and _diverges(line, block.label in apart, divergent):
                     divergent.add(name)
         # Threads leave a loop after different numbers of turns: whatever they take out of it differs.
         for label, region in regions.items():
-            if label in region and _reads(blocks[label].lines[-1]) & divergent:
+            if label in region and reads(blocks[label].lines[-1]) & divergent:
                 divergent |= {name for inner in region for line in blocks[inner].lines if (name := defined(line))}
         if len(divergent) == before:
             break
@@ -57,7 +58,7 @@ def divergent_blocks(body: Body, same: Collection[str]) -> frozenset[str]:
 def divergent_branches(body: Body, same: Collection[str]) -> list[str]:
     """Return the blocks from which threads may go different ways; same: body's uniform values."""
     own = {name for line in body.lines if (name := defined(line))} - set(same) | _THREADS_OWN
-    parting = (block for block in body.blocks if _reads(block.lines[-1]) & own)
+    parting = (block for block in body.blocks if reads(block.lines[-1]) & own)
     return [block.label for block in parting if len(block.successors) > 1]
 
 
@@ -65,18 +66,16 @@ def lasting_values(body: Body, same: Collection[str]) -> frozenset[str]:
     """Return the uniform values, among same, that never change: no loop gives them a new value."""
     lines = {name: line for line in body.lines if (name := defined(line)) and name in same}
     changing = {name for name, line in lines.items() if opcode(line) == "phi"}
-    while more := {name for name, line in lines.items() if _reads(line) & changing} - changing:
+    while more := {name for name, line in lines.items() if reads(line) & changing} - changing:
         changing |= more
     return frozenset(lines.keys() - changing)
 
 
 def _diverges(line: str, apart: bool, divergent: set[str]) -> bool:
-    operation = opcode(line)
-    if operation == "phi":
-        return apart or any(value in divergent for value, _ in arms(line))
-    alone = operation in _DIVERGENT_OPERATIONS and not (operation == "call" and is_operation(line))
-    return alone or bool(_reads(line) & divergent)
-
-
-def _reads(line: str) -> frozenset[str]:
-    return used(without_labels(line))
+    made = parse(line)
+    if not made.known:
+        return True
+    if made.opcode == "phi":
+        return apart or not divergent.isdisjoint(made.values)
+    alone = made.opcode in _DIVERGENT_OPERATIONS and not (made.opcode == "call" and is_operation(line))
+    return alone or bool(reads(line) & divergent)

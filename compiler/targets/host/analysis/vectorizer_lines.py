@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from gridjit.compiler.targets.host.ir.body import arms, defined, opcode
+from gridjit.compiler.targets.host.ir.instructions import Instruction
 from gridjit.compiler.targets.host.ir.module import values
 from gridjit.compiler.targets.host.ir.opcodes import is_operation
+from gridjit.compiler.targets.host.ir.parse import parse
+from gridjit.compiler.targets.host.ir.types import LABEL
 
 # A comparison that tells what a value is where it holds: LLVM replaces the value there.
 _EQUAL = frozenset(("eq", "ne", "oeq", "ueq", "one", "une"))
-_POINTER = ", ptr "
 _DIVISIONS = frozenset(("sdiv", "udiv", "srem", "urem"))
-_ROOTS = frozenset(("load", "call", "atomicrmw", "cmpxchg")) | _DIVISIONS
+_ROOTS = frozenset(("load", "call", "atomicrmw", "cmpxchg"))
 # If one operand is 0, the result is 0.
 MAY_VANISH = frozenset(("mul", "and", "shl", "lshr", "ashr")) | _DIVISIONS
 # An instruction that copies memory.
 COPY = "copy"
+_COPIES = ("llvm.memcpy", "llvm.memmove")
 # Where a region keeps a value that crosses barriers, and each thread's own memory that it comes from.
 BOX, CELL = "gj.box.", "gj.cell."
 
 
-@dataclass(frozen=True, slots=True)
-class LoopValue:
+class LoopValue(NamedTuple):
     """An instruction: its block, result, operation, what it reads, and the memory that a load or store is of.
 
     chosen: what the result may be a copy of; None if it is computed. at: the pointer that is followed or moved. A
@@ -45,30 +46,41 @@ class LoopValue:
 
 def read(block: int, text: str) -> LoopValue:
     """Return the instruction of a text, which stands in that block."""
-    line = text.partition(", !")[0]
-    name, operation = defined(line) or "", opcode(line)
-    rest = line.removeprefix(name).partition(operation)[2]
-    used = tuple(values(rest.partition("label ")[0]))
-    root = operation in _ROOTS and not (operation == "call" and is_operation(text))
-    root &= operation not in _DIVISIONS or bool(_named(rest.split()[-1]))
-    if operation == "phi":
-        chosen = tuple(_named(value) for value, _ in arms(text))
-        return LoopValue(block, name, operation, tuple(filter(None, chosen)), chosen)
-    if operation == "select":
-        return LoopValue(
-            block, name, operation, used, tuple(_named(part.split()[-1]) for part in rest.split(", ")[-2:])
-        )
-    if operation in ("store", "load"):
-        return _access(LoopValue(block, name, operation, used, root=root), rest)
-    if operation == "getelementptr":
-        moved = rest.partition(_POINTER)[2].partition(",")[0]
-        return LoopValue(block, name, operation, used, at=_named(moved))
-    if operation in ("icmp", "fcmp", "switch"):
-        equal = operation == "switch" or not _EQUAL.isdisjoint(rest.partition("%")[0].split())
-        bound = rest.rpartition(", ")[2].removeprefix("-").isdecimal()
-        return LoopValue(block, name, operation, used, equal=equal, bound=bound)
-    copies = "@llvm.memcpy" in rest or "@llvm.memmove" in rest
-    return LoopValue(block, name, COPY if copies else operation, used, root=root)
+    made = parse(text)
+    line = LoopValue(block, made.result, made.opcode, _used(made), root=_is_root(made, text))
+    if not made.known:
+        return line._replace(operation=COPY if made.opcode == "call" else made.opcode, equal=True, bound=True)
+    match made.opcode:
+        case "phi":
+            return line._replace(chosen=tuple(map(_named, made.values)))
+        case "select":
+            return line._replace(chosen=tuple(map(_named, made.values[1:])))
+        case "load" | "store":
+            return _access(line, made)
+        case "getelementptr":
+            return line._replace(at=_named(made.pointer))
+        case "icmp" | "fcmp":
+            bound = made.values[1].removeprefix("-").isdecimal()
+            return line._replace(equal=made.predicate in _EQUAL, bound=bound)
+        case "switch":
+            return line._replace(equal=True)
+        case "call" if made.callee_name.startswith(_COPIES):
+            return line._replace(operation=COPY)
+    return line
+
+
+def _used(made: Instruction) -> tuple[str, ...]:
+    """Return the values that an instruction reads, each as often as it does."""
+    if made.known and made.opcode != "call":
+        return tuple(one.value for one in made.operands if one.value.startswith("%") and one.type != LABEL)
+    return tuple(values(" ".join((made.callee, *made.values, made.notes))))
+
+
+def _is_root(made: Instruction, text: str) -> bool:
+    """Return whether LLVM may not move an instruction out of a loop, as it may change or must not run early."""
+    if made.opcode in _DIVISIONS:
+        return not made.known or bool(_named(made.values[1]))
+    return made.opcode in _ROOTS and not (made.opcode == "call" and is_operation(text))
 
 
 def origins(lines: Sequence[LoopValue]) -> dict[str, str]:
@@ -89,19 +101,11 @@ def _origin(name: str, defined: Mapping[str, LoopValue]) -> str:
     return "%gj" if name.lstrip('%"').startswith("gj.") and name not in defined else name
 
 
-def _access(line: LoopValue, rest: str) -> LoopValue:
+def _access(line: LoopValue, made: Instruction) -> LoopValue:
     """Return a load or store with the memory that it is of: a box, a cell, or all that holds values of its type."""
-    accessed, _, pointer = rest.rpartition(_POINTER)
-    at, kind, value = pointer.partition(",")[0].partition(" ")[0], accessed.strip(), ""
-    for word in ("atomic ", "volatile "):
-        kind = kind.removeprefix(word)
-    if line.operation == "store":
-        kind, _, value = kind.rpartition(" ")
-    own = next((at for word in (BOX, CELL) if at.lstrip('%"').startswith(word)), "")
-    root = line.root and not own
-    return LoopValue(
-        line.block, line.name, line.operation, line.used, None, _named(value), _named(at), own or kind, root
-    )
+    kind, value = (made.type, "") if made.opcode == "load" else made.operands[0][:2]
+    own = made.pointer if made.pointer.lstrip('%"').startswith((BOX, CELL)) else ""
+    return line._replace(value=_named(value), at=_named(made.pointer), memory=own or kind, root=line.root and not own)
 
 
 def _named(value: str) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Collection
 from gridjit.compiler.targets.host.emit.metadata import ROLLED
 from gridjit.compiler.targets.host.ir.cold_code import COLD
 from gridjit.compiler.targets.host.ir.module import with_each_line
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.passes.privatization import ALONE, MARK, PrivatizedArray
-from gridjit.compiler.targets.host.passes.shared_atomics import EXCHANGE, SIMPLE
+from gridjit.compiler.targets.host.passes.shared_atomics import SIMPLE
 
 
 def written_out(text: str) -> str:
@@ -17,12 +18,11 @@ def written_out(text: str) -> str:
 
 
 def _call(line: str) -> str:
-    found = EXCHANGE.match(line)
-    if found is None:
+    made = parse(line)
+    if made.opcode != "atomicrmw":
         raise ValueError(f"{line} is not an operation on a gathered array")
-    kind = found["type"]
-    name = _name("do", found["operation"], kind)
-    return f"  call void @{name}(ptr {found['at']}, {kind} {found['value']}, i1 {ALONE.name})"
+    at, value = made.operands
+    return f"  call void @{_name('do', made.predicate, value.type)}({at}, {value}, i1 {ALONE.name})"
 
 
 def privatized_operations(arrays: Collection[PrivatizedArray]) -> str:

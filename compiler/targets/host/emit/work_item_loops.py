@@ -432,6 +432,6 @@ def _end(label: str, axis: str, count: str, after: str, number: int) -> list[str
 
 def _prefixed(lines: list[str], name: str) -> list[str]:
     """Return lines in which every value and label that only this loop uses has a name of its own."""
-    own = {found for line in lines if (found := defined(line)) is not None} - set(_SHARED_NAMES)
+    own = {found for line in lines if (found := defined(line.strip())) is not None} - set(_SHARED_NAMES)
     names = {value: f"%{name}.{value[1:]}" for value in own}
     return [rename(line, names) for line in lines]

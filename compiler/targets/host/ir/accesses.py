@@ -1,30 +1,15 @@
-"""Access: one access to memory that an instruction of a kernel's body makes, read from its text."""
+"""Access: one access to memory that an instruction of a kernel's body makes."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gridjit.base.regexes import regex
-from gridjit.compiler.targets.host.ir.body import NAME
+from gridjit.compiler.targets.host.ir.instructions import Instruction
+from gridjit.compiler.targets.host.ir.parse import parse
 
-_TYPE = r"(?P<type>[^,]+?|\{[^}]*\}|\[[^\]]*\]|<[^>]*>)"
-# A constant address is an expression of expressions: parentheses within parentheses, up to four deep.
-_WITHIN = r"[^()]*"
-for _ in range(3):
-    _WITHIN = rf"(?:[^()]|\({_WITHIN}\))*"
-_POINTER = rf"ptr (?P<at>{NAME}|@[^\s,]+|(?:inttoptr|getelementptr)[^@%(]*\({_WITHIN}\))"
-_LOAD = regex(rf"= load (?P<atomic>atomic )?(?:volatile )?{_TYPE}, {_POINTER}")
-_STORE = regex(rf"^store (?P<atomic>atomic )?(?:volatile )?(?P<type>[^%@]*?) \S+, {_POINTER}")
-_AGGREGATE = regex(rf"^store (?:volatile )?(?P<type>(?:\{{.*?\}}|\[.*?\]|<.*?>)) .*, {_POINTER}")
-_RMW = regex(rf"= atomicrmw (?:volatile )?(?P<operation>\w+) {_POINTER}, (?P<type>\S+) ")
-_EXCHANGE = regex(rf"= cmpxchg (?:weak )?(?:volatile )?{_POINTER}, (?P<type>\S+) ")
-_COPY = regex(
-    rf"call void @llvm\.mem(?:cpy|move)\.\S+\(ptr [^%@]*(?P<to>{NAME}|@[^\s,]+), ptr [^%@]*(?P<at>{NAME}|@[^\s,]+), "
-    r"i\d+ (?P<size>\S+),"
-)
-_FILL = regex(rf"call void @llvm\.memset\.\S+\(ptr [^%@]*(?P<at>{NAME}|@[^\s,]+), i8 \S+, i\d+ (?P<size>\S+),")
-_ALIGN = regex(r", align (\d+)")
+_UPDATES = frozenset(("atomicrmw", "cmpxchg"))
+_COPIES = ("llvm.memcpy.", "llvm.memmove.")
 _SCALAR = regex(r"\b(?:i\d+|half|bfloat|float|double|ptr)\b")
 # Types whose written values are compared with what is there, and integers of their sizes.
 _BITS = {**{f"i{n}": f"i{n}" for n in (8, 16, 32, 64)}, "half": "i16", "float": "i32", "double": "i64"}
@@ -52,58 +37,52 @@ class Access:
     fill: bool = False
 
 
-def accesses(plain: str) -> list[Access]:
-    """Return the accesses of an instruction without its debug location."""
-    if (found := _LOAD.search(plain)) is not None:
-        return [_sized("atomic" if found["atomic"] else "read", found, plain)]
-    if plain.startswith("store ") and (found := _AGGREGATE.search(plain) or _STORE.search(plain)) is not None:
-        return [_stored(found, plain)]
-    if (found := _RMW.search(plain) or _EXCHANGE.search(plain)) is not None:
-        return [_sized("atomic", found, plain)]
-    if found := _COPY.search(plain):
-        size = found["size"]
-        return [Access(kind="read", at=found["at"], size=size), Access(kind="write", at=found["to"], size=size)]
-    if found := _FILL.search(plain):
-        return [Access(kind="write", at=found["at"], size=found["size"], fill=True)]
+def accesses(line: str) -> list[Access]:
+    """Return the accesses of an instruction."""
+    one = parse(line)
+    if one.opcode == "load" and one.known:
+        return [_access("atomic" if one.is_atomic else "read", one, one.type)]
+    if one.opcode == "store" and one.known:
+        return [_stored(one)]
+    if one.opcode in _UPDATES and one.known:
+        return [_access("atomic", one, one.operands[1].type)]
+    if one.callee_name.startswith(_COPIES):
+        to, at, size, *_ = one.values
+        return [Access(kind="read", at=at, size=size), Access(kind="write", at=to, size=size)]
+    if one.callee_name.startswith("llvm.memset."):
+        at, _, size, *_ = one.values
+        return [Access(kind="write", at=at, size=size, fill=True)]
     return []
 
 
-def synchronizes(plain: str) -> tuple[str, bool] | None:
+def synchronizes(line: str) -> tuple[str, bool] | None:
     """Return the address of an atomic operation, and whether locks are made with it; None for any other instruction."""
-    if (found := _RMW.search(plain) or _EXCHANGE.search(plain)) is None:
+    one = parse(line)
+    if one.opcode not in _UPDATES or not one.known:
         return None
-    return found["at"], "operation" not in found.groupdict() or found["operation"] in _LOCKS
+    return one.pointer, one.opcode == "cmpxchg" or one.predicate in _LOCKS
 
 
-def _stored(found: re.Match[str], plain: str) -> Access:
-    if "store atomic" in plain:
-        return _sized("atomic", found, plain)
-    kind = found["type"]
-    if (bits := _BITS.get(kind)) is None:
-        return _sized("write", found, plain)
-    value = plain.partition(kind)[2].split(", ptr ")[0].strip()
-    return _sized("write", found, plain, bits, f"{kind} {value}")
+def _stored(one: Instruction) -> Access:
+    value = one.operands[0]
+    if one.is_atomic:
+        return _access("atomic", one, value.type)
+    access = _access("write", one, value.type)
+    bits = _BITS.get(value.type, "")
+    return replace(access, bits=bits, value=str(value)) if bits else access
 
 
-def _sized(kind: str, found: re.Match[str], plain: str, bits: str = "", value: str = "") -> Access:
-    size = f"ptrtoint (ptr getelementptr ({found['type']}, ptr null, i64 1) to i64)"
-    grain, scalar = _grain(found["type"], plain), _SCALAR.fullmatch(found["type"]) is not None
+def _access(kind: str, one: Instruction, type_: str) -> Access:
+    parts = list(map(_bytes, _SCALAR.findall(type_)))
+    # A power of two that divides the size and the address.
+    grain = min([*(part & -part for part in parts), one.alignment or 8, 8])
     return Access(
         kind=kind,
-        at=found["at"],
-        size=size,
-        grain=grain,
-        scalar=_bytes(found["type"]) if scalar else 0,
-        bits=bits,
-        value=value,
+        at=one.pointer,
+        size=f"ptrtoint (ptr getelementptr ({type_}, ptr null, i64 1) to i64)",
+        grain=grain if parts or one.alignment else 1,
+        scalar=parts[0] if _SCALAR.fullmatch(type_) else 0,
     )
-
-
-def _grain(kind: str, plain: str) -> int:
-    """Return a power of two that divides the size and the address of an access of a type."""
-    parts = [_bytes(part) for part in _SCALAR.findall(kind)]
-    aligned = _ALIGN.search(plain)
-    return min([*(part & -part for part in parts), *([int(aligned[1])] if aligned else []), 8], default=1)
 
 
 def _bytes(scalar: str) -> int:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
 from gridjit.base.regexes import regex
+from gridjit.compiler.targets.host.ir.instructions import Instruction
 from gridjit.compiler.targets.host.ir.module import FunctionText, closing, definitions, label_of
+from gridjit.compiler.targets.host.ir.parse import begin, parse
 from gridjit.compiler.targets.host.ir.types import split_commas
 
 NAME = r'%(?:"[^"]*"|[-a-zA-Z$._0-9]+)'
 _NAMES = regex(NAME)
-_DEFINITION = regex(rf"^\s*({NAME}) = (.*)$", re.DOTALL)
-_LABELS = regex(rf"label {NAME}")
-_SUCCESSOR = regex(rf"label ({NAME})")
+_LABEL = regex(rf"label ({NAME})")
 # Local arrays may move to the slab, where lifetimes, which are for the stack, do not apply.
 _LIFETIME = "call void @llvm.lifetime."
-_ARM = regex(rf"\[ (\S.*?), ({NAME}) \]")
 # Of how many instructions it is remembered what they are: passes ask the same of each some 20 times.
 _REMEMBERED = 1 << 13
 
@@ -40,9 +38,14 @@ class Block:
     lines: tuple[str, ...]
 
     @property
+    def end(self) -> Instruction:
+        """The instruction that ends it."""
+        return parse(self.lines[-1])
+
+    @property
     def successors(self) -> tuple[str, ...]:
         """The labels control can go to from here."""
-        return _successors(self.lines[-1])
+        return _labels(self.lines[-1])
 
     @property
     def phis(self) -> tuple[str, ...]:
@@ -126,45 +129,43 @@ def definitions_of(lines: Iterable[str]) -> dict[str, str]:
 
 
 @lru_cache(_REMEMBERED)
-def _successors(line: str) -> tuple[str, ...]:
-    return tuple(_SUCCESSOR.findall(line))
+def _labels(line: str) -> tuple[str, ...]:
+    found = parse(line)
+    return found.labels if found.known else tuple(_LABEL.findall(line))
 
 
 @lru_cache(_REMEMBERED)
 def defined(line: str) -> str | None:
     """Return the name an instruction gives its result, or None."""
-    found = _DEFINITION.match(line)
-    return found.group(1) if found else None
+    return begin(line)[0].result or None
 
 
 @lru_cache(_REMEMBERED)
 def opcode(line: str) -> str:
     """Return an instruction's operation ("load", "call")."""
-    found = _DEFINITION.match(line)
-    words = (found.group(2) if found else line).split()
-    return words[1] if words[0] in ("tail", "musttail", "notail") else words[0]
+    return begin(line)[0].opcode
 
 
 @lru_cache(_REMEMBERED)
 def used(line: str) -> frozenset[str]:
     """Return the values and labels an instruction reads."""
-    found = _DEFINITION.match(line)
-    return frozenset(_NAMES.findall(found.group(2) if found else line))
+    return frozenset(_NAMES.findall(line, len(defined(line) or "")))
 
 
-def arms(phi: str) -> list[tuple[str, str]]:
+@lru_cache(_REMEMBERED)
+def reads(line: str) -> frozenset[str]:
+    """Return the values that an instruction reads."""
+    return used(line).difference(_labels(line))
+
+
+def arms(phi: str) -> tuple[tuple[str, str], ...]:
     """Return a phi's (value, predecessor) pairs."""
-    return _ARM.findall(phi)
+    return parse(phi).arms
 
 
 def with_predecessors(phi: str, names: Mapping[str, str]) -> str:
     """Return a phi with its predecessors renamed."""
-    return _ARM.sub(lambda found: f"[ {found[1]}, {names[found[2]]} ]", phi)
-
-
-def without_labels(line: str) -> str:
-    """Return line without the labels it goes to, which are not values."""
-    return _LABELS.sub("", line)
+    return str(parse(phi).with_labels(names))
 
 
 def rename(line: str, names: dict[str, str]) -> str:

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir import intrinsics
 from gridjit.compiler.targets.host.ir.body import Block, Body, Parameter
-
-_CALL = regex(r'^(?P<result>\S+) = (?:tail )?call (?P<attributes>[^@]*)@"?(?P<name>gridjit\.[^"(\s]+)"?\(\)')
-# A function of the kernel's begins, or is called: it reads a parameter in a line of its own.
-_HANDS_ON = regex(r"^define |call [^@]*@gridjit\.")
+from gridjit.compiler.targets.host.ir.parse import parse
 
 # The parameters that come before the kernel's own, in order.
 PLACE = (
@@ -41,9 +37,14 @@ def unread_axes(functions: Sequence[str]) -> frozenset[str]:
     unread = set("xyz")
     for text in functions:
         for axis in [axis for axis in unread if f"%gj.tid.{axis}" in text]:
-            if any(f"%gj.tid.{axis}" in line and not _HANDS_ON.search(line) for line in text.splitlines()):
+            if any(f"%gj.tid.{axis}" in line and not _hands_on(line.strip()) for line in text.splitlines()):
                 unread.discard(axis)
     return frozenset(unread)
+
+
+def _hands_on(line: str) -> bool:
+    """Return whether a function of the kernel's begins with a line, or is called: it reads a parameter in its code."""
+    return line.startswith("define ") or parse(line).callee_name.startswith(intrinsics.GRIDJITS)
 
 
 def _block(block: Block, offsets: Mapping[str, int]) -> Block:
@@ -51,10 +52,10 @@ def _block(block: Block, offsets: Mapping[str, int]) -> Block:
 
 
 def _line(line: str, offsets: Mapping[str, int]) -> str:
-    found = _CALL.match(line)
-    if found is None:
+    one = parse(line) if intrinsics.GRIDJITS in line else None
+    if one is None or not one.callee_name.startswith(intrinsics.GRIDJITS) or one.operands:
         return line
-    result, name = found["result"], found["name"]
+    result, name = one.result, one.callee_name
     coordinate = name.removeprefix(intrinsics.OURS + intrinsics.SREG)
     if coordinate in intrinsics.COORDINATES:
         return f"{result} = add i32 %gj.{coordinate}, 0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from gridjit.compiler.targets.host.ir.types import LABEL, element, member, truth
@@ -37,6 +38,16 @@ class Operand(NamedTuple):
     type: str
     value: str
     attributes: str = ""
+
+    @property
+    def is_compound(self) -> bool:
+        """Whether it consists of several values."""
+        return self.type[:1] in _COMPOUND
+
+    @property
+    def is_place(self) -> bool:
+        """Whether it is a named value or variable, no number and no expression of constants."""
+        return self.value.startswith(("%", "@"))
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.type, self.attributes, self.value)))
@@ -79,6 +90,16 @@ class Instruction(NamedTuple):
         return tuple(zip(self.values, self.labels, strict=True)) if self.opcode == "phi" else ()
 
     @property
+    def condition(self) -> str:
+        """The condition of a branch with two ways; "" for others."""
+        return self.operands[0].value if self.opcode == "br" and len(self.operands) == 3 else ""
+
+    @property
+    def target(self) -> str:
+        """The label of the block that a branch without a condition leads to; "" for others."""
+        return self.operands[0].value if self.opcode == "br" and len(self.operands) == 1 else ""
+
+    @property
     def predicate(self) -> str:
         """The predicate of a comparison ("slt"), the operation of an atomicrmw ("add"); "" for others."""
         return self.flags[-1] if self.opcode in COMPARISONS or self.opcode == "atomicrmw" else ""
@@ -93,6 +114,12 @@ class Instruction(NamedTuple):
         """The address that it loads, stores, exchanges or updates, or steps from; "" for others."""
         place = _POINTERS.get(self.opcode)
         return self.operands[place].value if place is not None and len(self.operands) > place else ""
+
+    @property
+    def moved_by(self) -> str:
+        """The one number of items that it moves a pointer by; "" if it does not move one so, or notes something."""
+        moves = self.opcode == "getelementptr" and self.kind == "ptr" and len(self.operands) == 2 and not self.notes
+        return self.operands[1].value if moves and self.operands[1].type.startswith("i") else ""
 
     @property
     def accessed(self) -> str:
@@ -112,12 +139,13 @@ class Instruction(NamedTuple):
     @property
     def is_binary(self) -> bool:
         """Whether it computes with two numbers, each a value or written out, and nothing is noted about it."""
-        return self.opcode in _ONE_TYPE and not self.notes and all(map(is_value, self.values)) and not self.is_vector
+        numbers = self.opcode in _ONE_TYPE and not self.notes and not self.is_vector
+        return numbers and self.known and all(map(is_value, self.values))
 
     @property
     def is_vector(self) -> bool:
         """Whether its first operand consists of several numbers."""
-        return self.kind[:1] in _COMPOUND
+        return bool(self.operands) and self.operands[0].is_compound
 
     @property
     def wraps(self) -> bool:
@@ -134,9 +162,39 @@ class Instruction(NamedTuple):
         return self._replace(flags=tuple(one for one in self.flags if one not in _POISON))
 
     @property
+    def alignment(self) -> int:
+        """The alignment that is noted about it, in bytes; 0 if there is none."""
+        notes = (note.removeprefix("align ") for note in self.notes.split(", ") if note.startswith("align "))
+        return int(next(notes, "0"))
+
+    def with_arms(self, arms: Iterable[tuple[str, str]]) -> Instruction:
+        """Return a phi with other (value, predecessor) pairs."""
+        pairs = (one for value, label in arms for one in (Operand(self.type, value), Operand(LABEL, label)))
+        return self._replace(operands=tuple(pairs))
+
+    def with_labels(self, names: Mapping[str, str]) -> Instruction:
+        """Return the instruction with the blocks that it names renamed; names: by the labels."""
+        return self._replace(
+            operands=tuple(
+                one._replace(value=names.get(one.value, one.value)) if one.type == LABEL else one
+                for one in self.operands
+            )
+        )
+
+    def cast_of(self, kind: str, to: str) -> str:
+        """Return the named value that it casts from one type to another; "" for other instructions, and with notes."""
+        casts = self.opcode in CASTS and (self.kind, self.type, self.notes) == (kind, to, "")
+        return self.values[0] if casts and self.values[0].startswith("%") else ""
+
+    @property
     def callee_name(self) -> str:
         """The name of the function that it calls, without sign and quotes; "" for others."""
         return self.callee[1:].strip('"') if self.callee.startswith("@") else ""
+
+    @property
+    def fills(self) -> bool:
+        """Whether it fills memory, or copies it."""
+        return self.callee_name.startswith(_FILLS)
 
     @property
     def result_type(self) -> str:
@@ -151,7 +209,13 @@ class Instruction(NamedTuple):
         return f"{self.result} = {text}{self.notes}" if self.result else f"{text}{self.notes}"
 
 
+_FILLS = ("llvm.memset.", "llvm.memcpy.", "llvm.memmove.")
 _POINTERS = {"load": 0, "store": 1, "atomicrmw": 0, "cmpxchg": 0, "getelementptr": 0}
+
+
+def beside(name: str, word: str) -> str:
+    """Return a name for a value that is computed beside another."""
+    return f'%"gj.{word}.{name[1:].strip(chr(34))}"'
 
 
 def is_value(text: str) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from gridjit.base.regexes import regex
 
+# What the names of gridjit's functions begin with, and of those that stand for NVVM's.
+GRIDJITS = "gridjit."
 OURS = "gridjit.nvvm."
 THEIRS = "llvm.nvvm."
 BARRIER = "gridjit.nvvm.barrier0"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.instructions import BINARY, CASTS, COMPARISONS, Instruction, Operand
@@ -34,45 +34,60 @@ _CASE = regex(r"(\S+) (\S+), label (%\"[^\"]*\"|\S+)")
 _ORDERED = regex(r'( syncscope\("[^"]*"\))?( (?:unordered|monotonic|acquire|release|acq_rel|seq_cst))+$')
 # How many operands an instruction has at least.
 _LEAST = {"load": 1, "store": 2, "atomicrmw": 2, "cmpxchg": 3, "select": 3, "getelementptr": 1, "phi": 2, "br": 1}
-_ORDERING = ("load", "store", "atomicrmw", "cmpxchg")
+_NOTES = ("!", "align ", "addrspace(")
 
 
 @lru_cache(_REMEMBERED)
 def parse(line: str) -> Instruction:
     """Return the fields of an instruction, without indentation."""
-    result, made = _split_result(line)
+    start, rest = begin(line)
+    if (read := _READERS.get(start.opcode)) is not None:
+        try:
+            found = read(start, rest)
+            if len(found.operands) >= _LEAST.get(start.opcode, 0):
+                return found
+        except (ValueError, IndexError):
+            pass
+    return start(notes=f" {rest}" if rest else "")._replace(known=False)
+
+
+class Start(NamedTuple):
+    """The words that an instruction begins with: its result, its operation, and the word before that ("tail")."""
+
+    result: str
+    opcode: str
+    before: str
+
+    def __call__(
+        self, flags: tuple[str, ...] = (), type_: str = "", operands: Iterable[Operand] = (), notes: str = ""
+    ) -> Instruction:
+        """Return the instruction with its other fields."""
+        return Instruction(self.result, self.opcode, flags, type_, tuple(operands), notes, "", self.before)
+
+
+def begin(line: str) -> tuple[Start, str]:
+    """Return the words that an instruction begins with, and the text behind them."""
+    result, made = "", line
+    if line.startswith("%"):
+        end = line.find(" = ", line.index('"', 2) if line.startswith('%"') else 0)
+        result, made = (line[:end], line[end + 3 :]) if end > 0 else ("", line)
     opcode, _, rest = made.partition(" ")
     before = ""
     if opcode in _BEFORE:
         before, (opcode, _, rest) = opcode, rest.partition(" ")
-    if (read := _READERS.get(opcode)) is None:
-        return Instruction(result, opcode, notes=f" {rest}" if rest else "", before=before, known=False)
-    with suppress(ValueError, IndexError):
-        found = read(Instruction(result, opcode, before=before), rest)
-        if len(found.operands) >= _LEAST.get(opcode, 0):
-            return found
-    return Instruction(result, opcode, notes=f" {rest}" if rest else "", before=before, known=False)
+    return Start(result, opcode, before), rest
 
 
-def _split_result(line: str) -> tuple[str, str]:
-    if not line.startswith("%"):
-        return "", line
-    end = line.index('"', 2) + 1 if line.startswith('%"') else line.index(" ")
-    return line[:end], line[end + 3 :]
-
-
-def _notes(rest: str) -> tuple[str, str]:
-    """Return the text of operands, and the notes behind it: alignment and metadata."""
-    if "!" not in rest and ", align " not in rest and ", addrspace(" not in rest:
-        return rest, ""
+def _parts(rest: str) -> tuple[list[str], str]:
+    """Return the texts of operands, and the notes behind them: alignment and metadata."""
     parts = split_commas(rest)
-    count = next((index for index, part in enumerate(parts) if index and _is_note(part)), len(parts))
-    operands = ", ".join(parts[:count])
-    return operands, rest[len(operands) :]
-
-
-def _is_note(part: str) -> bool:
-    return part.startswith(("!", "align ", "addrspace("))
+    if "!" not in rest and ", align " not in rest and ", addrspace(" not in rest:
+        return parts, ""
+    count = 1
+    while count < len(parts) and not parts[count].startswith(_NOTES):
+        count += 1
+    length = sum(map(len, parts[:count])) + 2 * (count - 1)
+    return parts[:count], rest[length:]
 
 
 def _flags(rest: str) -> tuple[tuple[str, ...], str]:
@@ -92,96 +107,95 @@ def _operand(text: str) -> Operand:
     return Operand(kind, value)
 
 
-def _operands(one: Instruction, rest: str) -> Instruction:
-    """Read operands with their types: a store, a select, a freeze, a branch."""
+def _operands(start: Start, rest: str) -> Instruction:
+    """Read operands with their types: a select, a freeze, a branch."""
     flags, rest = _flags(rest)
-    rest, notes = _notes(rest)
-    return one._replace(flags=flags, operands=tuple(map(_operand, split_commas(rest))), notes=notes)
+    parts, notes = _parts(rest)
+    return start(flags, "", map(_operand, parts), notes)
 
 
-def _binary(one: Instruction, rest: str, *, predicate: bool = False) -> Instruction:
+def _binary(start: Start, rest: str, *, predicate: bool = False) -> Instruction:
     flags, rest = _flags(rest)
     if predicate:
         word, _, rest = rest.partition(" ")
         flags = (*flags, word)
-    rest, notes = _notes(rest)
-    kind, values = split_type(rest)
-    left, right = split_commas(values)
-    return one._replace(flags=flags, operands=(Operand(kind, left), Operand(kind, right)), notes=notes)
+    (left, right), notes = _parts(rest)
+    first = _operand(left)
+    return start(flags, "", (first, Operand(first.type, right)), notes)
 
 
-def _cast(one: Instruction, rest: str) -> Instruction:
+def _cast(start: Start, rest: str) -> Instruction:
     flags, rest = _flags(rest)
-    rest, notes = _notes(rest)
-    made, _, kind = rest.rpartition(" to ")
-    return one._replace(flags=flags, type=kind, operands=(_operand(made),), notes=notes)
+    (only,), notes = _parts(rest)
+    made, _, kind = only.rpartition(" to ")
+    return start(flags, kind, (_operand(made),), notes)
 
 
-def _typed(one: Instruction, rest: str) -> Instruction:
+def _typed(start: Start, rest: str) -> Instruction:
     """Read a type, and then operands: a load, a step from a pointer, an allocation."""
     flags, rest = _flags(rest)
-    rest, notes = _notes(rest)
-    kind, *operands = split_commas(rest)
-    return _with_ordering(one._replace(flags=flags, type=kind, notes=notes), operands)
+    (kind, *parts), notes = _parts(rest)
+    if "atomic" in flags:
+        parts, notes = _with_ordering(parts, notes)
+    return start(flags, kind, map(_operand, parts), notes)
 
 
-def _with_ordering(one: Instruction, operands: list[str]) -> Instruction:
-    """Return an instruction with operands, behind the last of which an ordering may be."""
-    notes = one.notes
-    if operands and one.opcode in _ORDERING and (found := _ORDERED.search(operands[-1])):
-        operands, notes = [*operands[:-1], operands[-1][: found.start()]], f"{found[0]}{notes}"
-    return one._replace(operands=tuple(map(_operand, operands)), notes=notes)
-
-
-def _memory(one: Instruction, rest: str, *, operation: bool = False) -> Instruction:
+def _memory(start: Start, rest: str, *, operation: bool = False) -> Instruction:
     """Read a store, or an update or an exchange in memory."""
     flags, rest = _flags(rest)
     if operation:
         word, _, rest = rest.partition(" ")
         flags = (*flags, word)
-    rest, notes = _notes(rest)
-    return _with_ordering(one._replace(flags=flags, notes=notes), split_commas(rest))
+    parts, notes = _parts(rest)
+    if start.opcode != "store" or "atomic" in flags:
+        parts, notes = _with_ordering(parts, notes)
+    return start(flags, "", map(_operand, parts), notes)
 
 
-def _phi(one: Instruction, rest: str) -> Instruction:
+def _with_ordering(parts: list[str], notes: str) -> tuple[list[str], str]:
+    """Return the texts of operands, and the notes with the ordering that is behind the last operand."""
+    *others, last = parts
+    found = _ORDERED.search(last)
+    return ([*others, last[: found.start()]], f"{found[0]}{notes}") if found else (parts, notes)
+
+
+def _phi(start: Start, rest: str) -> Instruction:
     flags, rest = _flags(rest)
-    rest, notes = _notes(rest)
-    kind, arms = split_type(rest)
+    (first, *others), notes = _parts(rest)
+    kind, first = split_type(first)
     operands: list[Operand] = []
-    for arm in split_commas(arms):
+    for arm in (first, *others):
         if not arm.startswith("[ ") or not arm.endswith(" ]"):
             raise ValueError(arm)
         value, label = split_commas(arm[2:-2])
         operands += (Operand(kind, value), Operand(LABEL, label))
-    return one._replace(flags=flags, type=kind, operands=tuple(operands), notes=notes)
+    return start(flags, kind, operands, notes)
 
 
-def _switch(one: Instruction, rest: str) -> Instruction:
-    start = rest.index(" [")
-    value, default = map(_operand, split_commas(rest[:start]))
+def _switch(start: Start, rest: str) -> Instruction:
+    begin = rest.index(" [")
+    value, default = map(_operand, split_commas(rest[:begin]))
     end = rest.rindex("]")
     cases = [
         operand
-        for kind, number, label in _CASE.findall(rest[start + 2 : end])
+        for kind, number, label in _CASE.findall(rest[begin + 2 : end])
         for operand in (Operand(kind, number), Operand(LABEL, label))
     ]
-    return one._replace(operands=(value, default, *cases), notes=rest[end + 1 :])
+    return start((), "", (value, default, *cases), rest[end + 1 :])
 
 
-def _return(one: Instruction, rest: str) -> Instruction:
-    rest, notes = _notes(rest)
-    return one._replace(operands=() if rest == "void" else (_operand(rest),), notes=notes)
+def _return(start: Start, rest: str) -> Instruction:
+    parts, notes = _parts(rest)
+    return start((), "", () if parts == ["void"] else map(_operand, parts), notes)
 
 
-def _members(one: Instruction, rest: str) -> Instruction:
+def _members(start: Start, rest: str) -> Instruction:
     """Read an operation on an aggregate's member, whose indices have no types."""
-    rest, notes = _notes(rest)
-    parts = split_commas(rest)
-    operands = (Operand("", part) if part.isdecimal() else _operand(part) for part in parts)
-    return one._replace(operands=tuple(operands), notes=notes)
+    parts, notes = _parts(rest)
+    return start((), "", (Operand("", part) if part.isdecimal() else _operand(part) for part in parts), notes)
 
 
-def _call(one: Instruction, rest: str) -> Instruction:
+def _call(start: Start, rest: str) -> Instruction:
     flags, rest = _flags(rest)
     found = _ASM.search(rest) if " asm " in rest else _CALLEE.search(rest)
     if found is None:
@@ -190,16 +204,20 @@ def _call(one: Instruction, rest: str) -> Instruction:
     end = closing_bracket(rest, found.end() - 1)
     arguments = rest[found.end() : end]
     operands = tuple(map(_argument, split_commas(arguments))) if arguments else ()
-    return one._replace(
-        flags=flags,
-        type=_returned(signature),
-        signature=signature,
-        callee=callee,
-        operands=operands,
+    return Instruction(
+        start.result,
+        start.opcode,
+        flags,
+        _returned(signature),
+        operands,
         notes=rest[end + 1 :],
+        callee=callee,
+        before=start.before,
+        signature=signature,
     )
 
 
+@lru_cache(_REMEMBERED)
 def _returned(signature: str) -> str:
     """Return the type of a call's result, without attributes, convention and the types of its parameters."""
     words = signature
@@ -212,16 +230,16 @@ def _returned(signature: str) -> str:
 
 def _argument(text: str) -> Operand:
     kind, value = split_type(text)
-    found = _ATTRIBUTE.match(value)
+    found = None if value.startswith("%") else _ATTRIBUTE.match(value)
     attributes = found[0][:-1] if found else ""
     return Operand(kind, value[len(attributes) + 1 :] if attributes else value, attributes)
 
 
-def _nothing(one: Instruction, rest: str) -> Instruction:
-    return one._replace(notes=f" {rest}" if rest else "")
+def _nothing(start: Start, rest: str) -> Instruction:
+    return start(notes=f" {rest}" if rest else "")
 
 
-_READERS: dict[str, Callable[[Instruction, str], Instruction]] = {
+_READERS: dict[str, Callable[[Start, str], Instruction]] = {
     **dict.fromkeys(BINARY, _binary),
     **dict.fromkeys(COMPARISONS, partial(_binary, predicate=True)),
     **dict.fromkeys(CASTS, _cast),

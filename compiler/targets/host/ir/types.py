@@ -7,42 +7,49 @@ from gridjit.base.regexes import regex
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _OPENING = frozenset(_CLOSING)
 _ENDS = frozenset(_CLOSING.values())
-_POINTER, _SPACE = "ptr", " addrspace("
+_ENCLOSES = regex(r'[(\[{<"]')
+_SIGN, _SIGN_OR_COMMA = regex(r'[()\[\]{}<>"]'), regex(r'[()\[\]{}<>",]')
+_IN_SPACE = "ptr addrspace("
 _LANES = regex(r"<(.* x )[^ ]+>$")
 LABEL = "label"
+# The bytes of numbers and pointers, to which they are also aligned.
+SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 
 
 def split_type(text: str) -> tuple[str, str]:
     """Return the type that a text begins with, and the text behind the space that follows it."""
-    end = closing_bracket(text) + 1 if text[:1] in _OPENING else text.find(" ")
-    if end < 0 or end >= len(text):
-        return text, ""
-    if text.startswith(_POINTER) and text.startswith(_SPACE, end):
-        end = text.index(")", end) + 1
+    if text[:1] in _OPENING:
+        end = closing_bracket(text) + 1
+    elif text.startswith(_IN_SPACE):
+        end = text.index(")") + 1
+    else:
+        kind, _, rest = text.partition(" ")
+        return kind, rest
     return text[:end], text[end + 1 :]
 
 
 def closing_bracket(text: str, start: int = 0) -> int:
     """Return where the bracket that opens at a place of a text closes; brackets in quotes do not count."""
     depth, quoted = 0, False
-    for place in range(start, len(text)):
-        sign = text[place]
+    for found in _SIGN.finditer(text, start):
+        sign = found[0]
         if sign == '"':
             quoted = not quoted
         elif not quoted:
             depth += (sign in _OPENING) - (sign in _ENDS)
             if not depth:
-                return place
+                return found.start()
     raise ValueError(f"a bracket does not close: {text}")
 
 
 def split_commas(text: str) -> list[str]:
     """Return the parts of a text between commas that no bracket or quote encloses."""
-    if _OPENING.isdisjoint(text) and '"' not in text:
+    if _ENCLOSES.search(text) is None:
         return text.split(", ")
     parts: list[str] = []
     depth, quoted, start = 0, False, 0
-    for place, sign in enumerate(text):
+    for found in _SIGN_OR_COMMA.finditer(text):
+        sign = found[0]
         if sign == '"':
             quoted = not quoted
         elif quoted:
@@ -51,9 +58,9 @@ def split_commas(text: str) -> list[str]:
             depth += 1
         elif sign in _ENDS:
             depth -= 1
-        elif sign == "," and not depth:
-            parts.append(text[start:place])
-            start = place + 2
+        elif not depth:
+            parts.append(text[start : found.start()])
+            start = found.start() + 2
     return [*parts, text[start:]]
 
 
@@ -72,3 +79,15 @@ def truth(type_: str) -> str:
 def element(type_: str) -> str:
     """Return the type of a vector's lanes."""
     return type_[1:-1].partition(" x ")[2]
+
+
+def size_of(type_: str) -> int:
+    """Return the bytes of a number, of an array, or of a structure whose members are of one size; 0 for other types."""
+    if type_.startswith("["):
+        count, _, item = type_[1:-1].partition(" x ")
+        return int(count) * size_of(item)
+    if type_.startswith("{ "):
+        members = split_commas(type_[2:-2])
+        sizes = set(map(size_of, members))
+        return len(members) * sizes.pop() if len(sizes) == 1 else 0
+    return SIZES.get(type_, 0)

@@ -6,25 +6,18 @@ what it got. Between the two, the cells of all threads that do it together are r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir import warp_kinds
-from gridjit.compiler.targets.host.ir.body import NAME
 from gridjit.compiler.targets.host.ir.contexts import ValueType
-from gridjit.compiler.targets.host.ir.intrinsics import ACTIVE_MASK, BARRIER, GRID_BARRIER, OURS, STEP, TURN
+from gridjit.compiler.targets.host.ir.intrinsics import ACTIVE_MASK, BARRIER, GRID_BARRIER, GRIDJITS, OURS, STEP, TURN
+from gridjit.compiler.targets.host.ir.parse import parse
 
 FULL = 2**32 - 1
 # A thread's cells. What is read around a warp's values lies before and behind them.
 RESULT, VALUE, LANE, MASK, CLAMP = (f"%gj.cell.gj.{name}" for name in ("result", "value", "lane", "mask", "clamp"))
 _PAIR = "{ i32, i1 }"
-_CALL = regex(
-    rf'^(?:(?P<result>{NAME}) = )?(?:tail |notail )?call [^@]*@"?(?P<name>gridjit\.[^"(\s]+)"?\((?P<arguments>.*)\)'
-)
-_EXTRACT = regex(rf"^{NAME} = extractvalue {re.escape(_PAIR)} (?P<of>{NAME}), (?P<part>\d)", needs=("extractvalue",))
-_NESTED = regex(r"\([^()]*\)")
 _NO_CELLS = (warp_kinds.BARRIER, warp_kinds.STEP, warp_kinds.WARP)
 _PLAIN = {
     BARRIER: warp_kinds.BARRIER,
@@ -43,6 +36,7 @@ _PLAIN = {
 }
 # These take their mode as the second argument.
 _MODES = {f"{OURS}shfl.sync.i32": warp_kinds.SHUFFLE, f"{OURS}vote.sync": warp_kinds.ALL}
+_KINDS = _PLAIN | _MODES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,20 +76,20 @@ class Call:
 
 def read_call(line: str) -> Call | None:
     """Return the operation that an instruction calls, or None."""
-    found = _CALL.match(line) if "gridjit." in line else None
-    if found is None or found["name"] not in _PLAIN.keys() | _MODES.keys():
+    one = parse(line) if GRIDJITS in line else None
+    if one is None or one.callee_name not in _KINDS:
         return None
-    arguments = _arguments(found["arguments"])
-    kind = _PLAIN.get(found["name"])
-    if kind is None:
-        kind = _MODES[found["name"]] + int(arguments.pop(1))
-    return Call(result=found["result"] or "", kind=kind, arguments=tuple(arguments))
+    arguments, kind = list(one.values), _KINDS[one.callee_name]
+    if one.callee_name in _MODES:
+        kind += int(arguments.pop(1))
+    return Call(result=one.result, kind=kind, arguments=tuple(arguments))
 
 
 def extracted(line: str) -> tuple[str, int] | None:
     """Return which part an instruction takes of which pair, or None."""
-    found = _EXTRACT.match(line)
-    return (found["of"], int(found["part"])) if found else None
+    one = parse(line)
+    is_part = one.opcode == "extractvalue" and one.kind == _PAIR and one.values[0].startswith("%")
+    return (one.values[0], int(one.values[1])) if is_part else None
 
 
 def cells(collectives: Sequence[Collective]) -> dict[str, ValueType]:
@@ -176,15 +170,8 @@ def _in_range(call: Call, bit: str) -> list[str]:
     ]
 
 
-def _arguments(text: str) -> list[str]:
-    """Return a call's arguments without their types and attributes."""
-    while _NESTED.search(text):
-        text = _NESTED.sub("", text)
-    return [argument.split()[-1] for argument in text.split(", ")] if text else []
-
-
 def _constant(written: str) -> int | None:
-    return int(written) & FULL if re.fullmatch(r"-?\d+", written) else None
+    return int(written) & FULL if written.removeprefix("-").isdecimal() else None
 
 
 def _put(value: str, cell: str) -> str:

@@ -16,6 +16,7 @@ from gridjit.compiler.targets.host.ir.intrinsics import (
     BARRIER,
     COORDINATES,
     DYNAMIC_BYTES,
+    GRIDJITS,
     LINEAR_THREAD,
     OURS,
     SHARED_ARRAY,
@@ -32,7 +33,6 @@ _WAITS = dict.fromkeys(WAITS, "works with other threads of its warp or block") |
     BARRIER: "waits at cuda.syncthreads()",
     ACTIVE_MASK: "asks which lanes are active",
 }
-_GRIDJITS = "gridjit."
 _PLACES = {DYNAMIC_BYTES, LINEAR_THREAD, *(f"{OURS}{SREG}{coordinate}" for coordinate in COORDINATES)}
 # The answers to questions about a thread, by the types: its place, or where a shared array of its block is.
 _ANSWERS = {"i32": "add i32 {}, 0", "ptr": "getelementptr i8, ptr {}, i64 0"}
@@ -95,7 +95,7 @@ def _told(function: FunctionText, told: Collection[str], passed: Mapping[str, st
         call = call_in(line)
         if call and _asks(call):
             answer = _ANSWERS[call.type].format(f"%gj.asked.{list(passed).index(call.symbol)}")
-            line = f"  {defined(line)} = {answer}"
+            line = f"  {defined(line.strip())} = {answer}"
         made.append(_extended(line, call.start, arguments) if call and call.name in told else line)
     return "\n".join(made)
 
@@ -127,9 +127,9 @@ def refuse_recursion(body: Body, *, kernel: str) -> None:
     """Raise CompileError if a function that could not be inlined waits for other threads."""
     for one in definitions(body.rest):
         for call in calls(one.text):
-            if not call.name.startswith(_GRIDJITS) or call.name.startswith(_STACK):
+            if not call.name.startswith(GRIDJITS) or call.name.startswith(_STACK):
                 continue
-            what = _WAITS.get(call.name, f"uses {call.name.removeprefix(_GRIDJITS).removeprefix('nvvm.')}")
+            what = _WAITS.get(call.name, f"uses {call.name.removeprefix(GRIDJITS).removeprefix('nvvm.')}")
             function = ".".join(path_of(one.name)) or one.name
             raise CompileError(
                 f"kernel {kernel}: device function {function} is recursive and {what}, which the host target cannot "

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gridjit.compiler.targets.host.analysis.loop_steps import BRANCH, GOTO
 from gridjit.compiler.targets.host.ir.body import Block, Body, arms, defined, definitions_of, lines_of, opcode, used
 from gridjit.compiler.targets.host.ir.opcodes import EARLY
 
@@ -49,10 +48,11 @@ def _without_side_step(blocks: tuple[Block, ...]) -> tuple[Block, ...] | None:
         for label in block.successors:
             before.setdefault(label, []).append(block.label)
     for block in blocks:
-        if (found := BRANCH.match(block.lines[-1])) is None:
+        if not block.end.condition:
             continue
-        empty = {label for label in found.group(2, 3) if _is_empty(by_label[label]) and before[label] == [block.label]}
-        targets = {by_label[label].successors[0] if label in empty else label for label in found.group(2, 3)}
+        ways = block.end.labels
+        empty = {label for label in ways if _is_empty(by_label[label]) and before[label] == [block.label]}
+        targets = {by_label[label].successors[0] if label in empty else label for label in ways}
         if len(targets) == 1 and empty:
             (target,) = targets
             joined = _joined(by_label[target], block.label, empty)
@@ -63,7 +63,7 @@ def _without_side_step(blocks: tuple[Block, ...]) -> tuple[Block, ...] | None:
 
 
 def _is_empty(block: Block) -> bool:
-    return len(block.lines) == 1 and GOTO.match(block.lines[0]) is not None
+    return len(block.lines) == 1 and bool(block.end.target)
 
 
 def _joined(block: Block, source: str, gone: set[str]) -> Block | None:

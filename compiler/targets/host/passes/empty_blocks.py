@@ -15,7 +15,7 @@ from gridjit.compiler.targets.host.analysis.conditions import Comparison, necess
 from gridjit.compiler.targets.host.ir.body import Block, Body, Parameter, arms, defined, opcode, used
 from gridjit.compiler.targets.host.ir.cold_code import COLD
 from gridjit.compiler.targets.host.ir.coordinates import PLACE
-from gridjit.compiler.targets.host.passes.guard_conditions import BRANCH, ends, is_early, is_unseen, openings
+from gridjit.compiler.targets.host.passes.guard_conditions import ends, is_early, is_unseen, openings
 from gridjit.compiler.targets.host.passes.iteration_bounds import ASKED, declared, leaf
 
 OUTSIDE = "gridjit.outside"
@@ -38,10 +38,10 @@ def empty_blocks_text(body: Body) -> str:
 def _conditions(body: Body) -> tuple[Comparison, ...]:
     """Return comparisons that hold for each thread that does anything; none if that is not known of any."""
     entry = body.blocks[0]
-    found = BRANCH.match(entry.lines[-1])
-    if found is None or not all(is_early(line) or is_unseen(line, entry) or _reads(line) for line in entry.lines[:-1]):
+    condition = entry.end.condition
+    if not condition or not all(is_early(line) or is_unseen(line, entry) or _reads(line) for line in entry.lines[:-1]):
         return ()
-    condition, yes, no = found.groups()
+    yes, no = entry.end.labels
     blocks = body.by_label
     off = [_only_ends(blocks[label], entry.label) for label in (yes, no)]
     if off[0] == off[1]:

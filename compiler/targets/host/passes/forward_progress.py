@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from gridjit.base.regexes import regex
-from gridjit.compiler.targets.host.ir.body import NAME, opcode
+from gridjit.compiler.targets.host.ir.instructions import Instruction, Operand
+from gridjit.compiler.targets.host.ir.parse import parse
 
-_STORE = regex(rf"store (?:atomic |volatile )*[^%@]*?.* ptr ({NAME}|@\S+?)(?:,|$)")
-_EXCHANGE = regex(r"cmpxchg (?:weak )?(?:volatile )?ptr [^,]+, (\S+) ([^,]+), \S+ ([^ ,]+) ")
-_UPDATE = regex(r"atomicrmw (?:volatile )?(\S+) ptr [^,]+, (\S+) ([^ ,]+) ")
-_FILLS = regex(r"call [^@]*@llvm\.mem(?:set|cpy|move)\.")
-_NOTHING = regex(r"[-+]?0(?:\.0+e\+00)?")
+_NOTHING = frozenset(("0", "0.000000e+00", "-0.000000e+00"))
 _UNLESS_ZERO = ("add", "sub", "or", "xor", "fadd", "fsub")
 
 
@@ -24,50 +20,43 @@ def progress(line: str, name: str, local: Collection[str]) -> tuple[list[str], s
 
     name: for a value of that code. local: the arrays that only the thread itself sees.
     """
-    match opcode(line):
+    made = parse(line)
+    match made.opcode:
         case "store":
-            found = _STORE.search(line)
-            return [], "" if found and found[1] in local else "true"
+            return [], "" if made.pointer in local else "true"
         case "call":
-            return [], "true" if _FILLS.search(line) else ""
+            return [], "true" if made.fills else ""
         case "cmpxchg":
-            return _exchanged(line, name)
+            return _exchanged(made, name) if made.known else ([], "true")
         case "atomicrmw":
-            return _updated(line, name)
+            return _updated(made, name) if made.known else ([], "true")
         case _:
             return [], ""
 
 
-def _exchanged(line: str, name: str) -> tuple[list[str], str]:
-    result = line.split(" = ")[0]
-    found = _EXCHANGE.search(line)
-    if found is None:
-        return [], "true"
-    kind, expected, new = found.groups()
+def _exchanged(made: Instruction, name: str) -> tuple[list[str], str]:
+    _, expected, new = made.operands
     return [
-        f"{name}.done = extractvalue {{ {kind}, i1 }} {result}, 1",
-        f"{name}.other = icmp ne {kind} {expected}, {new}",
+        f"{name}.done = extractvalue {{ {new.type}, i1 }} {made.result}, 1",
+        f"{name}.other = icmp ne {expected}, {new.value}",
         f"{name} = and i1 {name}.done, {name}.other",
     ], name
 
 
-def _updated(line: str, name: str) -> tuple[list[str], str]:
-    result = line.split(" = ")[0]
-    found = _UPDATE.search(line)
-    if found is None:
-        return [], "true"
-    operation, kind, operand = found.groups()
-    if operation in _UNLESS_ZERO and _NOTHING.fullmatch(operand):
+def _updated(made: Instruction, name: str) -> tuple[list[str], str]:
+    operation, operand = made.predicate, made.operands[1]
+    old = Operand(operand.type, made.result)
+    if operation in _UNLESS_ZERO and operand.value in _NOTHING:
         return [], ""
-    if operation == "xchg" and kind.startswith("i"):
-        return [f"{name} = icmp ne {kind} {result}, {operand}"], name
+    if operation == "xchg" and operand.type.startswith("i"):
+        return [f"{name} = icmp ne {old}, {operand.value}"], name
     if operation in ("max", "min", "umax", "umin"):
         sign = operation if operation.startswith("u") else f"s{operation}"
-        return _against(name, kind, result, f"call {kind} @llvm.{sign}.{kind}({kind} {result}, {kind} {operand})")
+        return _against(name, old, f"call {operand.type} @llvm.{sign}.{operand.type}({old}, {operand})")
     if operation in ("and", "or", "xor"):
-        return _against(name, kind, result, f"{operation} {kind} {result}, {operand}")
+        return _against(name, old, f"{operation} {old}, {operand.value}")
     return [], "true"
 
 
-def _against(name: str, kind: str, old: str, new: str) -> tuple[list[str], str]:
-    return [f"{name}.new = {new}", f"{name} = icmp ne {kind} {name}.new, {old}"], name
+def _against(name: str, old: Operand, new: str) -> tuple[list[str], str]:
+    return [f"{name}.new = {new}", f"{name} = icmp ne {old.type} {name}.new, {old.value}"], name

@@ -9,33 +9,22 @@ around and come before the end again. The kernel of one iteration returns whethe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.loop_steps import (
-    BRANCH,
-    GOTO,
     compared,
+    compared_with,
     end_of_range,
     is_non_negative,
     is_short,
     other,
 )
-from gridjit.compiler.targets.host.ir.body import (
-    NAME,
-    Block,
-    Body,
-    arms,
-    defined,
-    definitions_of,
-    opcode,
-    used,
-    without_labels,
-)
+from gridjit.compiler.targets.host.ir.body import Block, Body, defined, definitions_of, opcode, reads, used
 from gridjit.compiler.targets.host.ir.opcodes import PURE, may_wait
+from gridjit.compiler.targets.host.ir.parse import parse
 
 TURN = "%gj.turn"
 _TOOK = "%gj.took"
@@ -94,36 +83,36 @@ def _ends(block: Block) -> bool:
 
 def _read_while(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> _Loop | None:
     """Return a loop with a test before it is entered, and one at the end of each turn."""
-    way = BRANCH.match(entry.lines[-1])
-    if way is None or not _ends(blocks[way[3]]):
+    if not entry.end.condition or not _ends(blocks[entry.end.labels[1]]):
         return None
-    head, out = blocks[way[2]], way[3]
+    entered, out = entry.end.labels
+    head = blocks[entered]
     step = _stepping(head, entry.label, lines)
     if step is None:
         return None
     _, start, following, last = step
-    back = BRANCH.match(blocks[last].lines[-1])
-    if back is None or (back[2], back[3]) != (head.label, out) or _sources(out, blocks) != {entry.label, last}:
+    back = blocks[last].end
+    if not back.condition or back.labels != (entered, out) or _sources(out, blocks) != {entry.label, last}:
         return None
-    first, again = compared(way[1], lines), compared(back[1], lines)
+    first, again = compared(entry.end.condition, lines), compared(back.condition, lines)
     if first is None or again is None or first[1:] != again[1:] or (first[0], again[0]) != (start, following):
         return None
-    return _asked(head, head.label, step, first, lines)
+    return _asked(head, entered, step, first, lines)
 
 
 def _read_tested(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> _Loop | None:
     """Return a loop with a test at the beginning of each turn."""
-    if (way := GOTO.match(entry.lines[-1])) is None:
+    if not entry.end.target:
         return None
-    head = blocks[way[1]]
-    step, ask = _stepping(head, entry.label, lines), BRANCH.match(head.lines[-1])
-    if step is None or ask is None or not _ends(blocks[ask[3]]) or _sources(ask[3], blocks) != {head.label}:
+    head = blocks[entry.end.target]
+    step = _stepping(head, entry.label, lines)
+    if step is None or not _may_end(head, blocks):
         return None
     place, _, _, last = step
-    found = compared(ask[1], lines)
-    if found is None or found[0] != place or not GOTO.match(blocks[last].lines[-1]):
+    found = compared(head.end.condition, lines)
+    if found is None or found[0] != place or not blocks[last].end.target:
         return None
-    return _asked(head, ask[2], step, found, lines)
+    return _asked(head, head.end.labels[0], step, found, lines)
 
 
 def _asked(head: Block, entered: str, step: _Step, found: tuple[str, str, str], lines: Mapping[str, str]) -> _Loop:
@@ -141,53 +130,60 @@ def _asked(head: Block, entered: str, step: _Step, found: tuple[str, str, str], 
     )
 
 
+def _may_end(head: Block, blocks: Mapping[str, Block]) -> bool:
+    """Return whether a loop's head asks for another turn, and threads end there and nowhere else if there is none."""
+    if not head.end.condition:
+        return False
+    out = head.end.labels[1]
+    return _ends(blocks[out]) and _sources(out, blocks) == {head.label}
+
+
 def _read_range(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> _Loop | None:
     """Return a loop over a range, whose turns were counted before the first of them."""
-    way = BRANCH.match(entry.lines[-1])
-    if way is None or way[2] not in blocks or (meet := GOTO.match(blocks[way[2]].lines[-1])) is None:
+    if not entry.end.condition:
         return None
-    before, head = blocks[way[2]], blocks[meet[1]]
-    ask = BRANCH.match(head.lines[-1])
-    if ask is None or not _ends(blocks[ask[3]]) or _sources(ask[3], blocks) != {head.label}:
+    before, counting = (blocks[label] for label in entry.end.labels)
+    if not before.end.target or _sources(before.label, blocks) != {entry.label, counting.label}:
         return None
-    if len(head.phis) != 2 or len(head.lines) != 4 or _sources(before.label, blocks) != {entry.label, way[3]}:
+    head = blocks[before.end.target]
+    if not _may_end(head, blocks) or len(head.phis) != 2 or len(head.lines) != 4:
         return None
-    asked = re.match(rf"{NAME} = icmp sgt i64 ({NAME}), 0$", lines.get(ask[1], ""))
-    if asked is None:
+    left = compared_with(head.end.condition, "sgt", "0", lines)
+    if left is None or left.type != "i64":
         return None
-    step = _stepping(head, before.label, lines, besides=asked[1])
+    step = _stepping(head, before.label, lines, besides=left.value)
     if step is None:
         return None
     place, start, following, last = step
     by = other(following, place, lines)
-    end = end_of_range(blocks, before.label, head, asked[1], start, by, lines)
-    if end is None or end[1] or not GOTO.match(blocks[last].lines[-1]):
+    end = end_of_range(blocks, before.label, head, left.value, start, by, lines)
+    if end is None or end[1] or not blocks[last].end.target:
         return None
+    count = next(phi for phi in map(parse, head.phis) if phi.result == left.value)
     return _Loop(
         head=head.label,
-        entered=ask[2],
+        entered=head.end.labels[0],
         last=last,
         place=place,
         start=start,
         step=by,
         predicate="slt",
         end=end[0],
-        dropped=next(
-            value for phi in head.phis if defined(phi) == asked[1] for value, label in arms(phi) if label == last
-        ),
+        dropped=next(value for value, label in count.arms if label == last),
     )
 
 
 def _stepping(head: Block, before: str, lines: Mapping[str, str], besides: str = "") -> _Step | None:
     """Return the step of a loop that has one phi, not counting the one named besides."""
-    phis = [phi for phi in head.phis if defined(phi) != besides]
-    pairs = arms(phis[0]) if len(phis) == 1 else []
-    first = next((value for value, label in pairs if label == before), None)
-    back = [pair for pair in pairs if pair[1] != before]
-    if first is None or len(pairs) != 2 or len(back) != 1:
+    phis = [phi for phi in map(parse, head.phis) if phi.result != besides]
+    if len(phis) != 1 or len(phis[0].arms) != 2:
         return None
-    place, (following, last) = defined(phis[0]) or "", back[0]
-    return (place, first, following, last) if other(following, place, lines) else None
+    (phi,) = phis
+    back = [arm for arm in phi.arms if arm[1] != before]
+    if len(back) != 1 or not other(back[0][0], phi.result, lines):
+        return None
+    first = next(value for value, label in phi.arms if label == before)
+    return phi.result, first, *back[0]
 
 
 def _sources(label: str, blocks: Mapping[str, Block]) -> set[str]:
@@ -248,8 +244,8 @@ def _turned(block: Block, loop: _Loop, moved: Collection[str]) -> Block:
         lines = [line for line in lines if opcode(line) != "phi"]
     end = f"br label {_TOOK}" if block.label == loop.last else block.lines[-1]
     if block.label == loop.entered:
-        start = f", {loop.head} ]"
-        lines = [line.replace(start, ", %gj.placed ]") if opcode(line) == "phi" else line for line in lines]
+        placed = {loop.head: "%gj.placed"}
+        lines = [str(parse(line).with_labels(placed)) if opcode(line) == "phi" else line for line in lines]
     return Block(label=block.label, lines=(*lines, end))
 
 
@@ -261,7 +257,7 @@ def _moved(names: list[str], inside: Collection[str], blocks: Mapping[str, Block
     def visit(name: str) -> bool:
         if name not in made or name in order:
             return True
-        if opcode(made[name]) not in PURE or not all(visit(one) for one in sorted(used(without_labels(made[name])))):
+        if opcode(made[name]) not in PURE or not all(visit(one) for one in sorted(reads(made[name]))):
             return False
         order[name] = made[name]
         return True

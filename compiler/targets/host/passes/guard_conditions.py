@@ -10,34 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gridjit.base.regexes import regex
-from gridjit.compiler.targets.host.ir.body import (
-    NAME,
-    Block,
-    Body,
-    arms,
-    defined,
-    opcode,
-    rename,
-    used,
-    with_predecessors,
-)
+from gridjit.compiler.targets.host.ir.body import Block, Body, arms, opcode, rename, used
+from gridjit.compiler.targets.host.ir.instructions import Instruction, Operand
 from gridjit.compiler.targets.host.ir.opcodes import EARLY, is_operation
+from gridjit.compiler.targets.host.ir.parse import parse
 
-BRANCH = regex(r"^br i1 (\S+), label (\S+), label ([^\s,]+)")
-_DIVISION = regex(rf"^({NAME}) = ([su](?:div|rem)) ((?:exact )?)(i\d+) (\S+), (\S+)$", needs=("div ", "rem "))
-_PHI = regex(rf"^({NAME}) = phi (\S+) \[")
-_MEMSET = regex(rf"^call void @llvm\.memset\.[^(]*\(ptr [^%]*({NAME}),.* i1 false\)")
+_DIVISIONS = frozenset(("sdiv", "udiv", "srem", "urem"))
 
 
 def direct(body: Body) -> Body:
     """Return body whose branches do not go through blocks that only lead on."""
     blocks = body.by_label
-    past = {
-        block.label: block.successors[0]
-        for block in body.blocks[1:]
-        if len(block.lines) == 1 and opcode(block.lines[0]) == "br" and len(block.successors) == 1
-    }
+    past = {block.label: block.end.target for block in body.blocks[1:] if len(block.lines) == 1 and block.end.target}
     past = {label: to for label, to in past.items() if to not in past and not blocks[to].phis}
     kept = (block for block in body.blocks if block.label not in past)
     made = (replace(one, lines=(*one.lines[:-1], rename(one.lines[-1], past))) for one in kept)
@@ -54,28 +38,35 @@ def openings(body: Body) -> Iterator[Body]:
 
 def ends(block: Block) -> bool:
     """Return whether block only ends the thread."""
-    return opcode(block.lines[-1]) == "ret" and all(opcode(line) == "phi" for line in block.lines[:-1])
+    return block.end.opcode == "ret" and all(opcode(line) == "phi" for line in block.lines[:-1])
 
 
 def is_early(line: str) -> bool:
     """Return whether a line may be run again, or by a thread that would not have come to it if divisions are safe."""
-    return opcode(line) in EARLY or _DIVISION.match(line) is not None or (opcode(line) == "call" and is_operation(line))
+    return opcode(line) in EARLY or _divides(parse(line)) or (opcode(line) == "call" and is_operation(line))
 
 
 def is_unseen(line: str, entry: Block) -> bool:
     """Return whether a line of the first block does nothing but to make a local array or to fill it with a byte."""
-    if opcode(line) == "alloca":
+    made = parse(line)
+    if made.opcode == "alloca":
         return True
-    found = _MEMSET.match(line)
-    return found is not None and any(defined(one) == found[1] and opcode(one) == "alloca" for one in entry.lines)
+    if not made.callee_name.startswith("llvm.memset.") or made.values[-1] != "false":
+        return False
+    return any(one.opcode == "alloca" and one.result == made.values[0] for one in map(parse, entry.lines))
+
+
+def _divides(made: Instruction) -> bool:
+    """Return whether an instruction divides an integer."""
+    return made.opcode in _DIVISIONS and made.is_binary
 
 
 def _drawn_together(body: Body, number: int) -> Body | None:
     """Return body with its first block and one or two that follow it as one block, or None."""
-    found = BRANCH.match(body.blocks[0].lines[-1])
-    if found is None:
+    branch = body.blocks[0].end
+    if not (condition := branch.condition):
         return None
-    condition, yes, no = found.groups()
+    yes, no = branch.labels
     return (
         _after_side_step(body, condition, yes, no, number, when=True)
         or _after_side_step(body, condition, no, yes, number, when=False)
@@ -88,12 +79,11 @@ def _after_condition(body: Body, condition: str, on: str, off: str, number: int,
     """Return body with a second condition, asked in block `on`, in the first one's; both end the thread at `off`."""
     blocks = body.by_label
     entry, second = body.blocks[0], blocks[on]
-    found = BRANCH.match(second.lines[-1])
-    if found is None or not ends(blocks[off]) or _leading_to(body, on) != [entry.label]:
+    if not (other := second.end.condition) or not ends(blocks[off]) or _leading_to(body, on) != [entry.label]:
         return None
     if not all(map(is_early, second.lines[:-1])):
         return None
-    other, yes, no = found.groups()
+    yes, no = second.end.labels
     if _is_same_end(blocks, entry.label, off, on, no):
         goes_on, then = yes, True
     elif _is_same_end(blocks, entry.label, off, on, yes):
@@ -120,7 +110,7 @@ def _after_side_step(body: Body, condition: str, side: str, join: str, number: i
     """Return body with blocks `side` and `join` in the first one, which goes to `join`, perhaps through `side`."""
     blocks = body.by_label
     entry, step, joined = body.blocks[0], blocks[side], blocks[join]
-    if step.successors != (join,) or opcode(step.lines[-1]) != "br" or _leading_to(body, side) != [entry.label]:
+    if step.end.target != join or _leading_to(body, side) != [entry.label]:
         return None
     if sorted(_leading_to(body, join)) != sorted([entry.label, side]):
         return None
@@ -155,23 +145,25 @@ def _safe(lines: Sequence[str], happens: str, number: int) -> list[str]:
     """Return lines with divisions by 1 where what they are moved from would not have happened."""
     moved = list[str]()
     for place, line in enumerate(lines):
-        if (found := _DIVISION.match(line)) is None or found[6].isdigit():
+        made = parse(line)
+        if not _divides(made) or made.values[1].isdecimal():
             moved.append(line)
             continue
-        name, operation, exact, kind, a, b = found.groups()
-        divisor = f"%gj.divisor.{number}.{place}"
-        moved.append(f"{divisor} = select i1 {happens}, {kind} {b}, {kind} 1")
-        moved.append(f"{name} = {operation} {exact}{kind} {a}, {divisor}")
+        dividend, by = made.operands
+        divisor = Operand(by.type, f"%gj.divisor.{number}.{place}")
+        moved.append(f"{divisor.value} = select i1 {happens}, {by}, {by.type} 1")
+        moved.append(str(made._replace(operands=(dividend, divisor))))
     return moved
 
 
 def _chosen(phi: str, condition: str, side: str, entry: str, *, when: bool) -> str | None:
     """Return the phi of a block after a side step as a choice, or None."""
-    found, values = _PHI.match(phi), {label: value for value, label in arms(phi)}
-    if found is None or set(values) != {side, entry}:
+    made = parse(phi)
+    values = {label: value for value, label in made.arms}
+    if made.flags or set(values) != {side, entry}:
         return None
     yes, no = (values[side], values[entry]) if when else (values[entry], values[side])
-    return f"{found[1]} = select i1 {condition}, {found[2]} {yes}, {found[2]} {no}"
+    return f"{made.result} = select i1 {condition}, {made.type} {yes}, {made.type} {no}"
 
 
 def _without(body: Body, lines: tuple[str, ...], gone: tuple[str, ...]) -> Body:
@@ -186,8 +178,6 @@ def _from(line: str, gone: tuple[str, ...], entry: str) -> str:
     """Return a phi with the first block in place of those that are gone, each block once; others as they are."""
     if opcode(line) != "phi" or used(line).isdisjoint(gone):
         return line
-    names = {label: entry if label in gone else label for _, label in arms(line)}
-    renamed = with_predecessors(line, names)
-    head = renamed[: renamed.index("[")]
-    each = {label: value for value, label in arms(renamed)}
-    return head + ", ".join(f"[ {value}, {label} ]" for label, value in each.items())
+    made = parse(line).with_labels(dict.fromkeys(gone, entry))
+    each = {label: value for value, label in made.arms}
+    return str(made.with_arms((value, label) for label, value in each.items()))

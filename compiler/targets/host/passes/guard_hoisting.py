@@ -16,7 +16,7 @@ from gridjit.compiler.targets.host.ir.coordinates import PLACE
 from gridjit.compiler.targets.host.ir.opcodes import PURE
 from gridjit.compiler.targets.host.passes.empty_blocks import empty_blocks_text
 from gridjit.compiler.targets.host.passes.grid_stride_loops import TURN
-from gridjit.compiler.targets.host.passes.guard_conditions import BRANCH, direct, ends, is_early, is_unseen, openings
+from gridjit.compiler.targets.host.passes.guard_conditions import direct, ends, is_early, is_unseen, openings
 from gridjit.compiler.targets.host.passes.iteration_bounds import bounds_text
 
 NAME = "gridjit.guard"
@@ -55,12 +55,12 @@ def hoisted_guard(body: Body, inner: str) -> Guarded:
 def _first_condition(body: Body, inner: str) -> Guarded:
     """Return body with its first block's condition taken out, if it is one."""
     entry = body.blocks[0]
-    found = BRANCH.match(entry.lines[-1])
+    condition = entry.end.condition
     pure = [line for line in entry.lines[:-1] if is_early(line)]
-    if found is None or not all(is_unseen(line, entry) for line in entry.lines[:-1] if line not in pure):
+    if not condition or not all(is_unseen(line, entry) for line in entry.lines[:-1] if line not in pure):
         return Guarded(body=body, text="")
     blocks = body.by_label
-    condition, yes, no = found.groups()
+    yes, no = entry.end.labels
     if ends(blocks[no]) and not ends(blocks[yes]):
         change, passed = f"{PASSES} = or i1 {condition}, %gj.all", condition
     elif ends(blocks[yes]) and not ends(blocks[no]):

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from gridjit.compiler.targets.host.ir.body import Block, Body, opcode
 from gridjit.compiler.targets.host.ir.calls import call_in
 from gridjit.compiler.targets.host.ir.debug_locations import DEBUG_LOCATION, without_debug_location
+from gridjit.compiler.targets.host.ir.intrinsics import GRIDJITS
 from gridjit.compiler.targets.host.ir.metadata import MetadataNode, nodes
 from gridjit.compiler.targets.host.ir.module import FunctionText, with_definitions, with_each_line
 
-_OURS, _FIRST = "gridjit.", 800_000
+_FIRST = 800_000
 # Instructions that the stages after this take apart.
 _BARE = frozenset(("ret", "br", "switch", "phi", "unreachable", "alloca"))
 
@@ -43,7 +44,7 @@ def with_lines(text: str, name: str, line: int) -> str:
 def _lacks_place(line: str) -> bool:
     """Return whether a line calls a function of gridjit's and has no place in the source."""
     call = call_in(line)
-    return call is not None and call.name.startswith(_OURS) and " !dbg " not in line
+    return call is not None and call.name.startswith(GRIDJITS) and " !dbg " not in line
 
 
 @dataclass(slots=True)
@@ -59,7 +60,7 @@ class _Descriptions:
 
     def described(self, function: FunctionText) -> str:
         """Return a function of gridjit's with its description; others have theirs."""
-        if not function.name.startswith(_OURS) or " !dbg " in function.head:
+        if not function.name.startswith(GRIDJITS) or " !dbg " in function.head:
             return function.text
         program = self._add(
             f'distinct !DISubprogram(name: "{self.name}", linkageName: "{function.name}", scope: {self.file}, file: '

@@ -8,24 +8,20 @@ this for granted (`%gj.asks` is false there). Otherwise it is run by a loop with
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gridjit.base.regexes import regex
-from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
-from gridjit.compiler.targets.host.ir.body import NAME, Body, Parameter, defined, definitions_of, lines_of
-from gridjit.compiler.targets.host.ir.instructions import Instruction, Operand
+from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row, affine
+from gridjit.compiler.targets.host.analysis.loop_steps import compared_with
+from gridjit.compiler.targets.host.analysis.pointers import base_of
+from gridjit.compiler.targets.host.ir.body import Body, Parameter, defined, definitions_of, lines_of
+from gridjit.compiler.targets.host.ir.instructions import Instruction, Operand, beside
 from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.passes.row_values import FAR, RegionValues, RowWriter
 
 ASKS = "%gj.asks"
-_KNOWN = regex(rf"({NAME}) = icmp sge i64 ({NAME}), 0$", needs=("icmp sge",))
 # LLVM tests `i < 3` to learn whether `i - 3` is negative.
 _LESS = ("slt", "ult")
-_ADDRESS = regex(rf"({NAME}) = inttoptr i64 ({NAME}) to ptr$", needs=("inttoptr",))
-_WORD = regex(rf"{NAME} = ptrtoint ptr ({NAME}) to i64$")
-_ACCESS = regex(rf"(?:{NAME} = load|store) (i8|i16|i32|i64|float|double)(?: \S+)?, ptr ({NAME})(?:, |$)")
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
 # The most bytes between neighbouring items that are worth loading together; others are gathered either way.
 _CLOSE = 64
@@ -53,10 +49,7 @@ def versioned(body: Body, axis: str, given: Collection[str] = ()) -> Versioned:
     """
     lines = definitions_of(body.lines)
     row = Row(lines, axis, given)
-    assumed = {
-        f"call void @llvm.assume(i1 {name})": found[2] for name, line in lines.items() if (found := _KNOWN.match(line))
-    }
-    known = {assumed[line] for line in body.lines if line in assumed}
+    known = _known(body.lines, lines)
     asked = {condition for line in lines.values() if (condition := _from_end(line))}
     indices = {
         name: value
@@ -73,6 +66,13 @@ def versioned(body: Body, axis: str, given: Collection[str] = ()) -> Versioned:
     return Versioned(body=replace(body, blocks=blocks), indices=indices, strides=made.strides)
 
 
+def _known(every: Iterable[str], lines: Mapping[str, str]) -> set[str]:
+    """Return the values of 64 bits that LLVM is told not to be negative."""
+    told = (made.values[0] for made in map(parse, every) if made.callee_name == "llvm.assume")
+    asked = (compared_with(condition, "sge", "0", lines) for condition in told)
+    return {one.value for one in asked if one is not None and one.type == "i64"}
+
+
 def _index(line: str, row: Row, known: Collection[str]) -> Affine | None:
     """Return a value less the number that an instruction compares it with, as a linear value.
 
@@ -81,7 +81,7 @@ def _index(line: str, row: Row, known: Collection[str]) -> Affine | None:
     found = parse(line)
     if found.opcode != "icmp" or found.kind != "i64" or not found.is_binary:
         return None
-    (*_, predicate), (name, end) = found.flags, found.values
+    predicate, (name, end) = found.predicate, found.values
     if predicate not in _LESS or not name.startswith("%") or end.startswith("%"):
         return None
     value = row.value(name) if not (name in known and end == "0") else None
@@ -112,24 +112,17 @@ def _is_close(value: Affine | None, size: int = 1) -> bool:
 
 def _sizes(body: Body, row: Row, indices: Collection[str]) -> dict[str, int]:
     """Return the parameters that may be strides between neighbouring threads' items, with the items' sizes."""
-    if not any(" = inttoptr " in line for line in row.lines.values()):
-        return {}
     parameters = {one.name for one in body.parameters if one.type == "i64"}
     found: dict[str, set[int]] = {}
-    for block in body.blocks:
-        for line in block.lines:
-            if (access := _ACCESS.match(line)) is None or (at := _ADDRESS.match(row.lines.get(access[2], ""))) is None:
-                continue
-            for part in _parts(at[2], row.lines):
-                if (stride := _stride(part, row, indices, parameters, _SIZES[access[1]])) is not None:
-                    found.setdefault(stride, set()).add(_SIZES[access[1]])
+    for made in map(parse, body.lines):
+        size = _SIZES.get(made.type if made.opcode == "load" else made.kind, 0)
+        if not made.accessed or made.flags or not size:
+            continue
+        number = parse(row.lines.get(made.accessed, "")).cast_of("i64", "ptr")
+        for part in affine(number, row.lines) if number else ():
+            if (stride := _stride(part, row, indices, parameters, size)) is not None:
+                found.setdefault(stride, set()).add(size)
     return {name: next(iter(sizes)) for name, sizes in found.items() if len(sizes) == 1}
-
-
-def _parts(name: str, lines: Mapping[str, str]) -> list[str]:
-    """Return the parts of a sum."""
-    found = _of_two(lines.get(name, ""), "add")
-    return [part for one in found.values for part in _parts(one, lines)] if found else [name]
 
 
 def _stride(name: str, row: Row, indices: Collection[str], parameters: Collection[str], size: int) -> str | None:
@@ -168,30 +161,33 @@ class _Rewriting:
         """Return the instruction that takes an instruction's place."""
         name = defined(line)
         if name is not None and name in self.indices:
-            raw = f'%"gj.below.{name[1:].strip(chr(34))}"'
-            return f"{raw} = {line.partition(' = ')[2]}", f"{name} = and i1 {raw}, {ASKS}"
+            raw = beside(name, "below")
+            return str(parse(line)._replace(result=raw)), f"{name} = and i1 {raw}, {ASKS}"
         if name is not None and (found := _of_two(line, "mul")):
             return self._product(name, line, found)
-        return self._address(line, at) if (at := _ADDRESS.match(line)) else (line,)
+        return self._address(line) if self.sizes else (line,)
 
     def _product(self, name: str, line: str, found: Instruction) -> tuple[str, ...]:
         stride = next((one for one in found.values if one in self.sizes), None)
         if stride is None:
             return (line,)
-        known = f'%"gj.stride.{name[1:].strip(chr(34))}"'
+        known = beside(name, "stride")
         a, b = found.values
         other = b if stride == a else a
         size = self.sizes[stride]
         self.strides[known] = (stride, size)
         return f"{known} = select i1 {ASKS}, i64 {stride}, i64 {size}", f"{name} = mul i64 {known}, {other}"
 
-    def _address(self, line: str, found: re.Match[str]) -> tuple[str, ...]:
-        words = [one for part in _parts(found[2], self.lines) if (one := _WORD.match(self.lines.get(part, "")))]
-        if len(words) != 1 or not self.sizes:
+    def _address(self, line: str) -> tuple[str, ...]:
+        made = parse(line)
+        number = made.cast_of("i64", "ptr")
+        if not number or (base := base_of(number, self.lines)) is None:
             return (line,)
-        way = f'%"gj.way.{found[1][1:].strip(chr(34))}"'
-        word = defined(words[0].string)
-        return f"{way} = sub i64 {found[2]}, {word}", f"{found[1]} = getelementptr i8, ptr {words[0][1]}, i64 {way}"
+        way = beside(made.result, "way")
+        return (
+            f"{way} = sub i64 {number}, {base.result}",
+            f"{made.result} = getelementptr i8, {base.operands[0]}, i64 {way}",
+        )
 
 
 def version_name(number: int) -> str:

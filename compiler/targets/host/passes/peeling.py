@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row
 from gridjit.compiler.targets.host.ir.body import Body, defined, definitions_of
+from gridjit.compiler.targets.host.ir.instructions import beside
 from gridjit.compiler.targets.host.ir.parse import parse
 
 RARE = "%gj.rare"
@@ -71,7 +72,7 @@ def peeled(body: Body, axis: str) -> Peeled:
 def _stop(line: str, row: Row) -> Stop | None:
     """Return the one place where an instruction's comparison holds, or the one where it does not."""
     found = parse(line)
-    if found.opcode != "icmp" or found.flags[-1] not in ("eq", "ne") or not found.is_binary:
+    if found.opcode != "icmp" or found.predicate not in ("eq", "ne") or not found.is_binary:
         return None
     if found.kind not in ("i32", "i64") or not found.values[0].startswith("%"):
         return None
@@ -108,7 +109,7 @@ def beyond_size(part: str, row: Row) -> int | None:
             return None
         if found.opcode == "add" and found.is_binary and not found.values[1].startswith("%"):
             more += int(found.values[1])
-        elif found.opcode not in ("zext", "sext") or (found.kind, found.type) != ("i32", "i64"):
+        elif not found.cast_of("i32", "i64"):
             return None
         name = found.values[0]
     return more
@@ -119,10 +120,10 @@ def _written(line: str, found: Mapping[str, Stop], stops: Sequence[Stop]) -> tup
     name = defined(line)
     if name is None or name not in found:
         return (line,)
-    bare = name[1:].strip('"')
-    raw = f'%"gj.met.{stops.index(found[name])}.{bare}"'
-    compared = f"{raw} = {line.partition(' = ')[2]}"
-    if compared.partition(" icmp ")[2].removeprefix("samesign ").startswith("eq"):
-        return compared, f"{name} = and i1 {raw}, {RARE}"
-    other = f'%"gj.usual.{bare}"'
-    return compared, f"{other} = xor i1 {RARE}, true", f"{name} = or i1 {raw}, {other}"
+    compared = parse(line)
+    raw = beside(name, f"met.{stops.index(found[name])}")
+    met = str(compared._replace(result=raw))
+    if compared.predicate == "eq":
+        return met, f"{name} = and i1 {raw}, {RARE}"
+    other = beside(name, "usual")
+    return met, f"{other} = xor i1 {RARE}, true", f"{name} = or i1 {raw}, {other}"

@@ -8,15 +8,14 @@ gathered. Nor is it in kernels with fences, which may have somebody watch, or wi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gridjit.base.regexes import regex
-from gridjit.compiler.targets.host.analysis.pointers import UNKNOWN, Argument, Root, Roots
-from gridjit.compiler.targets.host.ir.body import NAME, Body, Parameter, defined, definitions_of, opcode, used
+from gridjit.compiler.targets.host.analysis.pointers import UNKNOWN, Argument, Roots
+from gridjit.compiler.targets.host.ir.body import Body, Parameter, definitions_of, used
+from gridjit.compiler.targets.host.ir.instructions import Instruction, is_value
 from gridjit.compiler.targets.host.ir.opcodes import may_wait
-from gridjit.compiler.targets.host.passes.shared_atomics import EXCHANGE
+from gridjit.compiler.targets.host.ir.parse import parse
 
 # Whether the addresses of the privatized arrays are those of copies that nobody else has.
 ALONE = Parameter(type="i1", name="%gj.alone")
@@ -29,16 +28,7 @@ _KINDS = {
     "sub": "add",
     **{name: name for name in ("and", "or", "xor", "max", "min", "umax", "umin")},
 }
-_STEP = regex(rf"{NAME} = getelementptr (?:\w+ )*?(i\d+), ptr ({NAME}), i64 ([^\s,]+)$")
-_ADDRESS = regex(r"\bptr ([^\s,]+)")
-_PLACE = regex(rf"(?:{NAME}|@[^\s,]+)$")
-_GIVEN = rf"ptr (?:\w+(?:\(\d+\))? |align \d+ )*({NAME}|@[^\s,]+), "
-_FILL = regex(rf"(?:tail )?call void @llvm\.mem(?:set|cpy|move)\.[^(]*\({_GIVEN}(?:{_GIVEN})?")
-# Addresses that an instruction makes of constants.
-_MADE_OF_CONSTANTS = regex(r"\b(?:inttoptr|getelementptr|addrspacecast)\b[^,(]*\(")
-_WORDS = regex(rf"{NAME} = (?:add|sub) (?:nuw |nsw )*i64 (\S+), (\S+)$")
-_OF_ADDRESS = regex(rf"{NAME} = ptrtoint ptr ({NAME}) to i64$")
-_TO_ADDRESS = regex(rf"{NAME} = inttoptr i64 ({NAME}) to ptr$")
+_ACCESSES = frozenset(("load", "store", "atomicrmw", "cmpxchg"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,76 +98,59 @@ class _Candidate:
 
 def _candidates(lines: Sequence[str], arrays: Mapping[int, int]) -> list[_Candidate]:
     """Return the arrays that nothing but such operations is done on."""
-    results = {name for line in lines if opcode(line) == "atomicrmw" and (name := defined(line))}
-    seen = results & set().union(*map(used, lines))
-    operations = [found for line in lines if (found := _operation(line)) is not None and found["result"] not in seen]
+    operations = [made for line in lines if (made := _operation(line)) is not None]
     if not operations:
         return []
+    seen = frozenset[str]().union(*map(used, lines))
+    operations = [made for made in operations if made.result not in seen]
     return [one for number in arrays if (one := _candidate(number, operations, lines)) is not None]
 
 
-def _operation(line: str) -> re.Match[str] | None:
-    """Return the parts of an operation that may be privatized, whatever array it is on."""
-    found = EXCHANGE.match(line) if opcode(line) == "atomicrmw" else None
-    if found is None or found["volatile"] or found["operation"] not in _KINDS:
+def _operation(line: str) -> Instruction | None:
+    """Return an operation that may be privatized, whatever array it is on."""
+    made = parse(line)
+    if made.opcode != "atomicrmw" or made.is_volatile or made.predicate not in _KINDS:
         return None
-    return found if found["align"] == str(_SIZES.get(found["type"])) else None
+    at, value = made.operands
+    is_aligned = made.alignment and made.alignment == _SIZES.get(value.type)
+    return made if is_aligned and at.is_place and is_value(value.value) else None
 
 
-def _candidate(number: int, operations: Sequence[re.Match[str]], lines: Sequence[str]) -> _Candidate | None:
+def _candidate(number: int, operations: Sequence[Instruction], lines: Sequence[str]) -> _Candidate | None:
     """Return the array whose address is the parameter of a number, if there are such operations on it and no other."""
     places = {f"%arg.{number}"}
-    steps = dict[str, re.Match[str]]()
-    for line in lines:
-        if (step := _STEP.match(line)) and step[2] in places and (name := defined(line)):
-            places.add(name)
-            steps[name] = step
-    own = [one for one in operations if one["at"] in places]
-    sorts = {(_KINDS[one["operation"]], one["type"]) for one in own}
+    steps = list[Instruction]()
+    for made in map(parse, lines):
+        if made.moved_by and made.operands[1].type == "i64" and made.pointer in places:
+            places.add(made.result)
+            steps.append(made)
+    own = [one for one in operations if one.pointer in places]
+    sorts = {(_KINDS[one.predicate], one.operands[1].type) for one in own}
     if len(sorts) != 1:
         return None
     kind, item = next(iter(sorts))
-    if not all(_is_whole(step, item) for step in steps.values()):
+    if not all(_is_whole(step, item) for step in steps):
         return None
-    texts = {one.string for one in own} | {step.string for step in steps.values()}
+    texts = {str(one) for one in (*own, *steps)}
     if any(used(line) & places for line in lines if line not in texts):
         return None
     return _Candidate(array=PrivatizedArray(address=number, kind=kind, type=item), places=frozenset(places))
 
 
-def _is_whole(step: re.Match[str], item: str) -> bool:
+def _is_whole(step: Instruction, item: str) -> bool:
     """Return whether a step from one address to another is one over whole items."""
-    if step[1] == item:
-        return True
-    return step[1] == "i8" and step[3].removeprefix("-").isdigit() and int(step[3]) % _SIZES[item] == 0
+    is_number = step.moved_by.removeprefix("-").isdecimal()
+    return step.type == item or (step.type == "i8" and is_number and int(step.moved_by) % _SIZES[item] == 0)
 
 
 def _is_operation_at(line: str, addresses: set[str]) -> bool:
     found = _operation(line)
-    return found is not None and found["at"] in addresses
-
-
-class _Addresses(Roots):
-    """Roots that are found through sums of numbers as well, as the addresses of items of strided arrays are."""
-
-    def _through(self, line: str, seen: set[str]) -> set[Root]:
-        if found := _TO_ADDRESS.match(line):
-            return self._summed(found[1], seen) or {UNKNOWN}
-        if _MADE_OF_CONSTANTS.search(line):
-            return {UNKNOWN}
-        return Roots._through(self, line, seen)
-
-    def _summed(self, name: str, seen: set[str]) -> set[Root]:
-        line = self.definitions.get(name, "")
-        if found := _OF_ADDRESS.match(line):
-            return self._of(found[1], seen)
-        found = _WORDS.match(line)
-        return set[Root]().union(*(self._summed(part, seen) for part in found.groups())) if found else set()
+    return found is not None and found.pointer in addresses
 
 
 def _others(lines: Sequence[str], all_lines: Sequence[str], shared: Mapping[str, int]) -> set[int] | None:
     """Return the parameters to whose memory lines have access; None if some of that memory is not known."""
-    roots = _Addresses(definitions=definitions_of(all_lines), offsets=shared, arrays=frozenset())
+    roots = Roots(definitions=definitions_of(all_lines), offsets=shared, arrays=frozenset())
     found = set[int]()
     for line in lines:
         for at in _accessed(line):
@@ -190,12 +163,11 @@ def _others(lines: Sequence[str], all_lines: Sequence[str], shared: Mapping[str,
 
 def _accessed(line: str) -> Iterator[str]:
     """Yield the addresses to whose memory an instruction has access; "" if that is not known."""
-    operation = opcode(line)
-    if operation in ("load", "store", "atomicrmw", "cmpxchg"):
-        for at in _ADDRESS.findall(line):
-            yield at if _PLACE.match(at) else ""
-    elif operation in ("call", "invoke"):
-        if filled := _FILL.match(line):
-            yield from filter(None, filled.groups())
-        elif "ptr" in line.partition("(")[2]:
-            yield ""
+    made = parse(line)
+    pointers = [one for one in made.operands if "ptr" in one.type]
+    if not made.known:
+        yield ""
+    elif made.opcode in _ACCESSES or made.fills:
+        yield from (one.value if one.type == "ptr" and one.is_place else "" for one in pointers)
+    elif made.opcode == "call" and pointers:
+        yield ""

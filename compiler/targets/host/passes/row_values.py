@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine
 from gridjit.compiler.targets.host.analysis.barriers import arrival
-from gridjit.compiler.targets.host.ir.body import (
-    Block,
-    Parameter,
-    arms,
-    defined,
-    definitions_of,
-    lines_of,
-    opcode,
-    used,
-)
+from gridjit.compiler.targets.host.ir.body import Block, Parameter, defined, definitions_of, lines_of, opcode, used
+from gridjit.compiler.targets.host.ir.instructions import Instruction
+from gridjit.compiler.targets.host.ir.parse import parse
 
-_FLAGS = regex(r" (?:nuw|nsw|nneg|samesign|exact|disjoint|inbounds)(?= )")
 # No sum of an index of a row's first thread below this and a way along the row wraps around.
 FAR = 1 << 61
 # The types of values that are copied; a boolean is kept as another type.
@@ -113,24 +104,25 @@ class RowWriter:
         if name not in self.made:
             return self._copy(name, name)
         line = self.made[name]
+        made = parse(line)
         if name in self._next and name in self.region.live:
             return self._copy(name, name)
-        if opcode(line) == "phi":
-            return self._from_one_way(name, line)
+        if made.opcode == "phi":
+            return self._from_one_way(made)
         parts = sorted(used(line))
-        if not all(map(self._compute, parts)):
+        if not made.known or not all(map(self._compute, parts)):
             return False
         self.changes[name] = any(self.changes.get(part, False) for part in parts)
-        self.text.append(_FLAGS.sub("", line))
+        self.text.append(str(made.without_poison()))
         # Where a region makes a value anew that it was left, the name stands for two values.
         if self.changes[name] and name in self.region.live:
             self._unknown.add(name)
         return name not in self._unknown
 
-    def _from_one_way(self, name: str, phi: str) -> bool:
+    def _from_one_way(self, phi: Instruction) -> bool:
         """Write a phi as a copy of its value when the region begins."""
-        ways = [value for value, label in arms(phi) if label in self.region.blocks]
-        return len(ways) == 1 and name not in self.region.live and self._copy(name, ways[0], phi.split()[3])
+        ways = [value for value, label in phi.arms if label in self.region.blocks]
+        return len(ways) == 1 and phi.result not in self.region.live and self._copy(phi.result, ways[0], phi.type)
 
     def _copy(self, name: str, value: str, kind: str = "") -> bool:
         """Write a copy of a number of a type, or of a value that all threads share."""

@@ -7,21 +7,13 @@ threads, and must not be told to LLVM as independent.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import replace
 
-from gridjit.base.regexes import regex
-from gridjit.compiler.targets.host.ir.body import NAME, Block, Body, arms, definitions_of, opcode
+from gridjit.compiler.targets.host.analysis.pointers import BLOCK, Roots
+from gridjit.compiler.targets.host.ir.body import Block, Body, definitions_of
+from gridjit.compiler.targets.host.ir.instructions import Instruction, beside
+from gridjit.compiler.targets.host.ir.parse import parse
 
-EXCHANGE = regex(
-    rf"(?P<result>{NAME}) = atomicrmw (?P<volatile>volatile )?(?P<operation>\w+) ptr (?P<at>{NAME}), "
-    r"(?P<type>\S+) (?P<value>\S+) [^,]*(?:, align (?P<align>\d+))?"
-)
-_COMPARE = regex(
-    rf"(?P<result>{NAME}) = cmpxchg (?P<weak>weak )?(?P<volatile>volatile )?ptr (?P<at>{NAME}), "
-    r"(?P<type>i\d+) (?P<old>\S+), i\d+ (?P<new>\S+) [^,]*(?:, align (?P<align>\d+))?"
-)
 SIMPLE = {
     **{name: f"{name} {{type}} {{old}}, {{value}}" for name in ("add", "sub", "and", "or", "xor", "fadd", "fsub")},
     **{
@@ -29,77 +21,66 @@ SIMPLE = {
         for name, intrinsic in (("max", "smax"), ("min", "smin"), ("umax", "umax"), ("umin", "umin"))
     },
 }
-_BASE = "ptr %gj.shared,"
-_POINTER = regex(rf"ptr ({NAME})")
 # What loads and stores carry that depend on those of other threads.
 OWN = "!gridjit.own !{}"
 
 
 def plain_shared_atomics(body: Body) -> Body:
     """Return body with the atomic operations on its shared arrays written as loads and stores."""
-    lines = definitions_of(body.lines)
+    roots = Roots(definitions=definitions_of(body.lines), offsets={}, arrays=frozenset())
     blocks = tuple(
-        Block(label=block.label, lines=tuple(new for line in block.lines for new in _plain(line, lines)))
+        Block(label=block.label, lines=tuple(new for line in block.lines for new in _plain(line, roots)))
         for block in body.blocks
     )
     return replace(body, blocks=blocks)
 
 
-def _plain(line: str, lines: Mapping[str, str]) -> list[str]:
+def _plain(line: str, roots: Roots) -> list[str]:
     """Return the instructions in place of one."""
-    operation = opcode(line)
-    found = {"atomicrmw": EXCHANGE, "cmpxchg": _COMPARE}.get(operation)
-    match = found.match(line) if found else None
-    if match is None or match["volatile"] or not _is_shared(match["at"], lines, set()):
+    made = parse(line)
+    write = {"atomicrmw": _exchanged, "cmpxchg": _compared}.get(made.opcode)
+    if write is None or not made.result or made.is_volatile or roots.of(made.pointer) != {BLOCK}:
         return [line]
-    return _exchanged(match) if operation == "atomicrmw" else _compared(match)
+    return write(made) or [line]
 
 
-def _exchanged(found: re.Match[str]) -> list[str]:
-    kind, at, old = found["type"], found["at"], found["result"]
-    align = f", align {found['align']}" if found["align"] else ""
-    load = f"{old} = load {kind}, ptr {at}{align}, {OWN}"
-    if found["operation"] == "xchg":
-        return [load, f"store {kind} {found['value']}, ptr {at}{align}, {OWN}"]
-    if found["operation"] not in SIMPLE:
-        return [found.string]
-    new = _beside(old, "new")
-    made = SIMPLE[found["operation"]].format(type=kind, old=old, value=found["value"])
-    return [load, f"{new} = {made}", f"store {kind} {new}, ptr {at}{align}, {OWN}"]
+def _exchanged(made: Instruction) -> list[str]:
+    """Return the instructions in place of an update; none for an operation that is not simple."""
+    old, value = made.result, made.values[1]
+    if made.predicate == "xchg":
+        return [_load(made, old), _store(made, value)]
+    if made.predicate not in SIMPLE or made.operands[1].is_compound:
+        return []
+    new = beside(old, "new")
+    operation = SIMPLE[made.predicate].format(type=made.operands[1].type, old=old, value=value)
+    return [_load(made, old), f"{new} = {operation}", _store(made, new)]
 
 
-def _compared(found: re.Match[str]) -> list[str]:
-    kind, at, pair = found["type"], found["at"], found["result"]
-    align = f", align {found['align']}" if found["align"] else ""
-    old, same, new, half = (_beside(pair, word) for word in ("old", "same", "new", "half"))
+def _compared(made: Instruction) -> list[str]:
+    """Return the instructions in place of an exchange on a condition; none for other values than integers."""
+    kind, pair, (_, expected, wanted) = made.operands[1].type, made.result, made.values
+    if not kind.startswith("i"):
+        return []
+    old, same, new, half = (beside(pair, word) for word in ("old", "same", "new", "half"))
     both = f"{{ {kind}, i1 }}"
     return [
-        f"{old} = load {kind}, ptr {at}{align}, {OWN}",
-        f"{same} = icmp eq {kind} {old}, {found['old']}",
-        f"{new} = select i1 {same}, {kind} {found['new']}, {kind} {old}",
-        f"store {kind} {new}, ptr {at}{align}, {OWN}",
+        _load(made, old),
+        f"{same} = icmp eq {kind} {old}, {expected}",
+        f"{new} = select i1 {same}, {kind} {wanted}, {kind} {old}",
+        _store(made, new),
         f"{half} = insertvalue {both} poison, {kind} {old}, 0",
         f"{pair} = insertvalue {both} {half}, i1 {same}, 1",
     ]
 
 
-def _beside(name: str, word: str) -> str:
-    """Return a name for a part of a value."""
-    return f'%"gj.{word}.{name[1:].strip(chr(34))}"'
+def _load(made: Instruction, old: str) -> str:
+    return f"{old} = load {made.operands[1].type}, {_place(made)}"
 
 
-def _is_shared(name: str, lines: Mapping[str, str], seen: set[str]) -> bool:
-    """Return whether an address is one in shared memory, however it was chosen."""
-    if name in seen:
-        return True
-    seen.add(name)
-    line = lines.get(name, "")
-    operation = opcode(line) if line else ""
-    if operation == "getelementptr":
-        return _BASE in line or all(_is_shared(base, lines, seen) for base in _POINTER.findall(line)[:1])
-    if operation == "phi":
-        return all(_is_shared(value, lines, seen) for value, _ in arms(line))
-    if operation == "select":
-        chosen = _POINTER.findall(line)
-        return len(chosen) == 2 and all(_is_shared(value, lines, seen) for value in chosen)
-    return False
+def _store(made: Instruction, new: str) -> str:
+    return f"store {made.operands[1].type} {new}, {_place(made)}"
+
+
+def _place(made: Instruction) -> str:
+    align = f", align {made.alignment}" if made.alignment else ""
+    return f"{made.operands[0]}{align}, {OWN}"

@@ -15,7 +15,6 @@ from dataclasses import replace
 from gridjit.base.regexes import regex
 from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.barriers import arrival, passage
-from gridjit.compiler.targets.host.analysis.loop_steps import BRANCH
 from gridjit.compiler.targets.host.analysis.pointers import BLOCK, CONSTANT, Argument, Root, Roots
 from gridjit.compiler.targets.host.analysis.postdominators import between, postdominators
 from gridjit.compiler.targets.host.ir.accesses import Access, accesses
@@ -27,10 +26,10 @@ from gridjit.compiler.targets.host.ir.body import (
     definitions_of,
     lines_of,
     opcode,
-    used,
-    without_labels,
+    reads,
 )
 from gridjit.compiler.targets.host.ir.opcodes import EARLY, is_operation
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.passes.peeled_distances import Distances
 from gridjit.compiler.targets.host.passes.peeling import RARE, Stop
 from gridjit.compiler.targets.host.passes.region_text import RegionWriter, names_made, names_used
@@ -102,16 +101,16 @@ class _Postponed:
     def _depending(self, names: set[str]) -> set[str]:
         """Return the values that are made of these."""
         found = set(names)
-        while more := {name for name, line in self.lines.items() if _reads(line) & found} - found:
+        while more := {name for name, line in self.lines.items() if reads(line) & found} - found:
             found |= more
         return found
 
     def _usually(self, label: str) -> tuple[str, ...]:
         """Return the blocks to which a block leads threads that are not rare."""
-        branch = BRANCH.match(self.blocks[label].lines[-1])
-        if branch is None or (holds := self._holds(branch[1])) is None:
+        branch = self.blocks[label].end
+        if not branch.condition or (holds := self._holds(branch.condition)) is None:
             return self.blocks[label].successors
-        return (branch[2] if holds else branch[3],)
+        return (branch.labels[0 if holds else 1],)
 
     def _holds(self, condition: str) -> bool | None:
         """Return whether a condition holds for threads that are not rare; None if it may hold or not."""
@@ -125,7 +124,7 @@ class _Postponed:
     def rejoins(self, kept: Collection[str]) -> bool:
         """Return whether peeled threads then go on as the others do, with the same values."""
         meet = postdominators(self.blocks)
-        branches = [label for label in self.usual if _reads(self.blocks[label].lines[-1]) & self.rare]
+        branches = [label for label in self.usual if reads(self.blocks[label].lines[-1]) & self.rare]
         told = set(self.rare)
         for label in branches:
             parted = between(self.blocks, label, meet[label])
@@ -150,10 +149,10 @@ class _Postponed:
 
     def _tells_nothing(self, line: str, told: Collection[str]) -> bool:
         """Return whether an instruction lets nothing outside see values that differ for peeled threads."""
-        if not _reads(line).intersection(told):
+        if not reads(line).intersection(told):
             return True
-        if branch := BRANCH.match(line):
-            return self._holds(branch[1]) is not None
+        if condition := parse(line).condition:
+            return self._holds(condition) is not None
         return opcode(line) in EARLY | {"phi"}
 
     def is_unseen(self) -> bool:
@@ -204,7 +203,7 @@ class _Postponed:
         ways = [label for label in self.usual if self.after[label] & self.alone]
         ends = [self.blocks[label].lines[-1] for label in ways]
         inside = {line for label in self.alone for line in self.blocks[label].lines}
-        seen, waiting = set[str](), [name for line in (*ends, *inside) for name in _reads(line)]
+        seen, waiting = set[str](), [name for line in (*ends, *inside) for name in reads(line)]
         while waiting:
             if (name := waiting.pop()) in seen:
                 continue
@@ -212,7 +211,7 @@ class _Postponed:
             line = self.lines.get(name, "")
             if line and line not in inside and not self._is_same_again(line, stores):
                 return None
-            waiting += _reads(line)
+            waiting += reads(line)
         return seen
 
     def _is_same_again(self, line: str, stores: Collection[Access]) -> bool:
@@ -276,10 +275,6 @@ def _computes(line: str) -> bool:
     """Return whether an instruction only computes a value, or tells LLVM a fact."""
     is_call = opcode(line) == "call"
     return opcode(line) in _COMPUTES or line.startswith(_ASSUMES) or (is_call and is_operation(line))
-
-
-def _reads(line: str) -> frozenset[str]:
-    return used(without_labels(line))
 
 
 def sunk_text(writer: RegionWriter, axis: str, stops: Sequence[Stop]) -> str:

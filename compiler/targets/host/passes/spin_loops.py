@@ -25,8 +25,8 @@ from gridjit.compiler.targets.host.ir.body import (
     definitions_of,
     lines_of,
     opcode,
+    reads,
     used,
-    without_labels,
 )
 from gridjit.compiler.targets.host.ir.intrinsics import LINEAR_THREAD, OURS, SHARED_ARRAY, SREG, TURN
 from gridjit.compiler.targets.host.ir.opcodes import is_operation
@@ -162,7 +162,7 @@ class _Reading:
 
     def _looks_again(self, line: str) -> bool:
         """Return whether an instruction loads from one place in all iterations."""
-        return opcode(line) == "load" and self._behind(used(without_labels(line))).isdisjoint(self._varying())
+        return opcode(line) == "load" and self._behind(reads(line)).isdisjoint(self._varying())
 
     def _varying(self) -> set[str]:
         return {name for name, line in self.made.items() if opcode(line) in _VARYING and not _is_known(line)}
@@ -174,7 +174,7 @@ class _Reading:
             for label, block in self.blocks.items()
             if label in self.loop.labels and not self.loop.labels.issuperset(block.successors)
         )
-        return {name for line in leaving for name in used(without_labels(line))}
+        return {name for line in leaving for name in reads(line)}
 
     def _behind(self, names: Collection[str]) -> set[str]:
         """Return the values of the loop that names are made of, those included that choose where a phi comes from."""
@@ -183,7 +183,7 @@ class _Reading:
             if (name := waiting.pop()) in self.made and name not in found:
                 found.add(name)
                 line = self.made[name]
-                waiting += used(without_labels(line))
+                waiting += reads(line)
                 if opcode(line) == "phi" and self._is_choice(line):
                     waiting += self._branches()
         return found
@@ -193,4 +193,4 @@ class _Reading:
 
     def _branches(self) -> list[str]:
         ends = (self.blocks[label].lines[-1] for label in self.loop.labels if len(self.blocks[label].successors) > 1)
-        return [name for line in ends for name in used(without_labels(line))]
+        return [name for line in ends for name in reads(line)]

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.loops import loops
 from gridjit.compiler.targets.host.analysis.strided_loops import (
     THREADS,
@@ -29,12 +28,13 @@ from gridjit.compiler.targets.host.analysis.strided_loops import (
 )
 from gridjit.compiler.targets.host.ir.body import Block, Body, defined, definitions_of, opcode, rename, used
 from gridjit.compiler.targets.host.ir.contexts import ValueType
+from gridjit.compiler.targets.host.ir.instructions import beside
 from gridjit.compiler.targets.host.ir.intrinsics import BARRIER
 from gridjit.compiler.targets.host.ir.opcodes import may_wait
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.passes.loop_header_barriers import barrier_before, without
 
 _BARRIER = f'call void @"{BARRIER}"()'
-_PHI = regex(r"(\S+) = phi (.+?) \[")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ def _rewritten(done: StridedInterchange, loop: StridedLoop, number: int, *, join
         label=after.label,
         lines=tuple(_after(line, loop, names) if opcode(line) == "phi" else line for line in after.lines),
     )
-    kinds = {found[1]: found[2] for phi in blocks[loop.head].phis if (found := _PHI.match(phi))}
+    kinds = {phi.result: phi.type for phi in map(parse, blocks[loop.head].phis)}
     new = (_at_head if barrier else _apart)(loop, names, kinds, first_start)
     dropped = {loop.head} if loop.entered != loop.head else set()
     kept = [placed.get(label, block) for label, block in blocks.items() if label not in dropped]
@@ -136,7 +136,7 @@ class _Names:
 
     def of(self, word: str, name: str = "") -> str:
         """Return the name of a value that is made for a loop, or for one of its values."""
-        return f'%"gj.{word}.{self.number}.{name[1:].strip(chr(34))}"'
+        return beside(name, f"{word}.{self.number}")
 
     @property
     def turn(self) -> str:
@@ -152,13 +152,13 @@ def _first_thread(start: str, lines: Mapping[str, str], names: _Names) -> dict[s
     """Return the instructions, by name, that compute where the first thread of the block starts."""
     made = [name for name in made_of([start], lines) if name in lines]
     new = {name: names.of("first", name) for name in made}
-    zeros = {name: "0" for line in made for name in used(lines[line]) if THREADS.fullmatch(name)}
+    zeros = {name: "0" for line in made for name in used(lines[line]) if name in THREADS}
     return {new[name]: rename(lines[name], {**new, **zeros}) for name in made}
 
 
 def _after(phi: str, loop: StridedLoop, names: _Names) -> str:
     """Return the phi of the block after a loop with the one way out of it that is left."""
-    return (joined(phi, loop) or phi).replace(f", {new_head(loop)} ]", f", {names.of('left')} ]")
+    return str(parse(joined(phi, loop) or phi).with_labels({new_head(loop): names.of("left")}))
 
 
 def _behind(block: Block, loop: StridedLoop, names: _Names) -> Block:
@@ -273,7 +273,7 @@ def _turn(block: Block, loop: StridedLoop, moved: Collection[str], names: _Names
     if block.label == loop.head:
         lines = [line for line in lines if opcode(line) != "phi"]
     if block.label == loop.entered:
-        start = f", {loop.head} ]"
-        lines = [line.replace(start, f", {names.of('place')} ]") if opcode(line) == "phi" else line for line in lines]
+        place = {loop.head: names.of("place")}
+        lines = [str(parse(line).with_labels(place)) if opcode(line) == "phi" else line for line in lines]
     end = f"br label {names.of('wait')}" if block.label == loop.last else block.lines[-1]
     return Block(label=block.label, lines=(*lines, end))

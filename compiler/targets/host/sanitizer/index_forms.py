@@ -5,13 +5,12 @@ A form is exact modulo 2**64. What cannot be followed is a part of its own, of w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.affine import plus
-from gridjit.compiler.targets.host.ir.body import NAME, arms
+from gridjit.compiler.targets.host.ir.instructions import Instruction
 from gridjit.compiler.targets.host.ir.intrinsics import COORDINATES, OURS, SREG
+from gridjit.compiler.targets.host.ir.parse import parse
 
 # How often each product counts, by its factors in order; the constant by none.
 IndexForm = dict[tuple[str, ...], int]
@@ -19,13 +18,8 @@ IndexForm = dict[tuple[str, ...], int]
 # A value that a loop raises by as much each time as there are places where it may begin: it stays the thread's own.
 # By what it begins with, and what is added: the grid's threads along an axis, a block's threads, the grid's blocks.
 TURNS = ("grid", "block", "blocks")
-_OPERAND = rf"({NAME}|-?\d+)"
-_BINARY = regex(rf"{NAME} = (add|sub|mul|shl|or) ((?:nuw |nsw |disjoint )*)(i32|i64) {_OPERAND}, {_OPERAND}$")
-_WIDENED = regex(rf"{NAME} = (zext|sext) (?:nneg )?i32 ({NAME}) to i64$")
-_PHI = regex(rf"{NAME} = phi i64 ")
-_COORDINATE = regex(rf'{NAME} = (?:tail )?call [^@]*@"?{re.escape(OURS + SREG)}([a-z]+\.[xyz])"?\(\)')
-_NEGATIVE = regex(rf"{NAME} = icmp slt i64 ({NAME}), 0$")
-_CHOICE = regex(rf"{NAME} = select i1 ({NAME}), i64 \S+, i64 0$")
+_SUMS = frozenset(("add", "sub", "mul", "shl", "or"))
+_COORDINATE = OURS + SREG
 
 
 class Forms:
@@ -49,14 +43,15 @@ class Forms:
         line = self._definitions.get(value)
         if line is None:
             return {(value,): 1}  # a parameter of the kernel
-        if found := _WIDENED.match(line):
-            return self._narrow(found[2], found[1]) or unknown
-        if (found := _BINARY.match(line)) and found[3] == "i64":
-            if found[1] == "add" and (kept := self._from_the_start(found[4], found[5])) is not None:
+        one = parse(line)
+        if wide := one.cast_of("i32", "i64"):
+            return self._narrow(wide, one.opcode) or unknown
+        if _is_sum(one, "i64"):
+            if one.opcode == "add" and (kept := self._from_the_start(*one.values)) is not None:
                 return kept
-            made = _combined(found[1], found[2], self.of(found[4]), self.of(found[5]))
+            made = _combined(one, *map(self.of, one.values))
             return unknown if made is None else made
-        return (self._turning(value, line) if _PHI.match(line) else None) or unknown
+        return (self._turning(one) if one.opcode == "phi" and one.type == "i64" else None) or unknown
 
     def _narrow(self, value: str, how: str) -> IndexForm | None:
         """Return the form of 32 bits that are widened, if no sum or product in them wraps around."""
@@ -65,30 +60,34 @@ class Forms:
         line = self._definitions.get(value)
         if line is None:
             return {(f"{how} {value}",): 1}
-        if found := _COORDINATE.match(line):
-            return {(found[1],): 1} if found[1] in COORDINATES else None
-        found = _BINARY.match(line)
-        if found is None or found[3] != "i32" or ("nuw" if how == "zext" else "nsw") not in found[2]:
+        one = parse(line)
+        if one.callee_name.startswith(_COORDINATE):
+            coordinate = one.callee_name.removeprefix(_COORDINATE)
+            return {(coordinate,): 1} if coordinate in COORDINATES else None
+        if not _is_sum(one, "i32") or ("nuw" if how == "zext" else "nsw") not in one.flags:
             return None
-        a, b = self._narrow(found[4], how), self._narrow(found[5], how)
-        return None if a is None or b is None else _combined(found[1], found[2], a, b)
+        a, b = (self._narrow(part, how) for part in one.values)
+        return None if a is None or b is None else _combined(one, a, b)
 
     def _from_the_start(self, value: str, wrapped: str) -> IndexForm | None:
         """Return the form of an index that counts from the end if it is negative, but never is."""
-        chosen = _CHOICE.match(self._definitions.get(wrapped, ""))
-        asked = _NEGATIVE.match(self._definitions.get(chosen[1], "")) if chosen else None
-        if asked is None or asked[1] != value:
+        chosen = parse(self._definitions.get(wrapped, ""))
+        if chosen.opcode != "select" or chosen.values[2:] != ("0",) or chosen.notes:
+            return None
+        asked = parse(self._definitions.get(chosen.values[0], ""))
+        if (asked.opcode, asked.flags, asked.values, asked.notes) != ("icmp", ("slt",), (value, "0"), ""):
             return None
         form = self.of(value)
         return form if all(count >= 0 and all(map(_is_natural, part)) for part, count in form.items()) else None
 
-    def _turning(self, value: str, line: str) -> IndexForm | None:
+    def _turning(self, phi: Instruction) -> IndexForm | None:
         """Return the form of a value that a loop raises, if it stays a thread's own."""
         starts, steps = [], []
-        for arm, _ in arms(line):
-            found = _BINARY.match(self._definitions.get(arm, ""))
-            if found is not None and found[1] == "add" and value in (found[4], found[5]):
-                steps.append(self.of(found[5] if found[4] == value else found[4]))
+        for arm in phi.values:
+            one = parse(self._definitions.get(arm, ""))
+            if _is_sum(one, "i64") and one.opcode == "add" and phi.result in one.values:
+                a, b = one.values
+                steps.append(self.of(b if a == phi.result else a))
             else:
                 starts.append(self.of(arm))
         if len(starts) != 1 or not steps or any(step != steps[0] for step in steps):
@@ -137,16 +136,21 @@ def _is_natural(factor: str) -> bool:
     return factor in COORDINATES or factor.startswith("turn.")
 
 
-def _combined(operation: str, flags: str, a: IndexForm, b: IndexForm) -> IndexForm | None:
-    if operation == "or" and "disjoint" not in flags:
+def _is_sum(one: Instruction, kind: str) -> bool:
+    """Return whether an instruction makes a form of two integers of a type."""
+    return one.opcode in _SUMS and one.kind == kind and one.is_binary
+
+
+def _combined(one: Instruction, a: IndexForm, b: IndexForm) -> IndexForm | None:
+    if one.opcode == "or" and "disjoint" not in one.flags:
         return None
-    if operation == "shl":
+    if one.opcode == "shl":
         if not _is_number(b) or not 0 <= b.get((), 0) < 32:
             return None
         return {part: count << b.get((), 0) for part, count in a.items()}
-    if operation == "mul":
+    if one.opcode == "mul":
         return _product(a, b)
-    return plus(a, b, -1 if operation == "sub" else 1)
+    return plus(a, b, -1 if one.opcode == "sub" else 1)
 
 
 def _is_number(form: Collection[tuple[str, ...]]) -> bool:

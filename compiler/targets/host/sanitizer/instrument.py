@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.barriers import waits_for_others
 from gridjit.compiler.targets.host.analysis.memory_layout import SharedLayout
 from gridjit.compiler.targets.host.analysis.pointers import (
@@ -19,10 +17,12 @@ from gridjit.compiler.targets.host.analysis.pointers import (
     Roots,
     SharedRoot,
 )
+from gridjit.compiler.targets.host.ir import warp_kinds
 from gridjit.compiler.targets.host.ir.accesses import Access, accesses, synchronizes
-from gridjit.compiler.targets.host.ir.body import NAME, Block, Body, defined, definitions_of, opcode
+from gridjit.compiler.targets.host.ir.body import Block, Body, defined, definitions_of, opcode
 from gridjit.compiler.targets.host.ir.debug_locations import without_debug_location
-from gridjit.compiler.targets.host.ir.intrinsics import GRID_BARRIER, NAP, OUTSIDE, SHARED_ARRAY
+from gridjit.compiler.targets.host.ir.intrinsics import NAP, OUTSIDE, SHARED_ARRAY
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.ir.warp_operations import read_call
 from gridjit.compiler.targets.host.nvvm.retarget import LOCAL as LOCAL_ARRAY
 from gridjit.compiler.targets.host.sanitizer.access_places import Places
@@ -38,13 +38,12 @@ from gridjit.compiler.targets.host.sanitizer.routines.fast_code import fast_name
 from gridjit.compiler.targets.host.sanitizer.routines.record import BLOCK_AT, BLOCK_BITS, GRID_JOIN, STATE, THREAD_AT
 from gridjit.compiler.targets.host.sanitizer.shared_cells import SharedCells, shared_cells
 
-_MEETS = (
-    ("block", regex(r'call [^@]*@"?gridjit\.nvvm\.barrier')),
-    ("warp", regex(r'call [^@]*@"?gridjit\.nvvm\.bar\.warp\.sync')),
-    ("grid", regex(rf'call [^@]*@"?{re.escape(GRID_BARRIER)}')),
-)
-_OUTSIDE = regex(rf'call void @"?{re.escape(OUTSIDE)}"?\(i64 (?:\w+ )*(?P<index>\S+), i64 (?:\w+ )*(?P<size>\S+)\)')
-_LOCAL = regex(rf'call void @"?{re.escape(LOCAL_ARRAY)}"?\(ptr [^%]*(?P<at>{NAME}), i64 (?:\w+ )*(?P<size>\S.*)\)')
+# Who meets at barriers, by their kinds.
+_MEETS = {
+    **dict.fromkeys((warp_kinds.BARRIER, warp_kinds.COUNT, warp_kinds.AND, warp_kinds.OR), "block"),
+    warp_kinds.WARP: "warp",
+    warp_kinds.GRID: "grid",
+}
 _CLOCK, _WHO, _JOINS = "%gj.clock", "%gj.who", "%gj.joins"
 
 
@@ -83,16 +82,17 @@ class Instrumenter:
 
     def _line(self, line: str, here: Position) -> list[str]:
         plain = without_debug_location(line)
-        if found := _OUTSIDE.search(plain):
-            return [f"call void @gridjit.check.outside(i64 {found['index']}, i64 {found['size']}, "
-                    f"i64 %gj.block, i64 %gj.number)"]  # fmt: skip
-        if found := _LOCAL.search(plain):
-            return [f"call void @gridjit.check.local(ptr {found['at']}, i64 {found['size']})"] if self.accesses else []
+        one = parse(plain)
+        if one.callee_name == OUTSIDE:
+            index, size = one.values
+            return [f"call void @gridjit.check.outside(i64 {index}, i64 {size}, i64 %gj.block, i64 %gj.number)"]
+        if one.callee_name == LOCAL_ARRAY:
+            at, size = one.values
+            return [f"call void @gridjit.check.local(ptr {at}, i64 {size})"] if self.accesses else []
         if not self.accesses:
             return [plain]
-        for who, pattern in _MEETS if opcode(plain) == "call" else ():
-            if pattern.search(plain):
-                return self._meeting(who, plain, here)
+        if who := _meeting(plain):
+            return self._meeting(who, plain, here)
         if _is_fence(plain):
             return [*([f"call void @gridjit.check.fence(ptr {_CLOCK})"] if self.releases else []), plain]
         told = [text for access in accesses(plain) for text in self._tell(access, line, here)]
@@ -300,7 +300,7 @@ def instrument(
     """
     bare = replace(body, blocks=tuple(_bare(block) for block in body.blocks))
     lines = list(bare.lines)
-    arrays = frozenset(one["at"] for line in lines if (one := _LOCAL.search(line)))
+    arrays = frozenset(one.values[0] for one in map(parse, lines) if one.callee_name == LOCAL_ARRAY)
     roots = Roots(definitions=definitions_of(lines), offsets=layout.offsets, arrays=arrays)
     found = [access for line in lines for access in accesses(line)]
     quiet = quiet_reads(bare, roots)
@@ -314,7 +314,7 @@ def instrument(
         written="uninitialized" in checks,
         orders=_orders(lines),
         releases=_releases(lines),
-        clocks=clocks(bare, _waits),
+        clocks=clocks(bare, lambda line: bool(_meeting(line))),
         updates=updates(bare, roots.definitions),
         writes=_written(found, roots),
         own=mine.keys(),
@@ -327,8 +327,10 @@ def instrument(
     return Instrumented(made, writer.writes, named, mine)
 
 
-def _waits(line: str) -> bool:
-    return opcode(line) == "call" and any(pattern.search(line) for _, pattern in _MEETS)
+def _meeting(line: str) -> str:
+    """Return who meets at an instruction: a block, a warp or a grid; "" for another instruction."""
+    call = read_call(line)
+    return _MEETS.get(call.kind, "") if call else ""
 
 
 def _looked_at(body: Body, quiet: Collection[Position]) -> list[Access]:
@@ -349,8 +351,7 @@ def _written(found: Collection[Access], roots: Roots) -> frozenset[int] | None:
 
 def _orders(lines: Collection[str]) -> bool:
     """Return whether anything but barriers of whole blocks orders accesses."""
-    meets = [pattern for who, pattern in _MEETS if who != "block"]
-    return _releases(lines) or any(pattern.search(line) for line in lines for pattern in meets)
+    return _releases(lines) or any(_meeting(line) in ("warp", "grid") for line in lines)
 
 
 def _releases(lines: Collection[str]) -> bool:

@@ -6,21 +6,17 @@ Whether these axes distinguish all threads of a launch depends on the launch: on
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from gridjit.base.regexes import regex
-from gridjit.compiler.targets.host.analysis.pointers import UNKNOWN, Argument, Roots
+from gridjit.compiler.targets.host.analysis.pointers import UNKNOWN, Argument, Roots, argument_number
 from gridjit.compiler.targets.host.ir.accesses import Access
-from gridjit.compiler.targets.host.ir.body import NAME, Block, Body
-from gridjit.compiler.targets.host.ir.debug_locations import without_debug_location
+from gridjit.compiler.targets.host.ir.body import Block, Body
+from gridjit.compiler.targets.host.ir.instructions import Instruction
 from gridjit.compiler.targets.host.ir.intrinsics import ITEM
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.sanitizer.index_forms import Forms, IndexForm, is_shared_part
 
-_ITEM = regex(rf'call void @"?{re.escape(ITEM)}(?P<axes>\d+)"?\((?P<passed>.*)\)$')
-_VALUE = regex(rf"(?:ptr|i64) (?:[a-z]+ )*({NAME}|-?\d+)")
-_PARAMETER = regex(r"%arg\.(\d+)$")
 # A larger factor might wrap around together with the number of a thread.
 _MOST = 1 << 20
 
@@ -76,26 +72,19 @@ def without_items(body: Body) -> Body:
 
 def items(body: Body) -> dict[str, Item]:
     """Return the items of parameters' arrays by the values that are their addresses."""
-    found: dict[str, Item] = {}
-    for block in body.blocks:
-        for line in block.lines:
-            if ITEM in line and (call := _ITEM.search(without_debug_location(line))) is not None:
-                at, item = _read(int(call["axes"]), _VALUE.findall(call["passed"]))
-                if item is not None:
-                    found[at] = item
-    return found
+    calls = (one for line in body.lines if ITEM in line and (one := parse(line)).callee_name.startswith(ITEM))
+    return {call.values[0]: item for call in calls if (item := _read(call)) is not None}
 
 
-def _read(axes: int, values: list[str]) -> tuple[str, Item | None]:
-    """Return an address and the item that is there, if its array is a parameter's own and not a view of it."""
-    at, base, *numbers = values
+def _read(call: Instruction) -> Item | None:
+    """Return the item at a call's first argument, if its array is a parameter's own and not a view of it."""
+    axes = int(call.callee_name.removeprefix(ITEM))
+    _, base, *numbers = call.values
     indices, layout = numbers[:axes], numbers[axes:]
-    parameter = _PARAMETER.match(base)
-    if parameter is None:
-        return at, None
-    number = int(parameter[1])
-    whole = layout == [f"%arg.{number + 1 + n}" for n in range(2 * axes)]
-    return at, Item(number=number, indices=tuple(indices)) if whole else None
+    number = argument_number(base)
+    if number is None or layout != [f"%arg.{number + 1 + n}" for n in range(2 * axes)]:
+        return None
+    return Item(number=number, indices=tuple(indices))
 
 
 def private_arrays(found: Collection[Access], roots: Roots, there: Mapping[str, Item]) -> dict[int, PrivateItems]:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.analysis.exit_edges import without_failing_edges
 from gridjit.compiler.targets.host.ir.accesses import Access, accesses
-from gridjit.compiler.targets.host.ir.body import Block, Body, opcode, rename, used
+from gridjit.compiler.targets.host.ir.body import Block, Body, rename, used
 from gridjit.compiler.targets.host.ir.intrinsics import OUTSIDE
-from gridjit.compiler.targets.host.ir.opcodes import CHEAP, is_operation
+from gridjit.compiler.targets.host.ir.opcodes import CHEAP
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.sanitizer.barrier_intervals import Position
 
 # How far the values that an address is made of are followed.
@@ -88,16 +89,16 @@ def _plain(access: Access) -> bool:
 
 def _orders(line: str) -> bool:
     """Return whether an instruction may order accesses, or make some that are not seen."""
-    kind = opcode(line)
-    if kind == "call":
-        return not is_operation(line) and OUTSIDE not in line and "@llvm." not in line
-    return kind in ("fence", "atomicrmw", "cmpxchg", "invoke")
+    one = parse(line)
+    if one.opcode == "call":
+        return not one.callee_name.startswith("llvm.") and one.callee_name != OUTSIDE
+    return one.opcode in ("fence", "atomicrmw", "cmpxchg", "invoke")
 
 
 def _address(value: str, definitions: Mapping[str, str], depth: int = _DEEPEST) -> str:
     """Return the expression that a value is computed by, which is equal for equal values."""
-    line = definitions.get(value, "")
-    if not depth or opcode(line or "x") not in CHEAP:
+    one = parse(definitions.get(value, ""))
+    if not depth or one.opcode not in CHEAP:
         return value
-    made = line.partition(" = ")[2]
-    return f"({rename(made, {part: _address(part, definitions, depth - 1) for part in used(line)})})"
+    made = str(one._replace(result=""))
+    return f"({rename(made, {part: _address(part, definitions, depth - 1) for part in used(made)})})"
