@@ -25,7 +25,7 @@ from gridjit.compiler.recorded.dependencies import library_code_dependency, libr
 from gridjit.compiler.recorded.library_code import names_text
 from gridjit.compiler.recorded.library_reach import Reach, reach
 from gridjit.compiler.recorded.library_settings import LibrarySetting, is_written_out
-from gridjit.compiler.recorded.loaded_settings import as_loaded, roots
+from gridjit.compiler.recorded.loading import as_loaded, roots
 from gridjit.compiler.source.libraries import is_library
 from gridjit.compiler.source.objects import code_behind, function_of
 from gridjit.compiler.values.dependency import LATER_SETTING, LIBRARY, LOADED_SETTING, SETTINGS, Dependency
