@@ -68,6 +68,14 @@ class ArgumentHandler(Protocol):
         """Return the native function's way to read such values as the declared type, or None if only Python can."""
 
 
+class FromPython:
+    """A base of handlers of values that only Python can read."""
+
+    def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
+        """Return None: machine code has no way to read these values."""
+        return None
+
+
 Finder: TypeAlias = Callable[[type], ArgumentHandler | None]
 
 _handlers: dict[type, ArgumentHandler] = {}

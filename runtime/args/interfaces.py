@@ -9,9 +9,10 @@ from collections.abc import Hashable
 from typing import Any
 
 from gridjit.compiler.values.errors import ArgumentError, a_class
-from gridjit.compiler.values.signature import ArgType, ArrayType
+from gridjit.compiler.values.signature import ArrayType
 from gridjit.runtime.args.handler import (
     ArgumentHandler,
+    FromPython,
     Parameters,
     Place,
     check_device,
@@ -22,10 +23,9 @@ from gridjit.runtime.devices import presence
 from gridjit.runtime.memory.dlpack_import import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, NO_ORDER, exported
 from gridjit.runtime.memory.foreign_array import read_interface
 from gridjit.runtime.memory.staging import Transfer
-from gridjit.runtime.native.operation import Operation
 
 
-class CudaArrayInterface:
+class CudaArrayInterface(FromPython):
     """An object with __cuda_array_interface__."""
 
     def kind(self, value: Any) -> Hashable:
@@ -40,9 +40,6 @@ class CudaArrayInterface:
         if array.stream is not None:
             transfer.wait_for(array.stream)
         return array.parameters
-
-    def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
-        return None
 
 
 def refuse_on_host(value: Any, place: Place) -> None:
@@ -68,7 +65,7 @@ register_finder(2, _find)
 register_attribute("__cuda_array_interface__", _handler)
 
 
-class DlpackObject:
+class DlpackObject(FromPython):
     """An object with __dlpack__ and __dlpack_device__."""
 
     def kind(self, value: Any) -> Hashable:
@@ -85,9 +82,6 @@ class DlpackObject:
         if transfer.space is None:
             transfer.use_in_place()
         return array.parameters
-
-    def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
-        return None
 
 
 def check_dlpack_device(value: Any, device_type: int, device_id: int, place: Place) -> None:
