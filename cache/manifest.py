@@ -186,13 +186,8 @@ def _shape(value: Any) -> Shape:
     given = reading.fields(value, ("facts", "used"))
     return Shape(
         facts=reading.ordered(reading.items(given["facts"], reading.text)),
-        used=reading.ordered(reading.items(given["used"], _identity)),
+        used=reading.ordered(reading.items(given["used"], reading.pair)),
     )
-
-
-def _identity(value: Any) -> Identity:
-    kind, name = reading.row(value, 2)
-    return reading.text(kind), reading.text(name)
 
 
 def _key(value: Any) -> str:

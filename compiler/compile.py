@@ -33,7 +33,7 @@ from gridjit.compiler.recorded.dependencies import (
     value_dependencies,
 )
 from gridjit.compiler.recorded.library_watch import LibraryWatch
-from gridjit.compiler.recorded.loaded_settings import imported_by_loading
+from gridjit.compiler.recorded.loading import imported_by_loading
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.source.libraries import is_library
 from gridjit.compiler.values.artifact import SUFFIXES, Artifact, Compiled, ModuleCallbacks

@@ -135,7 +135,7 @@ def link_fields(files: Sequence[LinkedFile]) -> tuple[tuple[str, str], ...]:
     """Return the files' part of a key: for each, in order, a label with its name and the digest of its bytes.
 
     A CUDA C++ file's headers count too, the toolkit's by their versions. Callbacks count by name: their code is not
-    in the result. Nothing is read.
+    in the result. The linked files are not read again.
     """
     fields = tuple(field for index, file in enumerate(files) for field in _fields(f"link.{index}", file))
     return fields + (header_versions() if any(file.kind == "cu" for file in files) else ())

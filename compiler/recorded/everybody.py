@@ -245,11 +245,6 @@ def changed_since_it_began(found: Iterable[Distribution]) -> bool:
     return any(one.overtaken for one in found)
 
 
-def _row(value: object) -> tuple[str, str]:
-    name, what = reading.row(value, 2)
-    return reading.text(name), reading.text(what)
-
-
 def _setting(value: object) -> tuple[str, str, str, str, int]:
     *texts, by_import = reading.row(value, 5)
     name, module, path, text = map(reading.text, texts)
@@ -263,9 +258,9 @@ def _file(value: object) -> tuple[str, int, int]:
 
 # The items of a written answer, each with its reader.
 _ANSWER: dict[str, Callable[[object], Any]] = {
-    "registered": _row,
+    "registered": reading.pair,
     "files": _file,
-    "environment": _row,
+    "environment": reading.pair,
     "settings": _setting,
-    "reached": _row,
+    "reached": reading.pair,
 }

@@ -25,7 +25,7 @@ from gridjit.compiler.recorded.dependencies import library_code_dependency, libr
 from gridjit.compiler.recorded.library_code import names_text
 from gridjit.compiler.recorded.library_reach import Reach, reach
 from gridjit.compiler.recorded.library_settings import LibrarySetting, is_written_out
-from gridjit.compiler.recorded.loaded_settings import as_loaded, roots
+from gridjit.compiler.recorded.loading import as_loaded, roots
 from gridjit.compiler.source.libraries import is_library
 from gridjit.compiler.source.objects import code_behind, function_of
 from gridjit.compiler.values.dependency import LATER_SETTING, LIBRARY, LOADED_SETTING, SETTINGS, Dependency
@@ -169,14 +169,14 @@ _CONTAINERS = (tuple, list, set, frozenset, dict)
 
 
 def owners_met(values: Iterable[object], signature: Signature) -> Callable[[Distribution | None], bool]:
-    """Return whether a compile that took these values, for such arguments, met code or objects of a distribution."""
+    """Return a predicate: whether a compile with these values and arguments met a distribution's code or objects."""
     types = (one for found in signature.foreign for one in types_in(found.numba))
     classes = (found.python for found in signature.classes)
     owners = {owner for value in (*values, *types, *classes) for owner in _owners(value, _DEEPEST)}
     return lambda owner: owner in owners or _ANYBODY in owners
 
 
-# Stands for whoever it may be: an object of the program's may hold any other, and its own code says of which type.
+# Stands for any owner: an object of the program's may hold any other, and its own code says of which type.
 _ANYBODY = None
 
 

@@ -1,17 +1,20 @@
-"""Loading: the registrations that numba's loading of installed extensions makes, and which are for every kernel."""
+"""Loading: the registrations that numba's loading of installed extensions makes, and which are for every kernel.
+
+Also the settings that the extensions read, as they were when the extensions were loaded.
+"""
 
 from __future__ import annotations
 
 import enum
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
 from gridjit.compiler.key.entry_points import current_extensions
-from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
+from gridjit.compiler.key.extensions import all_registrations, extensions, forget_in_keys, sources_fingerprint
 from gridjit.compiler.key.installed import (
     Distribution,
     distribution_of_file,
@@ -36,7 +39,6 @@ from gridjit.compiler.recorded.everybody import (
 )
 from gridjit.compiler.recorded.library_reach import reach, reached_by
 from gridjit.compiler.recorded.library_settings import LibrarySetting, constants_of, setting_text
-from gridjit.compiler.recorded.loaded_settings import note_loaded_settings
 from gridjit.compiler.source.libraries import in_loaded, is_library, name_of_module
 from gridjit.compiler.source.objects import MISSING, code_behind, of_kind
 
@@ -225,3 +227,34 @@ def _conversions(module: str) -> Iterator[object]:
     types = [in_loaded("numba.core.types", name) for name in _NUMBERS]
     if manager is not None and None not in types:
         yield from (manager.check_compatible(one, other) for one in types for other in types)
+
+
+# The settings of modules that were imported with the installed extensions. A process that has not loaded them yet
+# will find the same.
+_as_loaded: dict[LibrarySetting, str | None] = {}
+_loaded_modules: set[str] = set()
+
+
+def note_loaded_settings(imported: Collection[str]) -> None:
+    """Remember the settings of modules that were just imported, with the installed extensions."""
+    _loaded_modules.update(imported)
+    found = reach(roots(all_registrations())).texts()
+    _as_loaded.update((setting, text) for setting, text in found.items() if setting[0] in imported)
+
+
+def imported_by_loading() -> frozenset[str]:
+    """Return the names of the modules that were imported with the installed extensions."""
+    return frozenset(_loaded_modules)
+
+
+def as_loaded(setting: LibrarySetting) -> str | None:
+    """Return the text of a setting when the installed extensions were loaded; None if it was not there."""
+    return _as_loaded.get(setting)
+
+
+def roots(registered: Iterable[Registration]) -> list[object]:
+    """Return the installed code in registrations, and installed code that the user's code in them may run."""
+    registered = tuple(registered)
+    mine = [source for one in registered if one.owner is not None for source in one.sources]
+    users = [one for one in registered if one.owner is None and one.stub]
+    return [*mine, *extensions().reached, *(sources_fingerprint(users).reached if users else ())]

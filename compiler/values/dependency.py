@@ -76,7 +76,7 @@ class Dependency:
         given = reading.fields(values, ("kind", "name", "parts"))
         if reading.text(given["kind"]) not in KINDS:
             raise reading.Unreadable(f"{given['kind']!r} is not a kind of dependency")
-        parts = reading.items(given["parts"], _part)
+        parts = reading.items(given["parts"], reading.pair)
         return cls(kind=given["kind"], name=reading.text(given["name"]), parts=parts)
 
 
@@ -87,8 +87,3 @@ def texts_of(name: str) -> tuple[str, ...]:
 
 def _implemented(stub: str, parts: Parts) -> str:
     return f"{stub} by {', '.join(name for name, _ in parts)}"
-
-
-def _part(value: Any) -> tuple[str, str]:
-    name, digest = reading.row(value, 2)
-    return reading.text(name), reading.text(digest)

@@ -153,4 +153,3 @@ class CodeGenerator(Protocol):
 
     def generate(self, lowered: Lowered, target: Target, options: Options) -> ObjectCode:
         """Return the code of lowered; raises CompileError or UnsupportedError naming kernel, operation and line."""
-        ...

@@ -11,14 +11,25 @@ from gridjit.compiler.values.footprint import PRESENCE
 from gridjit.compiler.view.config import current_view
 
 
-class StaticDim3:
-    """A dimension of the launch, with the compile-time integers x, y and z."""
+class _Static:
+    """A name of gridjit.static, for a field of the launch."""
 
     __slots__ = ("_field", "_name")
 
     def __init__(self, name: str, field: str) -> None:
         self._name = name
         self._field = field
+
+    def __repr__(self) -> str:
+        return f"gridjit.static.{self._name}"
+
+    __gridjit_fingerprint__ = __repr__
+
+
+class StaticDim3(_Static):
+    """A dimension of the launch, with the compile-time integers x, y and z."""
+
+    __slots__ = ()
 
     @property
     def x(self) -> int:
@@ -41,31 +52,17 @@ class StaticDim3:
             raise ConfigError(f"{self!r} has x, y and z, not {axis!r}")
         return _read(f"{self!r}.{axis}", f"{self._field}.{axis}", where)
 
-    def __repr__(self) -> str:
-        return f"gridjit.static.{self._name}"
 
-    __gridjit_fingerprint__ = __repr__
-
-
-class StaticInt:
+class StaticInt(_Static):
     """One compile-time integer of the launch."""
 
-    __slots__ = ("_field", "_name")
-
-    def __init__(self, name: str, field: str) -> None:
-        self._name = name
-        self._field = field
+    __slots__ = ()
 
     def value(self, where: str = "") -> int:
         """Return the number of the launch that is being compiled for; where it is read is kept with the fact."""
         return _read(repr(self), self._field, where)
 
     __index__ = value
-
-    def __repr__(self) -> str:
-        return f"gridjit.static.{self._name}"
-
-    __gridjit_fingerprint__ = __repr__
 
 
 def _read(name: str, field: str, where: str) -> int:

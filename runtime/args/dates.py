@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.values.item_types import item_type
-from gridjit.compiler.values.signature import ArgType, ScalarType
-from gridjit.runtime.args.handler import Parameters, Place, register
+from gridjit.compiler.values.signature import ScalarType
+from gridjit.runtime.args.handler import FromPython, Parameters, Place, register
 from gridjit.runtime.memory.staging import Transfer
-from gridjit.runtime.native.operation import Operation
 
 
-class Date:
+class Date(FromPython):
     """A datetime64 or timedelta64 with a unit."""
 
     def kind(self, value: np.generic) -> Hashable:
@@ -26,9 +25,6 @@ class Date:
     def parameters(self, value: np.generic, transfer: Transfer) -> Parameters:
         count: Any = value.view(np.int64)
         return (int(count),)
-
-    def operation(self, value: np.generic, place: Place, declared: ArgType) -> Operation | None:
-        return None
 
 
 register(np.datetime64, Date())

@@ -6,13 +6,12 @@ import enum
 from collections.abc import Hashable
 
 from gridjit.compiler.values.errors import ArgumentError, a_class
-from gridjit.compiler.values.signature import ArgType, EnumType, ScalarType, TupleType
-from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, handler_of, register
+from gridjit.compiler.values.signature import EnumType, ScalarType, TupleType
+from gridjit.runtime.args.handler import ArgumentHandler, FromPython, Parameters, Place, handler_of, register
 from gridjit.runtime.memory.staging import Transfer
-from gridjit.runtime.native.operation import Operation
 
 
-class EnumMember:
+class EnumMember(FromPython):
     """A member of an Enum or IntEnum whose values are numbers of one type, or tuples of them."""
 
     def kind(self, value: enum.Enum) -> Hashable:
@@ -30,9 +29,6 @@ class EnumMember:
 
     def parameters(self, value: enum.Enum, transfer: Transfer) -> Parameters:
         return _handler(value).parameters(value.value, transfer)
-
-    def operation(self, value: enum.Enum, place: Place, declared: ArgType) -> Operation | None:
-        return None
 
 
 def _handler(member: enum.Enum) -> ArgumentHandler:

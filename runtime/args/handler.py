@@ -57,19 +57,23 @@ class ArgumentHandler(Protocol):
 
     def kind(self, value: Any) -> Hashable:
         """Return a key of value's type, as cheaply as possible; equal kinds have equal types."""
-        ...
 
     def type_of(self, value: Any, place: Place) -> ArgType:
         """Return the type a kernel is compiled for; raises ArgumentError saying why value cannot be passed."""
-        ...
 
     def parameters(self, value: Any, transfer: Transfer) -> Parameters:
         """Return the launch parameters, in the order of the type's struct codes; transfer moves memory if need be."""
-        ...
 
     def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
         """Return the native function's way to read such values as the declared type, or None if only Python can."""
-        ...
+
+
+class FromPython:
+    """A base of handlers of values that only Python can read."""
+
+    def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
+        """Return None: machine code has no way to read these values."""
+        return None
 
 
 Finder: TypeAlias = Callable[[type], ArgumentHandler | None]

@@ -17,7 +17,7 @@ from gridjit.runtime.memory.staging import Array, Transfer, has_aligned_steps, o
 from gridjit.runtime.native.layout.probes import object_layout, offsets_of, only, peek, word_at
 
 if TYPE_CHECKING:
-    from gridjit.runtime.native.field_names import FieldNames
+    from gridjit.runtime.native.layout.probes import FieldNames
     from gridjit.runtime.native.operation import NumpyArray, NumpyFields, Operation
 
 _C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400
@@ -111,7 +111,7 @@ def _names(dtype: np.dtype[Any]) -> FieldNames | None:
     """Return a dtype's field names for machine code; None without fields, or if machine code cannot read them."""
     if dtype.names is None:
         return None
-    from gridjit.runtime.native.field_names import field_names  # few arrays have fields
+    from gridjit.runtime.native.layout.probes import field_names  # few arrays have fields
 
     return field_names(dtype)
 

@@ -19,9 +19,8 @@ _HOMES = {
 }
 # The modules of all kinds but StridedMemoryView's, which is registered by the module of that class.
 _ALL = (
-    *("cupy", "dates", "device_arrays", "direction", "dlpack_objects", "enums", "host_arrays", "host_objects"),
-    *("interfaces", "numba_values", "numbers", "pointers", "records", "tensors", "tuples", "type_objects"),
-    "unified_arrays",
+    *("cupy", "dates", "device_arrays", "direction", "enums", "host_arrays", "host_objects", "interfaces"),
+    *("numba_values", "numbers", "pointers", "records", "tensors", "tuples", "type_objects", "unified_arrays"),
 )
 
 

@@ -20,6 +20,7 @@ from gridjit.runtime.args.conversion import conversion, converter
 from gridjit.runtime.args.handler import (
     ACCEPTED,
     ArgumentHandler,
+    FromPython,
     Parameters,
     Place,
     handler_of,
@@ -57,7 +58,7 @@ class ForeignValue:
         return the_object_itself(value) if _is_numba_type(type(value)) else None
 
 
-class Declared:
+class Declared(FromPython):
     """A value that the kernel's extensions prepare for a declared type of an extension."""
 
     def __init__(self, declared: ForeignType) -> None:
@@ -72,9 +73,6 @@ class Declared:
     def parameters(self, value: Any, transfer: Transfer) -> Parameters:
         raise AssertionError("what is passed was prepared")
 
-    def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
-        return None
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prepared:
@@ -85,7 +83,7 @@ class Prepared:
     value: Any
 
 
-class PreparedValue:
+class PreparedValue(FromPython):
     """A value that a kernel's extension prepared: the kernel sees the type of the original."""
 
     def kind(self, value: Prepared) -> Hashable:
@@ -102,9 +100,6 @@ class PreparedValue:
         convert = converter(*_passed(value))
         own = handler_of(value.value).parameters(value.value, transfer)
         return own if convert is None else convert(own)
-
-    def operation(self, value: Prepared, place: Place, declared: ArgType) -> Operation | None:
-        return None
 
 
 def _passed(prepared: Prepared) -> tuple[ArgType, ArgType]:

@@ -10,13 +10,12 @@ import numpy as np
 
 from gridjit.compiler.values.errors import ArgumentError
 from gridjit.compiler.values.item_types import item_type
-from gridjit.compiler.values.signature import ArgType, PointerType
-from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register_finder
+from gridjit.compiler.values.signature import PointerType
+from gridjit.runtime.args.handler import ArgumentHandler, FromPython, Parameters, Place, register_finder
 from gridjit.runtime.memory.staging import Transfer
-from gridjit.runtime.native.operation import Operation
 
 
-class Pointer:
+class Pointer(FromPython):
     """A ctypes pointer: ctypes.POINTER(c_float), or c_void_p."""
 
     def kind(self, value: Any) -> Hashable:
@@ -36,9 +35,6 @@ class Pointer:
 
     def parameters(self, value: Any, transfer: Transfer) -> Parameters:
         return (ctypes.cast(value, ctypes.c_void_p).value or 0,)
-
-    def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
-        return None
 
 
 _handler = Pointer()

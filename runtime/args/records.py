@@ -9,14 +9,13 @@ import numpy as np
 
 from gridjit.compiler.values.errors import ArgumentError
 from gridjit.compiler.values.item_types import identity, item_type
-from gridjit.compiler.values.signature import ArgType, RecordType
-from gridjit.runtime.args.handler import Parameters, Place, register
+from gridjit.compiler.values.signature import RecordType
+from gridjit.runtime.args.handler import FromPython, Parameters, Place, register
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.staging import Transfer
-from gridjit.runtime.native.operation import Operation
 
 
-class Record:
+class Record(FromPython):
     """A structured value: an item of a structured array, which kernels see and change in place."""
 
     def kind(self, value: np.void) -> Hashable:
@@ -33,9 +32,6 @@ class Record:
         if transfer.space is not None:
             array = transfer.stage(array)
         return (array.__array_interface__["data"][0],)
-
-    def operation(self, value: np.void, place: Place, declared: ArgType) -> Operation | None:
-        return None
 
 
 def _view(value: np.void) -> np.ndarray[Any, Any]:

@@ -13,8 +13,8 @@ from typing import Any
 
 from gridjit.compiler.values.errors import ArgumentError, a_class
 from gridjit.compiler.values.signature import ArgType, ArrayType
-from gridjit.runtime.args.dlpack_objects import check_dlpack_device
 from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register_finder
+from gridjit.runtime.args.interfaces import check_dlpack_device
 from gridjit.runtime.memory.dlpack_import import array_in
 from gridjit.runtime.memory.dlpack_structures import Tensor, pointer_in
 from gridjit.runtime.memory.foreign_array import ForeignArray

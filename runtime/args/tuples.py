@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from gridjit.compiler.values.signature import ArgType, ClassName, TupleType
-from gridjit.runtime.args.handler import Parameters, Place, handler_of, register
+from gridjit.compiler.values.signature import ClassName, TupleType
+from gridjit.runtime.args.handler import FromPython, Parameters, Place, handler_of, register
 from gridjit.runtime.memory.staging import Transfer
-from gridjit.runtime.native.operation import Operation
 
 
-class Tuple:
+class Tuple(FromPython):
     """A tuple of possible arguments."""
 
     def kind(self, value: tuple[Any, ...]) -> Hashable:
@@ -26,9 +25,6 @@ class Tuple:
 
     def parameters(self, value: tuple[Any, ...], transfer: Transfer) -> Parameters:
         return [part for item in value for part in handler_of(item).parameters(item, transfer)]
-
-    def operation(self, value: tuple[Any, ...], place: Place, declared: ArgType) -> Operation | None:
-        return None
 
 
 register(tuple, Tuple())

@@ -1,10 +1,11 @@
-"""presence: whether a CUDA driver and a device are available, found without importing any bindings."""
+"""presence: the CUDA driver and the devices that this process can use, found without bindings or a context."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import sys
+from typing import Any
 
 _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 _NOT_INITIALIZED = 3  # CUDA_ERROR_NOT_INITIALIZED
@@ -65,3 +66,47 @@ def _name(library: ctypes.CDLL, code: int) -> str:
     text = ctypes.c_char_p()
     library.cuGetErrorName(code, ctypes.byref(text))
     return text.value.decode() if text.value else f"error {code}"
+
+
+# The driver's numbers of the two parts of a compute capability.
+_MAJOR, _MINOR = 75, 76
+
+
+def driver_version() -> str | None:
+    """Return the newest CUDA that the driver serves, such as "13.0"; None without a driver."""
+    try:
+        library = _library()
+    except OSError:
+        return None
+    version = ctypes.c_int(0)
+    if library.cuDriverGetVersion(ctypes.byref(version)):
+        return None
+    return f"{version.value // 1000}.{version.value % 1000 // 10}"
+
+
+def gpus() -> list[dict[str, Any]]:
+    """Return the number, name, architecture and bytes of memory of each GPU."""
+    if why_not():
+        return []
+    library = _library()
+    return [_gpu(library, number) for number in range(device_count())]
+
+
+def _gpu(library: ctypes.CDLL, number: int) -> dict[str, Any]:
+    device, size, name = ctypes.c_int(0), ctypes.c_size_t(0), ctypes.create_string_buffer(256)
+    library.cuDeviceGet(ctypes.byref(device), number)
+    library.cuDeviceGetName(name, len(name), device)
+    library.cuDeviceTotalMem_v2(ctypes.byref(size), device)
+    major, minor = (_attribute(library, device, which) for which in (_MAJOR, _MINOR))
+    return {
+        "device": number,
+        "name": name.value.decode("utf-8", "replace"),
+        "arch": f"sm_{major}{minor}",
+        "bytes": size.value,
+    }
+
+
+def _attribute(library: ctypes.CDLL, device: ctypes.c_int, which: int) -> int:
+    found = ctypes.c_int(0)
+    library.cuDeviceGetAttribute(ctypes.byref(found), which, device)
+    return found.value

@@ -81,64 +81,50 @@ class Space(Protocol):
     @property
     def device(self) -> int | None:
         """The number of the GPU; None for the host."""
-        ...
 
     @property
     def timeline(self) -> Timeline:
         """The device's streams and events."""
-        ...
 
     def allocate(self, size: int, stream: Any) -> Memory:
         """Return size bytes, for later work in stream."""
-        ...
 
     def write(self, ghost: Array, values: Array, stream: Any, keep: Owners = ()) -> None:
         """Copy host values of the same shape and type into ghost. keep: the ghost's memory."""
-        ...
 
     def read(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy ghost into a host array of the same shape and type."""
-        ...
 
     def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy ghost into a host array of the same shape and type before stream's next work."""
-        ...
 
     def copy(self, destination: Array, source: Array, stream: Any, keep: Owners = ()) -> None:
         """Copy one ghost into another of the same shape and type, both in this space. keep: their memory."""
-        ...
 
     def copy_from(self, destination: Array, stream: Any, space: Space, source: Array, source_stream: Any) -> bool:
         """Copy a ghost of another space, in its own stream there, into a ghost here; False if only the host can."""
-        ...
 
     def pinned(self, size: int, *, mapped: bool = False) -> Memory:
         """Return size bytes of host memory that the device copies from and to by itself."""
-        ...
 
     def managed(self, size: int, *, attach_global: bool = True) -> Memory:
         """Return size bytes that host and device use in place; attach_global: any stream of any device may."""
-        ...
 
     def pin(self, address: int, size: int) -> Callable[[], None]:
         """Page-lock host memory that exists already; returns the undo function."""
-        ...
 
     def fill(self, ghost: Array, value: int, stream: Any, keep: Owners = ()) -> None:
         """Set all items of a C-contiguous ghost of unsigned numbers of 1, 2 or 4 bytes to value.
 
         keep: its memory.
         """
-        ...
 
     @property
     def new_memory(self) -> Whereabouts:
         """The users of memory from allocate()."""
-        ...
 
     def whereabouts(self, address: int) -> Whereabouts:
         """Return the users of the memory at an address."""
-        ...
 
 
 class HostSpace:

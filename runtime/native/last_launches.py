@@ -30,7 +30,6 @@ class LaunchTables(Protocol):
 
     def past_launches(self) -> Iterator[PastLaunch]:
         """Yield the last launch of each table."""
-        ...
 
 
 class LastLaunches:

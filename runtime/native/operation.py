@@ -9,7 +9,7 @@ from gridjit.base.values import dataclass
 from gridjit.runtime.native.layout.launch_records import READS, OperationRecord
 
 if TYPE_CHECKING:
-    from gridjit.runtime.native.field_names import FieldNames
+    from gridjit.runtime.native.layout.probes import FieldNames
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

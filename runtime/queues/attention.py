@@ -68,17 +68,14 @@ class Recorder(Protocol):
 
     def transfer(self, launcher: Launcher, ready: Ready) -> Transfer:
         """Return a Transfer for a launch's arguments: it moves no memory, and refuses arguments that need it."""
-        ...
 
     def launch(
         self, launcher: Launcher, ready: Ready, args: tuple[Any, ...], packed: bytes, transfer: Transfer
     ) -> None:
         """Record a launch. args: kept alive. packed: its parameters."""
-        ...
 
     def copy(self, what: str, destination: Any, source: Any, keep: object, make: Callable[[], object]) -> None:
         """Record a copy between two arrays that NumPy could copy on the host; make makes it in the stream."""
-        ...
 
 
 # By timeline, one for each device, and handle. Empty unless a graph is recorded in some thread.
@@ -95,38 +92,30 @@ class Watcher(Protocol):
 
     def launch(self, launcher: Launcher, ready: Ready, packed: bytes, args: tuple[Any, ...]) -> None:
         """Note a launch with these parameters; raises HazardError if it is not ordered after work that it needs."""
-        ...
 
     def knows(self, launcher: Launcher, args: tuple[Any, ...]) -> bool:
         """Note a launch that machine code is about to make; False, without a note, if Python has to make it.
 
         Raises HazardError as launch does.
         """
-        ...
 
     def returned(self, launcher: Launcher, ready: Ready) -> None:
         """Note that a launch is done, as it has returned."""
-        ...
 
     def begins_graph(self, timeline: Timeline, stream: int) -> None:
         """Note that a stream's work is recorded for a graph from now on, and not done."""
-        ...
 
     def gave(self, timeline: Timeline, stream: int) -> None:
         """Note that a stream was given a graph, whose use of memory is not known."""
-        ...
 
     def used_in_place(self, ghost: Any) -> None:
         """Note that the host uses memory from now on; raises HazardError if a stream's work may still write it."""
-        ...
 
     def watch_timeline(self, timeline: Timeline) -> None:
         """Follow a device's streams and events from now on."""
-        ...
 
     def watch_space(self, space: Space) -> None:
         """Follow the uses of a device's memory from now on."""
-        ...
 
 
 class Repeated(Protocol):
@@ -134,7 +123,6 @@ class Repeated(Protocol):
 
     def again(self, args: tuple[Any, ...]) -> bool:
         """Return whether machine code may make a launch now, as it was noted before; False: it is unknown."""
-        ...
 
 
 # One at most; none unless GRIDJIT_CHECK_STREAMS asks for it.

@@ -30,28 +30,22 @@ class Timeline(Protocol):
     @property
     def epoch(self) -> int:
         """A number that changes when all handles die."""
-        ...
 
     @property
     def priorities(self) -> tuple[int, int]:
         """The lowest and the highest priority that streams may have; lower numbers are higher priorities."""
-        ...
 
     def queued(self, stream: int) -> bool:
         """Return whether work in a stream waits its turn in this process, so that only Python can give it."""
-        ...
 
     def word(self, stream: int) -> ctypes.c_int64 | None:
         """Return a number that is 0 while work in the stream would be done at once; None without a number."""
-        ...
 
     def outside(self, free: Callable[[], None]) -> None:
         """Call free, which destroys a handle, as soon as that is allowed."""
-        ...
 
     def blocking(self, stream: int) -> bool:
         """Return whether a stream is ordered with the default stream."""
-        ...
 
     def priority(self, stream: int) -> int: ...
     def create_stream(self, priority: int = 0, *, nonblocking: bool = False) -> int: ...

@@ -31,14 +31,14 @@ from gridjit.compiler.frontend.isolated.launch_visibility import hide_from_backe
 from gridjit.compiler.frontend.isolated.names import make_names_readable
 from gridjit.compiler.frontend.isolated.passes import time_passes
 from gridjit.compiler.frontend.isolated.record import Isolation as Isolation
-from gridjit.compiler.frontend.isolated.recursion import allow_depth, allow_recursion
-from gridjit.compiler.frontend.isolated.tables import (
+from gridjit.compiler.frontend.isolated.record import (
     empty,
     empty_device_functions,
     empty_templates,
     number,
     number_exceptions,
 )
+from gridjit.compiler.frontend.isolated.recursion import allow_depth, allow_recursion
 from gridjit.compiler.frontend.isolated.taking import record_reads
 from gridjit.compiler.frontend.kept.asked import Asking
 from gridjit.compiler.frontend.kept.callees import Callees

@@ -374,7 +374,7 @@ class HostDevice:
             check_static(artifact)
         function, checking = in_room(lambda: self._loaded(artifact))
         if self._symbols is not None and "lines" in artifact.metadata:
-            from gridjit.runtime.devices.host.symbols import write_symbols
+            from gridjit.runtime.devices.host.load import write_symbols
 
             write_symbols(self._symbols, artifact.image, artifact.entry, function.address)
         return HostKernel(

@@ -1,14 +1,20 @@
-"""load: object bytes made executable in this process, without importing llvmlite."""
+"""load: object bytes made executable in this process, without importing llvmlite, and written to files for gdb."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
+import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from gridjit.base.messages import warn_or_log
 from gridjit.base.values import dataclass, field
 from gridjit.compiler.targets.host.llvm.libllvm import NO_SYMBOLS, LoadedCode, load_library, load_object
+from gridjit.compiler.values.elf import place_of
+from gridjit.compiler.values.errors import ConfigWarning
 
 # i32 entry(ptr params, ptr launch, i64 first, i64 last, ptr status); ctypes drops the GIL around the call.
 Entry = Callable[[Any, Any, int, int, Any], int]
@@ -60,3 +66,22 @@ def load(
 def _know_mathematics() -> None:
     for name in _LIBRARIES:
         load_library(name)
+
+
+_numbers = itertools.count(1)
+
+
+def write_symbols(folder: Path, image: bytes, entry: str, address: int) -> None:
+    """Write a loaded object file, and add a line to the process's script for gdb; a failure is a warning."""
+    place = place_of(image, entry)
+    if place is None:
+        return
+    path = folder / f"{entry}-{os.getpid()}-{next(_numbers)}.o"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(image)
+        with open(folder / f"gdb-{os.getpid()}", "a") as script:
+            script.write(f'add-symbol-file "{path}" {address - place[0]:#x}\n')
+    except OSError as error:
+        words = f"GRIDJIT_HOST_SYMBOLS: {path} cannot be written: {error}"
+        warn_or_log(ConfigWarning(words), logger="gridjit")

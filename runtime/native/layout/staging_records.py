@@ -71,15 +71,12 @@ class Rooms(Protocol):
     @property
     def address(self) -> int:
         """The address of a RoomsRecord, which stays as long as this does."""
-        ...
 
     def grow(self, stream: int) -> bool:
         """Make another room in stream, which is waited for, if all are taken; return whether there is any."""
-        ...
 
     def fail(self, code: int, kernel: str, config: LaunchConfig, stream: int) -> None:
         """Raise the error of a code that the driver returned after a launch was made."""
-        ...
 
 
 def can_stage(operations: Sequence[Operation]) -> bool:

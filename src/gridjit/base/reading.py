@@ -90,6 +90,12 @@ def row(value: Any, length: int) -> list[Any]:
     return value
 
 
+def pair(value: Any) -> tuple[str, str]:
+    """Return value, a list of two texts, as a tuple."""
+    first, second = row(value, 2)
+    return text(first), text(second)
+
+
 def fields(value: Any, names: Iterable[str]) -> dict[str, Any]:
     """Return value, an object with exactly these names."""
     if type(value) is not dict or value.keys() != set(names):

@@ -14,7 +14,6 @@ from gridjit.compiler.key.toolchain import NOT_INSTALLED, toolchain
 from gridjit.compiler.numba_state.pristine import is_known_version
 from gridjit.compiler.values.errors import DeviceError
 from gridjit.runtime.devices import presence
-from gridjit.runtime.devices.cuda import census
 from gridjit.runtime.environment.misspelt import near_name
 from gridjit.runtime.environment.settings import VARIABLES, Settings, Variable, unknown_names
 from gridjit.runtime.pool.address import listening_process
@@ -52,8 +51,8 @@ def collect() -> dict[str, Any]:
         "artifact_schema": int(made_with["artifact schema"]),
         "target": _target(here),
         "cuda": {
-            "driver": census.driver_version(),
-            "gpus": census.gpus(),
+            "driver": presence.driver_version(),
+            "gpus": presence.gpus(),
             "why_not": presence.why_not() or None,
         },
         "cache": {
