@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import shutil
@@ -316,7 +315,6 @@ def test_the_order_in_which_a_library_is_imported_and_registered_does_not_matter
 
 @pytest.mark.usefixtures("target")
 def test_a_library_that_only_an_entry_point_names_is_found_before_the_first_compile(library: Installed) -> None:
-    library = dataclasses.replace(library, new=True)
     cases = ["scaled", "sum int64", "size_as_a_shape"]
     for compiles in (1, 0):
         report = library.launch(*cases, REGISTER="no")
