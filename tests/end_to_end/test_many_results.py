@@ -44,10 +44,11 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("number", [80, pytest.param(260, marks=pytest.mark.slow)])
 def test_a_kernel_that_goes_round_many_block_sizes_finds_them_all_in_the_next_process(
-    cache_dir: Path, restart: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+    number: int, cache_dir: Path, restart: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blocks = range(1, 261)
+    blocks = range(1, number + 1)
     kernel = gridjit.jit(does_nothing, max_specializations=1000)
     for block in blocks:
         kernel.compile(SIGNATURE, (1, block))
