@@ -86,7 +86,7 @@ class Counting(DiskStore):
         return act(), self.read, self.written
 
 
-def test_a_look_up_and_a_store_cost_the_same_for_sixty_results_as_for_four_times_as_many(cache_dir: Path) -> None:
+def test_a_look_up_and_a_store_cost_the_same_for_a_hundred_results_as_for_many_more(cache_dir: Path) -> None:
     kernel: Any = gridjit.jit(does_nothing)
     made = kernel.compile(SIGNATURE)
     job, store = kernel.job_for(SIGNATURE, session().target(None)), Counting(cache_dir)
@@ -103,12 +103,12 @@ def test_a_look_up_and_a_store_cost_the_same_for_sixty_results_as_for_four_times
         assert found is not None
         return read, written
 
-    costs, measured = {}, (60, 61, 239)
-    for block in range(1, 240):
+    costs, measured = {}, (100, 101, 249)
+    for block in range(1, 250):
         if block in measured:
             costs[block] = cost(block)
         else:
             keep(Look.at(store, job, Launch(config=LaunchConfig.of(1, block))), of_block(block), cold.locks)
-    assert costs[60] == costs[61] == costs[239]
-    assert costs[239][0][0] <= 3
-    assert costs[239][1][0] == 2
+    assert costs[100] == costs[101] == costs[249]
+    assert costs[249][0][0] <= 3
+    assert costs[249][1][0] == 2
