@@ -320,7 +320,7 @@ def test_children_forked_at_any_moment_launch(tmp_path: Path, forks: int) -> Non
     assert (done.returncode, done.stdout) == (0, f"{forks}\n"), done.stderr
 
 
-@pytest.mark.parametrize("import_first", [True, False])
+@pytest.mark.parametrize("import_first", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("exits", "seed"), [(2, 0), *(pytest.param(125, 1000 * n, marks=pytest.mark.slow) for n in range(1, 9))]
 )
