@@ -58,6 +58,7 @@ print(CUDAVectorize(one).__class__.__mro__[1].__module__, CUDAVectorize.__name__
 """
 
 
+@pytest.mark.some(1)
 @pytest.mark.each_value_once
 @pytest.mark.parametrize("order", [(OURS, NUMBAS), (NUMBAS, OURS)], ids=["before", "after"])
 @pytest.mark.parametrize(
