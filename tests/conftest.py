@@ -141,10 +141,19 @@ def cache_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     return (base / f"gridjit-cache-{number}" for number in itertools.count())
 
 
+@pytest.fixture(scope="module")
+def modules_cache(cache_folders: Iterator[Path]) -> Path:
+    """The cache of a module whose tests share one: they launch the same kernels, and test no compile."""
+    return next(cache_folders)
+
+
 @pytest.fixture(autouse=True)
-def cache_dir(cache_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give the test an empty cache of its own and a session that uses it; returns the folder."""
-    folder = next(cache_folders)
+def cache_dir(
+    request: pytest.FixtureRequest, cache_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """Give the test a cache and a session that uses it; returns the folder. It is empty unless the module has one."""
+    is_shared = request.node.get_closest_marker("one_cache") is not None
+    folder = request.getfixturevalue("modules_cache") if is_shared else next(cache_folders)
     monkeypatch.setenv("GRIDJIT_CACHE_DIR", str(folder))
     fresh_session()
     yield folder

@@ -5,6 +5,9 @@ ended, a line each. As a new interpreter would, a program finds an environment, 
 __main__ of its own, and what it registered at exit is run. What no fork can give it is a start without numba: what a
 program has imported, settings that only an interpreter's start or numba's import reads, and streams that were closed
 before, are for real processes to show.
+
+`program_server.py DESCRIPTOR compiled|imported`: where it has compiled a kernel, programs compile at once; where it has
+only imported the compiler, their first compile is the process's first.
 """
 
 from __future__ import annotations

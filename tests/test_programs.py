@@ -102,3 +102,23 @@ def test_a_program_can_be_talked_to_and_killed() -> None:
 def test_a_program_that_does_not_end_in_time_is_killed(run: Callable[..., object]) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         run("-c", "import signal; signal.pause()", timeout=0.5)
+
+
+@pytest.mark.parametrize("compiles_first", [False, True])
+def test_only_the_first_to_compile_finds_numba_without_contexts(compiles_first: bool) -> None:
+    program = "import numba.cuda.descriptor as d; print(*vars(d.cuda_target).values())"
+    assert ("None None" in run_python("-c", program, compiles_first=compiles_first).stdout) is compiles_first
+
+
+@pytest.mark.parametrize("compiles_first", [False, True])
+def test_a_forked_program_loads_the_extensions_that_are_installed_where_it_looks(
+    tmp_path: Path, compiles_first: bool
+) -> None:
+    (tmp_path / "late-1.dist-info").mkdir()
+    (tmp_path / "late-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: late\nVersion: 1\n")
+    (tmp_path / "late-1.dist-info" / "entry_points.txt").write_text("[numba_extensions]\ninit = late:init\n")
+    (tmp_path / "late.py").write_text("def init():\n    print('loaded')\n")
+    program = "import gridjit; gridjit.jit(lambda x: None).compile('void(int8)', target='host')"
+    environment = {**os.environ, "PYTHONPATH": programs.python_path(tmp_path)}
+    done = run_python("-c", program, env=environment, compiles_first=compiles_first)
+    assert (done.stdout, done.stderr) == ("loaded\n", "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from kernel_times import KERNELS
 from kernel_times.inner_loops import Loop, inner_loop
 from kernel_times.kernel import FMA, LOAD, Kernel
 
+from tests.programs import run_python
 from tests.toolkit import needs_toolkit
 
 PROGRAM = Path(__file__).parents[2] / "scripts" / "bench-kernels.py"
@@ -103,7 +103,7 @@ def with_toolkit(test: Any) -> Any:
 
 
 def program(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(PROGRAM), *arguments], capture_output=True, text=True, check=False)
+    return run_python(PROGRAM, *arguments)
 
 
 def test_an_unknown_kernel_is_refused_with_the_known_ones() -> None:
@@ -124,7 +124,7 @@ runpy.run_path(program, run_name="__main__")
 
 @with_toolkit
 def test_a_wrong_result_is_told_with_the_kernel() -> None:
-    done = subprocess.run([sys.executable, "-c", WRONG, str(PROGRAM)], capture_output=True, text=True, check=False)
+    done = run_python("-c", WRONG, PROGRAM)
     assert done.returncode == 1
     assert "saxpy" in done.stdout and "wrong results: 5000 of 5000 items differ" in done.stdout
 

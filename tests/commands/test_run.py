@@ -13,6 +13,7 @@ import pytest
 
 from gridjit.commands import main
 from gridjit.commands.arguments import program_at
+from tests.programs import python_path, run_python
 
 SEEN = """
 import atexit, multiprocessing, os, signal, sys
@@ -51,6 +52,13 @@ def ended(folder: Path, *words: str, given: str = "text", **variables: str) -> t
     variables = {"PYTHONPATH": str(folder / "start"), "GRIDJIT_TARGET": "host", **variables}
     command, environ = [sys.executable, *words], {**os.environ, **variables}
     done = subprocess.run(command, cwd=folder, env=environ, input=given, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def forked(folder: Path, *words: str, **variables: str) -> tuple[int, str, str]:
+    """Return the same of a process that has imported numba before."""
+    environ = {**os.environ, "PYTHONPATH": python_path(folder / "start"), "GRIDJIT_TARGET": "host", **variables}
+    done = run_python(*words, cwd=folder, env=environ)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -166,10 +174,10 @@ def test_kernels_have_the_same_code_as_without_the_command(tmp_path: Path) -> No
     installed = "import gridjit\ngridjit.install()\n" + KERNELS
     (tmp_path / "forgetful.py").write_text(FORGETFUL)
     (tmp_path / "program.py").write_text(installed.partition("if __name__")[0] + "print(work(8), used.stats)\n")
-    errors = ended(tmp_path, "-m", "gridjit", "run", "program.py")[2]
+    errors = forked(tmp_path, "-m", "gridjit", "run", "program.py")[2]
     assert errors.startswith("gridjit run: 1 kernel went through gridjit (1 compiled, 0 found), 1 did not (f")
-    assert "compiles=0, disk_hits=1" in ended(tmp_path, "program.py")[1]
-    errors = ended(tmp_path, "-m", "gridjit", "run", "program.py")[2]
+    assert "compiles=0, disk_hits=1" in forked(tmp_path, "program.py")[1]
+    errors = forked(tmp_path, "-m", "gridjit", "run", "program.py")[2]
     assert errors.startswith("gridjit run: 1 kernel went through gridjit (0 compiled, 1 found), 1 did not (f")
 
 
@@ -205,7 +213,8 @@ def test_what_debugging_finds_is_listed_at_the_end_with_status_1(tmp_path: Path,
     mine = "numba.cuda as cuda" if how.startswith("gridjit") else "gridjit.cuda as cuda"
     (tmp_path / "program.py").write_text(MISTAKES.format(imported=mine))
     words = ("-m", *how.split()) if how.startswith("gridjit") else ()
-    status, said, errors = ended(tmp_path, *words, "program.py", GRIDJIT_DEBUG="" if words else "1")
+    run = forked if words else ended  # a setting changes the status of a real process alone
+    status, said, errors = run(tmp_path, *words, "program.py", GRIDJIT_DEBUG="" if words else "1")
     assert (status, said.split()) == (1, ["IndexError", "RaceError", "RaceError", "UninitializedError"])
     found = [line for line in errors.splitlines() if line.startswith("gridjit: ")]
     for line, beginning in zip(found, FOUND, strict=True):

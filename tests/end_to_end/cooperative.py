@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.programs import run_new_python, run_python
+from tests.programs import run_python
 
 LIBRARIES = Path(__file__).parents[1] / "libraries"
 KERNELS = LIBRARIES / "cooperative_kernels.py"
@@ -38,19 +38,15 @@ def install(sources: Path, site: Path) -> Path:
 
 @dataclass(frozen=True, kw_only=True)
 class Installed:
-    """A folder with the library in it. environment: what its processes get besides this one's.
-
-    new: whether each is an interpreter of its own, in place of a fork of one that has imported numba.
-    """
+    """A folder with the library in it. environment: what its processes get besides this one's."""
 
     site: Path
     environment: Mapping[str, str] = field(default_factory=dict)
-    new: bool = False
 
     def run(self, program: Path, *arguments: str, **environment: str) -> dict[str, Any]:
         """Return what a program printed as JSON, in a process of its own that has the library installed."""
         given = {**os.environ, **self.environment, **environment}
-        done = (run_new_python if self.new else run_python)("-c", _BEGIN, self.site, program, *arguments, env=given)
+        done = run_python("-c", _BEGIN, self.site, program, *arguments, env=given)
         assert done.returncode == 0, done.stderr
         report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return report

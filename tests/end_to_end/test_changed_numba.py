@@ -102,7 +102,9 @@ def test_a_change_of_numbas_code_makes_kernels_of_its_own_as_long_as_it_is_there
     assert expected is None or first[:2] == expected
 
 
-@pytest.mark.parametrize("run", [run_python, run_new_python], ids=["forked", "new"])
+@pytest.mark.parametrize(
+    "run", [run_python, pytest.param(run_new_python, marks=pytest.mark.slow)], ids=["forked", "new"]
+)
 def test_numba_as_it_is_adds_nothing_whoever_imports_it(tmp_path: Path, run: object) -> None:
     imports = "import numba.cuda, numba.cuda.cpython.numbers"
     assert [one[2] for one in found(tmp_path, run)] == [1, 0, 0, 0]

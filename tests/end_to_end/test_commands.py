@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from gridjit.commands import main
+from tests.programs import run_python
 
 
 @pytest.mark.usefixtures("target")
 def test_the_demo_compiles_once_per_block_size_and_nothing_in_the_second_process() -> None:
-    command = [sys.executable, "-m", "gridjit", "demo", "--size", "20000"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = run_python("-m", "gridjit", "demo", "--size", "20000")
     assert done.returncode == 0, done.stderr
     assert "compiled 3 times for 6 launches" in done.stdout
     assert "The second compiled 0 times" in done.stdout

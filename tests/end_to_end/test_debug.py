@@ -217,7 +217,6 @@ def divided(a, b):
     return a // b
 
 
-@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("function", "where", "below", "message"),
     [

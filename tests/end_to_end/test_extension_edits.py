@@ -168,7 +168,7 @@ def extension_outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tu
     return dict(zip(EXTENSION_EDITS, map(json.loads, done.stdout.splitlines()), strict=True))
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", EXTENSION_EDITS)
 def test_an_extension_edited_between_processes_is_a_miss_if_the_code_changes(
     extension_outcomes: dict[str, tuple[list[int], int, str]], name: str

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from subprocess import CompletedProcess
 
-import pytest
-
 from tests.programs import run_new_python
 
 PROGRAM = """
@@ -44,11 +42,10 @@ def ended(folder: Path, function: str, **settings: str) -> CompletedProcess[str]
     return run_new_python(folder / "program.py", env={**os.environ, **given})
 
 
-@pytest.mark.parametrize("launches", [1, 2])
-def test_a_first_launch_at_exit_says_nothing(launches: int, tmp_path: Path) -> None:
-    for _ in range(launches):  # the second finds the kernel in the cache
+def test_a_first_launch_at_exit_says_nothing(tmp_path: Path) -> None:
+    for _ in range(2):  # the second finds the kernel in the cache
         done = ended(tmp_path, "launch")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "64.0\n", "")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "64.0\n", "")
 
 
 def test_the_interpreter_waits_for_a_stream_that_is_first_used_at_exit(tmp_path: Path) -> None:

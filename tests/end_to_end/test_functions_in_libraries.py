@@ -137,7 +137,7 @@ def write(folder: Path, program: str, called: str) -> None:
     (folder / "main.py").write_text(MAIN.replace("PROGRAM", program).replace("CALLED", called))
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_function_that_a_library_came_by_counts_as_it_is(name: str, tmp_path: Path, run_program: RunProgram) -> None:
     program, called, (old, new) = PROGRAMS[name]

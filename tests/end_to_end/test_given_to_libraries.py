@@ -91,7 +91,7 @@ def write(folder: Path, expression: str, register: str, number: int) -> None:
     (folder / "main.py").write_text(MAIN.replace("REGISTER", register).replace("NUMBER", str(number)))
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", GIVEN)
 def test_what_a_library_was_given_to_register_counts(name: str, tmp_path: Path, run_program: RunProgram) -> None:
     outs = []

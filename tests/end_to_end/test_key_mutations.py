@@ -275,7 +275,6 @@ def refusal(launch: Callable[[], object], monkeypatch: pytest.MonkeyPatch, resta
 # -- the source --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.some(10)
 @pytest.mark.parametrize("edit", MISSES.values(), ids=MISSES)
 def test_an_edit_that_alters_the_code_is_one_compile_which_says_what_changed(app: App, edit: Edit) -> None:
     app.edit(edit)

@@ -44,10 +44,11 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("number", [80, pytest.param(260, marks=pytest.mark.slow)])
 def test_a_kernel_that_goes_round_many_block_sizes_finds_them_all_in_the_next_process(
-    cache_dir: Path, restart: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+    number: int, cache_dir: Path, restart: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blocks = range(1, 261)
+    blocks = range(1, number + 1)
     kernel = gridjit.jit(does_nothing, max_specializations=1000)
     for block in blocks:
         kernel.compile(SIGNATURE, (1, block))
@@ -85,7 +86,7 @@ class Counting(DiskStore):
         return act(), self.read, self.written
 
 
-def test_a_look_up_and_a_store_cost_the_same_for_a_hundred_results_as_for_four_hundred(cache_dir: Path) -> None:
+def test_a_look_up_and_a_store_cost_the_same_for_a_hundred_results_as_for_many_more(cache_dir: Path) -> None:
     kernel: Any = gridjit.jit(does_nothing)
     made = kernel.compile(SIGNATURE)
     job, store = kernel.job_for(SIGNATURE, session().target(None)), Counting(cache_dir)
@@ -102,12 +103,12 @@ def test_a_look_up_and_a_store_cost_the_same_for_a_hundred_results_as_for_four_h
         assert found is not None
         return read, written
 
-    costs, measured = {}, (100, 101, 399)
-    for block in range(1, 400):
+    costs, measured = {}, (100, 101, 249)
+    for block in range(1, 250):
         if block in measured:
             costs[block] = cost(block)
         else:
             keep(Look.at(store, job, Launch(config=LaunchConfig.of(1, block))), of_block(block), cold.locks)
-    assert costs[100] == costs[101] == costs[399]
-    assert costs[399][0][0] <= 3
-    assert costs[399][1][0] == 2
+    assert costs[100] == costs[101] == costs[249]
+    assert costs[249][0][0] <= 3
+    assert costs[249][1][0] == 2

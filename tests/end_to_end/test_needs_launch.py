@@ -170,6 +170,7 @@ def test_a_rewrite_that_asks_for_the_launch_needs_one(restart: Callable[[], None
     assert len(looked_into) == 2  # for no launch, and for one
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [

@@ -32,6 +32,7 @@ make_attribute_wrapper(Own, "x", "y")
 """
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("first", ["", EXTENDING], ids=["gridjit", "an extension"])
 def test_what_numba_cuda_needs_of_numpy_is_there_for_numba_cuda_alone(first: str) -> None:
     environment = {**os.environ, "GRIDJIT_TARGET": "host"}

@@ -58,9 +58,12 @@ print(CUDAVectorize(one).__class__.__mro__[1].__module__, CUDAVectorize.__name__
 """
 
 
+@pytest.mark.some(1)
 @pytest.mark.each_value_once
 @pytest.mark.parametrize("order", [(OURS, NUMBAS), (NUMBAS, OURS)], ids=["before", "after"])
-@pytest.mark.parametrize("new", [1, 0], ids=["first process is new", "second process is new"])
+@pytest.mark.parametrize(
+    "new", [pytest.param(1, marks=pytest.mark.slow), 0], ids=["first process is new", "second process is new"]
+)
 def test_states_and_ufuncs_from_numbas_modules_run_on_the_host_and_from_the_cache(
     tmp_path: Path, order: tuple[str, str], new: int
 ) -> None:

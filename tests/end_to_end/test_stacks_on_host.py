@@ -64,19 +64,19 @@ def met_by_one_thread(out, n):
 @pytest.mark.each_value_once
 @pytest.mark.parametrize("earlier", [0, 4], ids=["first launch", "later launch"])
 @pytest.mark.parametrize(
-    ("kernel", "place"),
+    ("kernel", "shape", "place"),
     [
-        (declared_recursion, r"tid=\[0, 0, 0\]"),
-        (undeclared_recursion, r"tid=\[0, 0, 0\]"),
-        (met_by_one_thread, r"tid=\[6, 0, 0\] ctaid=\[1, 0, 0\]"),
+        (declared_recursion, (1, 4), r"tid=\[0, 0, 0\]"),
+        (undeclared_recursion, (1, 4), r"tid=\[0, 0, 0\]"),
+        (met_by_one_thread, (2, 64), r"tid=\[6, 0, 0\] ctaid=\[1, 0, 0\]"),
     ],
 )
-def test_recursion_that_is_too_deep_is_an_error_that_names_the_thread(kernel, place, earlier):
+def test_recursion_that_is_too_deep_is_an_error_that_names_the_thread(kernel, shape, place, earlier):
     out = np.zeros(128)
     for _ in range(earlier):
-        kernel[2, 64](out, 5)
+        kernel[shape](out, 5)
     with pytest.raises(gridjit.LaunchError, match=f"{place}.*recursion too deep") as caught:
-        kernel[2, 64](out, 10**12)
+        kernel[shape](out, 10**12)
     said = r"it takes ([\d,]+) of the ([\d,]+) bytes available, and the next call may take ([\d,]+) more"
     taken, limit, more = (int(word.replace(",", "")) for word in re.search(said, str(caught.value)).groups())
     assert 0 < taken <= limit < taken + more

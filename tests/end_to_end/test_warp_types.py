@@ -44,6 +44,7 @@ def lanes_of(dtype: str) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.usefixtures("target")
+@pytest.mark.some(5)
 @pytest.mark.each_value_once
 @pytest.mark.parametrize("lane", ["int8", "uint16", "uint32", "int64"])
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -57,6 +58,7 @@ def test_shuffle_moves_the_bits_of_every_integer(dtype: str, lane: str) -> None:
 
 
 @pytest.mark.usefixtures("target")
+@pytest.mark.some(5)
 @pytest.mark.each_value_once
 @pytest.mark.parametrize("mask", ["uint8", "int16", "uint32", "int64"])
 @pytest.mark.parametrize("dtype", INTEGERS)

@@ -6,6 +6,7 @@ A module that imports by a name it computes imports every module of the package 
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ def modules(folders: Mapping[str, Path]) -> dict[str, Module]:
             whole = file.name == "__init__.py"
             name = ".".join(parts[:-1] if whole else parts)
             package = name if whole else name.rpartition(".")[0]
-            found[name] = Module(name, tuple(_nodes(tree_of(file))), package)
+            found[name] = Module(name, _nodes(tree_of(file)), package)
     return found
 
 
@@ -134,14 +135,17 @@ def _name(function: ast.expr) -> str:
     )
 
 
-def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield the nodes of a tree that can import, and those of texts; none of what only type checkers read."""
+@functools.cache
+def _nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """Return the nodes of a tree that can import, and those of texts; none of what only type checkers read."""
+    found: list[ast.AST] = []
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, _READ):
-            yield node
+            found.append(node)
         inner = [*ast.iter_child_nodes(node)]
         if isinstance(node, ast.If) and _name(node.test) == "TYPE_CHECKING":
             inner = [node.test, *node.orelse]
         waiting += inner
+    return tuple(found)

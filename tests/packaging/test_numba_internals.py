@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gridjit.compiler.numba_state.pristine import is_known_version
-from tests.programs import run_new_python
+from tests.programs import run_python
 
 ROOT = Path(__file__).parents[2]
 # Where colorama is missing, numba has nothing that colours.
@@ -16,7 +16,7 @@ _OPTIONAL = "ColorShell"
 
 @pytest.mark.skipif(not is_known_version(), reason="the page is about another numba-cuda")
 def test_the_page_of_numbas_internals_is_what_compiles_and_files_show() -> None:
-    done = run_new_python(str(ROOT / "scripts" / "numba-internals.py"))
+    done = run_python(ROOT / "scripts" / "numba-internals.py", compiles_first=True)
     assert done.stderr == ""
     page = (ROOT / "docs" / "numba-internals.md").read_text()
     assert lines(done.stdout) == lines(page)

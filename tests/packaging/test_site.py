@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("mkdocs", reason="the site needs the docs extra")
-pytest.importorskip("mkdocstrings_handlers.python", reason="the site needs the docs extra")
-
 pytestmark = pytest.mark.slow  # `make docs` builds it, too; that each document has its place is a quick test's
 ROOT = Path(__file__).parents[2]
 _LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*?\bsrc=\"?([^\"\s>]+)|<link\b[^>]*?\bhref=\"?([^\"\s>]+)")
@@ -21,6 +18,8 @@ _LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*?\bsrc=\"?([^\"\s>]+)
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, as `make docs` builds it."""
+    for name in ("mkdocs", "mkdocstrings_handlers.python"):
+        pytest.importorskip(name, reason="the site needs the docs extra")
     made = tmp_path_factory.mktemp("site")
     subprocess.run(["make", "-s", "view"], cwd=ROOT, check=True)
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(made)]

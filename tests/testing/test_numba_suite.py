@@ -173,7 +173,7 @@ def test_an_error_that_is_handled():
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize("workers", [("-n", "1"), ()], ids=["xdist", "alone"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
 def test_what_debugging_finds_is_listed_and_fails_the_run(package: Path, workers: tuple[str, ...]) -> None:
     (package / "test_kernels.py").write_text(DEBUG_TEST)
     done = run(package.parent, *PLUGIN, *workers, "--gridjit-debug", "kernels_of_mine")

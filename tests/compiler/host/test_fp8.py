@@ -21,7 +21,6 @@ numba_cuda()
 # Digits, bias, the largest number and what is beyond it.
 FORMATS = {"e4m3": (3, 7, 0x7E, 0x7F), "e5m2": (2, 15, 0x7B, 0x7C)}
 INTEGERS = {np.int16: "s", np.uint16: "t", np.int32: "i", np.uint32: "j", np.int64: "x", np.uint64: "y"}
-SATURATE = np.int32(1)
 
 
 @functools.cache

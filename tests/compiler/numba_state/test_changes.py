@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,6 @@ numba_cuda()
 import numba.core.cgutils  # noqa: E402
 from numba.cuda import codegen  # noqa: E402  # the first import has to come first
 from numba.cuda.cpython import numbers  # noqa: E402
-
-Undo = Callable[[], None]
 
 
 def is_zero(context: Any, builder: Any, sig: Any, args: Any) -> Any:

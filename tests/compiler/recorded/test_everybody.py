@@ -524,6 +524,7 @@ def twice(x):
 """
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("source", "stubs"),
     [
@@ -566,6 +567,7 @@ REWRITE_IF = f"""
 MODE = 'if __import__("os").environ.get("TILES_MODE"): import fractions'
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("condition", "more"),
     [
@@ -656,6 +658,7 @@ def register(factor):
 """
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "reads",
     [

@@ -25,7 +25,6 @@ def add(first, second):
 
 
 WIDE = np.array([3, 0, 2, 1, 3], np.int64)
-SPREAD = np.repeat(WIDE, 2)[::2]
 
 
 @pytest.mark.some(4)

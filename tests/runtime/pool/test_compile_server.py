@@ -287,17 +287,17 @@ def test_a_module_that_was_edited_while_the_program_runs_is_imported_anew(
 def test_warnings_of_a_compile_are_given_in_the_program(server: Server, tmp_path: Path) -> None:
     (tmp_path / "warning.py").write_text(WARNING)
     run = "import warning; warning.main()"
-    found = run_new_python("-c", run, env=environment(server), cwd=tmp_path)
+    found = run_python("-c", run, env=environment(server), cwd=tmp_path)
     assert (found.stdout, found.returncode) == ("[9.0, 9.0] served\n", 0)
     assert "warning.py:13: UserWarning: said while it is compiled" in found.stderr
     (tmp_path / "warning.py").write_text(WARNING.replace("9", "5"))
-    strict = run_new_python("-W", "error", "-c", run, env=environment(server), cwd=tmp_path)
+    strict = run_python("-W", "error", "-c", run, env=environment(server), cwd=tmp_path)
     assert strict.returncode == 1 and "said while it is compiled" in strict.stderr
 
 
 def test_a_script_that_extends_the_compiler_compiles_itself(server: Server, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(WARNING.replace("9", "6"))
-    found = run_new_python(tmp_path / "script.py", env=environment(server, GRIDJIT_LOG="compiles"))
+    found = run_python(tmp_path / "script.py", env=environment(server, GRIDJIT_LOG="compiles"))
     assert found.stdout == "[6.0, 6.0] compiled\n"
     assert "warned: not compiled by the compile server: CompileError" in found.stderr
 
@@ -454,6 +454,7 @@ def test_a_capture_sees_its_compile() -> None:
     assert origins(six) == ["compiled"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [
@@ -559,6 +560,7 @@ def asking(server: Server, tasks: Path) -> tuple[subprocess.Popen[str], IO[str],
     return program, program.stdout, [*map(int, program.stdout.readline().split())]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_with_the_server_all_of_its_processes_end(
     own_server: Callable[..., Server], tasks: Path, end: signal.Signals
@@ -612,6 +614,7 @@ if "begin(" in " ".join(sys.orig_argv):
 """
 
 
+@pytest.mark.slow
 def test_a_server_whose_installation_changes_while_it_starts_starts_anew(tmp_path: Path) -> None:
     installed = tmp_path / "installed"
     installed.mkdir()

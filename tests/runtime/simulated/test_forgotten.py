@@ -68,6 +68,7 @@ def test_programs_that_look_for_numbas_error_still_find_it(own_jit: Any) -> None
 IMPORTS = ("from numba import cuda", "import gridjit.cuda")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("imports", [IMPORTS, IMPORTS[::-1]], ids=["numba", "gridjit"])
 def test_it_does_not_matter_which_is_imported_first(tmp_path: Path, imports: tuple[str, str]) -> None:
     kernel = "@cuda.jit\ndef forgotten(x):\n    x[0] = 1\n"

@@ -1,9 +1,11 @@
-"""What numba-cuda's contexts find, printed as JSON: `found.py at-once|completed|words|in-steps|without types|tables`.
+"""What numba-cuda's contexts find, printed as JSON: `found.py HOW few-types|types|tables`.
+
+HOW is one of at-once, completed, words, in-steps and without.
 
 at-once: contexts as numba-cuda makes them. without: as gridjit does. completed: those, with the floats of 16 and 8 bits
 after all. words: those with libdevice's functions and vector types. in-steps: with the words first, then all. types:
-what the operators and functions that these floats have return for other arguments. tables: all templates and
-implementations, in the order in which they are tried where that matters.
+what the operators and functions that these floats have return for other arguments. few-types: what some of them return.
+tables: all templates and implementations, in the order in which they are tried where that matters.
 """
 
 from __future__ import annotations
@@ -42,10 +44,10 @@ def main() -> None:
     assert ("numba.cuda.fp16" in sys.modules) == (how not in ("without", "words"))
     for name in ("libdevicedecl", "vector_types"):
         assert (f"numba.cuda.{name}" in sys.modules) == (how != "without")
-    print(json.dumps(types() if what == "types" else tables(how)))
+    print(json.dumps(tables(how) if what == "tables" else types(NAMES[:: 4 if what == "few-types" else 1])))
 
 
-def types() -> dict[str, str]:
+def types(names: list[str]) -> dict[str, str]:
     """Return the signature that is found for each function and each pair of arguments, or the kind of error."""
     from numba.cuda import types as numbas
     from numba.cuda.descriptor import cuda_target
@@ -72,7 +74,7 @@ def types() -> dict[str, str]:
 
     unary = [abs, operator.neg, operator.pos, *(getattr(math, name) for name in FUNCTIONS)]
     answers = {f"{function.__name__} {one}": found(function, one) for function in unary for one in given}
-    for function in (getattr(operator, name) for name in NAMES):
+    for function in (getattr(operator, name) for name in names):
         pairs = itertools.product(given, repeat=2)
         answers |= {f"{function.__name__} {one} {other}": found(function, one, other) for one, other in pairs}
     return answers

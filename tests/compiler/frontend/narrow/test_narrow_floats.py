@@ -43,9 +43,10 @@ def _found(how: str, what: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.parametrize("types", ["few-types", pytest.param("types", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("how", ["without", "words"])
-def test_operators_and_functions_of_other_types_are_found_as_numba_cuda_finds_them(how: str) -> None:
-    assert _found(how, "types") == _found("at-once", "types")
+def test_operators_and_functions_of_other_types_are_found_as_numba_cuda_finds_them(how: str, types: str) -> None:
+    assert _found(how, types) == _found("at-once", types)
 
 
 @pytest.mark.parametrize("how", ["completed", "in-steps"])
