@@ -19,11 +19,12 @@ from gridjit.compiler.targets.host.ir.intrinsics import ACTIVE_MASK, BARRIER, GR
 FULL = 2**32 - 1
 # A thread's cells. What is read around a warp's values lies before and behind them.
 RESULT, VALUE, LANE, MASK, CLAMP = (f"%gj.cell.gj.{name}" for name in ("result", "value", "lane", "mask", "clamp"))
-_PAIR = "{ i32, i1 }"
+# The type of a number and a bit.
+PAIR = "{ i32, i1 }"
 _CALL = regex(
     rf'^(?:(?P<result>{NAME}) = )?(?:tail |notail )?call [^@]*@"?(?P<name>gridjit\.[^"(\s]+)"?\((?P<arguments>.*)\)'
 )
-_EXTRACT = regex(rf"^{NAME} = extractvalue {re.escape(_PAIR)} (?P<of>{NAME}), (?P<part>\d)", needs=("extractvalue",))
+_EXTRACT = regex(rf"^{NAME} = extractvalue {re.escape(PAIR)} (?P<of>{NAME}), (?P<part>\d)", needs=("extractvalue",))
 _NESTED = regex(r"\([^()]*\)")
 _NO_CELLS = (warp_kinds.BARRIER, warp_kinds.STEP, warp_kinds.WARP)
 _PLAIN = {
@@ -127,14 +128,17 @@ def given(call: Call, number: int) -> list[str]:
     return [*lines, *([_put(call.arguments[1], VALUE)] if call.kind in warp_kinds.MATCHES else [])]
 
 
-def got(call: Call, number: int, extracts: Sequence[str]) -> list[str]:
-    """Return the instructions that make what a call returns of the thread's cell, with those that take it apart."""
+def got(call: Call, number: int, extracts: Sequence[str], whole: bool) -> list[str]:
+    """Return the instructions that make a call's result of the thread's cell, and the extracts of its parts.
+
+    whole: whether other instructions use the result.
+    """
     if not call.result:
         return []
     if not call.paired:
         return [f"{call.result} = load i32, ptr {RESULT}"]
     word, bit = f"%gj.got.{number}", f"%gj.right.{number}"
-    asked = any((part := extracted(line)) and part[1] == 1 for line in extracts)
+    asked = whole or any((part := extracted(line)) and part[1] == 1 for line in extracts)
     return [
         f"{word} = load i32, ptr {RESULT}",
         *(
@@ -142,8 +146,8 @@ def got(call: Call, number: int, extracts: Sequence[str]) -> list[str]:
             if asked
             else []
         ),
-        f"{word}.p = insertvalue {_PAIR} poison, i32 {word}, 0",
-        f"{call.result} = insertvalue {_PAIR} {word}.p, i1 {bit if asked else 'false'}, 1",
+        f"{word}.p = insertvalue {PAIR} poison, i32 {word}, 0",
+        f"{call.result} = insertvalue {PAIR} {word}.p, i1 {bit if asked else 'false'}, 1",
         *extracts,
     ]
 
