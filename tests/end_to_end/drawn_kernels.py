@@ -1,10 +1,10 @@
-"""Kernels drawn from a seed, as one tree of statements with two texts: a kernel for gridjit and a generator for the oracle.
+"""Kernels drawn from a seed: trees of statements with two texts each, a kernel and a generator for the oracle.
 
-No drawn program has a race or undefined behaviour. Each value knows its level: how many threads agree on it. A way that
-depends on a value of some level is taken by all threads of that level together, and so barriers stand where the block is
-together, operations of warps where the lanes of their masks are. Each shared array is in one state at each place of a
-program: each thread uses its own item, lanes read items of their warp, all threads read any item, or all update items
-atomically. Barriers change states. Integers stay small, products of floats are exact.
+No drawn program has a race or undefined behaviour. Each value knows its level: how many threads agree on it. All
+threads of that level take the branches that depend on it together, so barriers stand where the block is together, and
+operations of warps where the lanes of their masks are. Each shared array is in one state at each place of a program:
+each thread uses its own item, lanes read items of their warp, all threads read any item, or all update items
+atomically. Barriers change states. Integers stay small, and products of floats are exact.
 """
 
 # mypy: ignore-errors
@@ -46,7 +46,8 @@ HEADS = {
 }
 BEGIN = (
     "lane, warp = cuda.laneid, t // 32",
-    "v0, v1, w0, p0, b0, g0, s0 = np.int64(x[i]), np.int64(t), np.int32(lane), np.int64(warp), np.int64(b), n, np.int64(0)",
+    "v0, v1, w0, p0 = np.int64(x[i]), np.int64(t), np.int32(lane), np.int64(warp)",
+    "b0, g0, s0 = np.int64(b), n, np.int64(0)",
     "f0, f1, d0, d1 = xs[i], np.float32(0.0), xd[i], 0.0",
     "h0, q0 = np.uint64(i), np.uint32(t)",
 )
@@ -67,7 +68,7 @@ class Value(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """A loop around a place: the level and the mask of its body, the states at its head, and the ways to leave a turn."""
+    """A loop around a place: its body's level and mask, the states at its head, and the ways to leave a turn."""
 
     level: int
     mask: str | None
@@ -103,7 +104,7 @@ class Scope(NamedTuple):
 class Tile(NamedTuple):
     """A shared array: its declaration, the type of its items, and the indices of each thread's own item.
 
-    any, near: make an index of an integer, of any thread's item or of one of the own warp; near is None if there is none.
+    any, near: make an integer the index of any thread's item, or of one of the own warp (None: of the whole grid's).
     """
 
     name: str
@@ -180,6 +181,10 @@ def _lines(statements: Sequence[Any], indent: str) -> Iterator[str]:
             yield from _lines(one[1] or ["pass"], indent + "    ")
 
 
+def _index(at: str) -> str:
+    return f"({at})" if "," in at else at
+
+
 class _Drawing:
     """The draws of one program, and the states of its shared arrays at the place where statements are being drawn."""
 
@@ -196,7 +201,7 @@ class _Drawing:
         ] * self.cooperative
         self.states = {tile.name: ("own", 0) for tile in self.tiles}
         self.locals = [(f"l{number}", draw.choice((1, 3, 4, 8))) for number in range(draw.choice((0, 0, 1, 2)))]
-        self.budget = draw.choice((10, 20, 30, 45))
+        self.budget = draw.choice((6, 10, 16, 24, 36))
 
     def one(self, *options: Any) -> Any:
         return self.draw.choice(options)
@@ -353,7 +358,7 @@ class _Drawing:
 
     def within_items(self, at: Value) -> str:
         shift = self.draw.randrange(-3, 4)
-        if -ITEMS < at.low - 3 and at.high + 3 < ITEMS:
+        if at.low - 3 > -ITEMS and at.high + 3 < ITEMS:
             return f"{at.text} + {shift}" if shift > 0 else f"{at.text} - {-shift}" if shift else at.text
         return self.one(f"({at.text}) % {ITEMS}", f"({at.text}) & 511")
 
@@ -393,7 +398,7 @@ class _Drawing:
             Value(f"(-{a})", -one.high, -one.low, one.level),
         ]
         found = self.draw.choice(options)
-        return found if -MOST < found.low and found.high < MOST else Value(f"({a} & 0xFF)", 0, 0xFF, one.level)
+        return found if found.low > -MOST and found.high < MOST else Value(f"({a} & 0xFF)", 0, 0xFF, one.level)
 
     def small(self, scope: Scope, level: int = THREAD, bound: int = BOUND) -> Value:
         """Return an integer of some size at most."""
@@ -515,26 +520,23 @@ class _Drawing:
     def own_item(self, scope: Scope) -> list[Any]:
         cell, value = self.draw.choice(scope.own), self.small(scope, THREAD, 255).text
         array, at = cell[:-1].split("[")
-        at = f"({at})" if "," in at else at
         atomic = (
-            f"v0 = np.int64(cuda.atomic.add({array}, {at}, {value})) & 0xFFFF",
-            f"v1 = np.int64(cuda.atomic.exch({array}, {at}, {value})) & 0xFFFF",
-            f"cuda.atomic.cas({array}, {at}, {self.draw.randrange(4)}, {value})",
+            f"v0 = np.int64(cuda.atomic.add({array}, {_index(at)}, {value})) & 0xFFFF",
+            f"v1 = np.int64(cuda.atomic.exch({array}, {_index(at)}, {value})) & 0xFFFF",
+            f"cuda.atomic.cas({array}, {_index(at)}, {self.draw.randrange(4)}, {value})",
         )
         plain = (f"{cell} = {value}", f"{cell} += {value}", f"{cell} = ({cell} * 3 + {value}) & 0xFFFF")
-        return [self.draw.choice(atomic if self.often(0.2) and "," not in at else plain)]
+        return [self.draw.choice(atomic if self.often(0.2) else plain)]
 
     def own_float(self, scope: Scope) -> list[Any]:
         cell = self.draw.choice(scope.ownf)
-        return [
-            f"{cell} {self.one('=', '+=')} {self.bounded(self.float(scope, 32 if cell == 'ownf[i]' else 64), 32 if cell == 'ownf[i]' else 64)}"
-        ]
+        bits = 32 if cell == "ownf[i]" else 64
+        return [f"{cell} {self.one('=', '+=')} {self.bounded(self.float(scope, bits), bits)}"]
 
     def update(self, scope: Scope) -> list[Any]:
         name, array = self.one(("add", "sums"), ("add", "sums"), ("max", "tops"), ("min", "lows"), ("xor", "mixes"))
-        return [
-            f"cuda.atomic.{name}({array}, {self.integer(scope, THREAD, 1).text} % 8, {self.small(scope, THREAD, 255).text})"
-        ]
+        at, value = self.integer(scope, THREAD, 1).text, self.small(scope, THREAD, 255).text
+        return [f"cuda.atomic.{name}({array}, {at} % 8, {value})"]
 
     def keep(self, scope: Scope) -> list[Any]:
         name, size = self.draw.choice(self.locals)
@@ -560,10 +562,12 @@ class _Drawing:
         state = self.states[tile.name]
         if state[0] == "own" and level == THREAD:
             return f"{tile.name}[{tile.own[state[1]]}]", THREAD
-        if state[0] == "read":
-            usual = ("t + 1", "nt - 1 - t", "t * 5 + 3", "i + 1") if level == THREAD else ("b", "m")
-            at = self.integer_at(scope, level) if self.often(0.5) else (self.draw.choice(usual), level)
-            return f"{tile.name}[{tile.any(at[0])}]", at[1]
+        least = GRID if tile.name == "relay" else BLOCK
+        if state[0] == "read" and level >= least:
+            at = self.integer_at(scope, level)
+            if level == THREAD and self.often(0.5):
+                at = self.one("t + 1", "nt - 1 - t", "t * 5 + 3", "i + 1"), THREAD
+            return f"{tile.name}[{tile.any(at[0])}]", max(at[1], least)
         if state[0] == "near" and level >= WARP:
             at = self.integer_at(scope, level) if self.often(0.5) else ("lane + 1" if level == THREAD else "3", level)
             first = "t - lane" if level == THREAD else "warp * 32"
@@ -571,12 +575,15 @@ class _Drawing:
         return None
 
     def integer_at(self, scope: Scope, level: int) -> tuple[str, int]:
-        kinds = [
-            value
-            for value in (*scope.values, Value("n", 0, 0, GRID), Value("b0", 0, 0, BLOCK), Value("v0", 0, 0, THREAD))
+        named = [
+            ("n", GRID),
+            ("m", GRID),
+            ("b0", BLOCK),
+            ("v0", THREAD),
+            *((one.text, one.level) for one in scope.values),
         ]
-        found = self.draw.choice([value for value in kinds if value.level <= level])
-        return f"{found.text} + {self.draw.randrange(5)}", found.level
+        text, at = self.draw.choice([one for one in named if one[1] <= level])
+        return f"{text} + {self.draw.randrange(5)}", at
 
     def tile_item(self, scope: Scope, level: int) -> Value | None:
         tiles = [tile for tile in self.tiles if "int" in tile.kind]
@@ -598,22 +605,18 @@ class _Drawing:
 
     def use_tile(self, scope: Scope) -> list[Any]:
         tile = self.draw.choice(self.tiles)
-        state = self.states[tile.name]
+        state, value = self.states[tile.name], self.small(scope, THREAD, 255).text
         if state[0] == "own":
             if tile.kind in ("int32", "int64") and self.often(0.2):
-                at = tile.own[state[1]]
-                at = f"({at})" if "," in at else at
-                return [
-                    f"v0 = np.int64(cuda.atomic.{self.one('add', 'exch')}({tile.name}, {at}, {self.small(scope, THREAD, 255).text})) & 0xFFFF"
-                ]
+                changed = f"cuda.atomic.{self.one('add', 'exch')}({tile.name}, {_index(tile.own[state[1]])}, {value})"
+                return [f"v0 = np.int64({changed}) & 0xFFFF"]
             return [self.stored(scope, tile)]
         if state[0] == "atomic":
-            at = tile.any(self.integer(scope, THREAD, 1).text)
-            at = f"({at})" if "," in at else at
-            return [f"cuda.atomic.{state[1]}({tile.name}, {at}, {self.small(scope, THREAD, 255).text})"]
+            at = _index(tile.any(self.integer(scope, THREAD, 1).text))
+            return [f"cuda.atomic.{state[1]}({tile.name}, {at}, {value})"]
         if found := self.load(scope, tile, THREAD):
-            name = "d0" if tile.kind.startswith("float") else "s0"
-            return [f"{name} = np.float64({found[0]})" if name == "d0" else f"s0 += np.int64({found[0]}) & 0xFFFF"]
+            floating = tile.kind.startswith("float")
+            return [f"d0 = np.float64({found[0]})" if floating else f"s0 += np.int64({found[0]}) & 0xFFFF"]
         return self.assign(scope)
 
     def change_states(self, scopes: int) -> None:
@@ -651,8 +654,8 @@ class _Drawing:
     def counted(self, scope: Scope) -> list[Any]:
         """Return a branch on a barrier's count."""
         condition = f"np.int32({self.condition(scope, THREAD)[0]})"
-        head = f"if ⟨cuda.syncthreads_{self.one('count', 'and', 'or')}({condition})⟩ {self.one('> 0', '< 3', '== 1')}:"
-        return self.guarded(head, scope.within(BLOCK))
+        asked = f"⟨cuda.syncthreads_{self.one('count', 'and', 'or')}({condition})⟩"
+        return self.guarded(f"if {asked} {self.one('> 0', '< 3', '== 1')}:", scope.within(BLOCK))
 
     def apart(self, scope: Scope) -> list[Any]:
         """Return warps that wait for each other at different barriers."""
@@ -735,7 +738,7 @@ class _Drawing:
                 f"{asked} = {self.condition(scope, THREAD)[0]}",
                 f"{mask} = np.int64(⟨cuda.ballot_sync({scope.mask}, {asked})⟩) & {FULL}",
             ]
-            return [*begin, *self.guarded(f"if {asked}:", scope.within(THREAD, mask=mask))]
+            return [*begin, *self.guarded(f"if {asked}:", scope.within(THREAD, mask=mask), otherwise=False)]
         lanes = self.one(0xFFFF, 0x55555555, 0xF0F0F0F0, 1, 1 << 31, self.draw.getrandbits(32))
         head, inner = f"if ({lanes} >> lane) & 1:", scope.within(THREAD, mask=f"({scope.mask} & {lanes})")
         arms = self.guarded(head, inner, otherwise=False)

@@ -1,7 +1,7 @@
 """The oracle: the arrays that a kernel leaves, found by running each of its threads as a Python generator.
 
-A thread yields a request where it waits: for its block, for lanes of its warp, or for the grid. A scheduler answers when
-all threads that the request names have come, so that nothing here knows of regions, loops over threads or vectors.
+A thread yields a request where it waits: for its block, for lanes of its warp, or for the grid. A scheduler answers
+when all threads that the request names have come, so nothing here knows of regions, loops over threads or vectors.
 Threads run in an order that a seed draws, and shared and local memory begins as noise: a program whose results depend
 on either has a race, or reads memory that nothing has written.
 """
@@ -30,7 +30,7 @@ class Launch(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A thread's wait: its kind, the lanes that it waits for (none: its block, or the grid), and the thread's operands."""
+    """A thread's wait: its kind, the lanes that it waits for (None: its block, or the grid), and its operands."""
 
     kind: str
     mask: int | None = None
@@ -96,9 +96,8 @@ def _settle(threads: Sequence[_Thread], draw: random.Random) -> None:
     warps = [threads[first : first + WARP] for first in range(0, len(threads), WARP)]
     moved = True
     while moved:
-        moved = any([_warp_goes_on(warp, draw) for warp in draw.sample(warps, len(warps))]) or _block_goes_on(
-            threads, draw
-        )
+        went = [_warp_goes_on(warp, draw) for warp in draw.sample(warps, len(warps))]
+        moved = any(went) or _block_goes_on(threads, draw)
 
 
 def _warp_goes_on(warp: Sequence[_Thread], draw: random.Random) -> bool:
@@ -106,7 +105,7 @@ def _warp_goes_on(warp: Sequence[_Thread], draw: random.Random) -> bool:
     waiting = {thread.request[:2] for thread in warp if thread.request and thread.request.mask is not None}
     for kind, mask in sorted(waiting):
         group = [thread for thread in warp if thread.request and mask >> thread.place % WARP & 1]
-        if all(thread.request[:2] == (kind, mask) for thread in group):
+        if group and all(thread.request[:2] == (kind, mask) for thread in group):
             answers = _exchanged(kind, {thread.place % WARP: thread.request for thread in group})
             for thread in draw.sample(group, len(group)):
                 thread.go_on(answers[thread.place % WARP])
@@ -185,7 +184,7 @@ class _Memory:
 
 
 class Cuda:
-    """numba.cuda as one thread sees it. Operations that threads do together return requests, for the thread to yield."""
+    """numba.cuda as one thread sees it. Operations of several threads return requests, for the thread to yield."""
 
     def __init__(self, block: Sequence[int], thread: Sequence[int], launch: Launch, memory: _Memory) -> None:
         sizes = ((*launch.grid, 1, 1)[:3], (*launch.block, 1, 1)[:3])
