@@ -21,14 +21,14 @@ MANY = 100
 
 @pytest.fixture
 def compare(monkeypatch):
-    """Return compare(seed, environment, **options), which runs a seed's program with gridjit and in the oracle."""
+    """Return compare(seed, environment, debug), which runs a seed's program with gridjit and in the oracle."""
 
-    def run(seed, environment=None, **options):
+    def run(seed, environment=None, debug=False):
         for name, value in {"GRIDJIT_TARGET": "host", **(environment or {})}.items():
             monkeypatch.setenv(name, value)
         fresh_session()
-        program = drawn(seed)
-        kernel = compiled(program, options)
+        program = drawn(seed, debug)
+        kernel = compiled(program, debug)
         for launch in program.launches:
             ours, expected = program.arguments(), program.arguments()
             run_threads(generator(program), launch, expected, seed)
@@ -38,10 +38,10 @@ def compare(monkeypatch):
     return run
 
 
-def compiled(program, options):
+def compiled(program, debug):
     names = {"cuda": cuda, "np": np, "math": math}
     exec(program.source(), names)
-    return gridjit.jit(names["kernel"], cache=False, **options)
+    return gridjit.jit(names["kernel"], cache=False, debug=debug, opt=not debug)
 
 
 def different(ours, expected):
@@ -57,7 +57,7 @@ def test_a_drawn_kernel_does_what_the_oracle_does(compare, seed):
 
 @pytest.mark.parametrize("seed", range(8, 10))
 def test_checks_find_nothing_in_a_drawn_kernel(compare, seed):
-    compare(seed, debug=True, opt=False)
+    compare(seed, debug=True)
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -83,7 +83,7 @@ def test_many_drawn_kernels_do_what_the_oracle_does(compare, first):
 @pytest.mark.parametrize("first", range(5000, 5500, MANY))
 def test_checks_find_nothing_in_many_drawn_kernels(compare, first):
     for seed in range(first, first + MANY):
-        compare(seed, debug=True, opt=False)
+        compare(seed, debug=True)
 
 
 @pytest.mark.slow
