@@ -154,7 +154,7 @@ class _Drawing(Values):
         ] * self.cooperative
         self.states = {tile.name: ("own", 0) for tile in self.tiles}
         self.locals = [(f"l{number}", draw.choice((1, 3, 4, 8))) for number in range(draw.choice((0, 0, 1, 2)))]
-        self.budget = draw.choice((6, 10, 16, 24, 36))
+        self.budget = draw.choice((4, 8, 12) if checked else (6, 10, 16, 24, 36))
 
     def name(self, prefix: str) -> str:
         self.names += 1
@@ -236,7 +236,7 @@ class _Drawing(Values):
             (self.branch, 5 * (not deep)),
             (self.loop, 4 * (not deep)),
             (self.voted_loop, (lanes or together) and not deep),
-            (self.stride, 3 * (not deep)),
+            (self.stride, 3 * (not deep and scope.own == Scope().own and scope.depth < 3)),
             (self.leave, 2 * (scope.loop is not None)),
             (self.end, self.returns > 0),
         )
@@ -358,10 +358,9 @@ class _Drawing(Values):
                 self.states[tile.name] = self.draw.choice(options)
 
     def barrier(self, scope: Scope) -> list[Any]:
+        wait = "⟨cuda.syncthreads()⟩" if self.often(0.8) else self.count(scope)
         self.change_states(BLOCK)
-        if self.often(0.8):
-            return ["⟨cuda.syncthreads()⟩"]
-        return [self.count(scope)]
+        return [wait]
 
     def count(self, scope: Scope) -> str:
         kind = self.one("count", "and", "or")
