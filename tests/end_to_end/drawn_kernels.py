@@ -148,6 +148,7 @@ class _Drawing(Values):
         self.warps = draw.random() < 0.6
         self.returns = 0 if self.cooperative or checked else draw.choice((0, 0, 1, 2))
         self.names = 0
+        self.favours: dict[str, float] = {}
         self.tiles = [self.tile(number) for number in range(draw.choice((0, 1, 1, 2, 3)))]
         self.tiles += [
             Tile("relay", "", "int64", ("i", "total - 1 - i"), "({}) % total".format, None)
@@ -240,8 +241,12 @@ class _Drawing(Values):
             (self.leave, 2 * (scope.loop is not None)),
             (self.end, self.returns > 0),
         )
-        found = self.draw.choices([kind for kind, _ in kinds], [int(weight) for _, weight in kinds])[0]
-        return found(scope)
+        weights = [weight * self.favour(kind.__name__) for kind, weight in kinds]
+        return self.draw.choices([kind for kind, _ in kinds], weights)[0](scope)
+
+    def favour(self, kind: str) -> float:
+        """Return how much this program favours a kind of statements: others are drawn in other programs."""
+        return self.favours.setdefault(kind, self.one(0.02, 1, 1, 3))
 
     # -- statements of one thread -----------------------------------------------------------------------------------
 

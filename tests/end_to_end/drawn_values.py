@@ -87,6 +87,7 @@ class Values:
 
     def __init__(self, draw: random.Random) -> None:
         self.draw = draw
+        self.depth = draw.choice((0, 1, 1, 2))
         self.tiles: list[Tile] = []
         self.states: dict[str, tuple] = {}
         self.locals: list[tuple[str, int]] = []
@@ -100,8 +101,9 @@ class Values:
 
     # -- integers -------------------------------------------------------------------------------------------------
 
-    def integer(self, scope: Scope, level: int = THREAD, depth: int = 2) -> Value:
-        """Return an integer that all threads of a level agree on."""
+    def integer(self, scope: Scope, level: int = THREAD, depth: int | None = None) -> Value:
+        """Return an integer that all threads of a level agree on; depth: of its expression, at most."""
+        depth = self.depth if depth is None else depth
         kind = self.draw.randrange(16)
         if depth == 0 or kind < 3:
             return self.leaf(scope, level)
@@ -246,8 +248,9 @@ class Values:
 
     # -- floats ---------------------------------------------------------------------------------------------------
 
-    def float(self, scope: Scope, bits: int, depth: int = 2) -> str:
-        """Return a float32 or float64."""
+    def float(self, scope: Scope, bits: int, depth: int | None = None) -> str:
+        """Return a float32 or float64; depth: of its expression, at most."""
+        depth = self.depth if depth is None else depth
         kind = self.draw.randrange(12)
         if depth == 0 or kind < 3:
             return self.float_leaf(scope, bits)
