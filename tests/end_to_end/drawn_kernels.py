@@ -148,6 +148,7 @@ class _Drawing(Values):
         self.warps = draw.random() < 0.6
         self.returns = 0 if self.cooperative or checked else draw.choice((0, 0, 1, 2))
         self.names = 0
+        self.stores = draw.choice((0.1, 0.3, 0.7))
         self.favours: dict[str, float] = {}
         self.tiles = [self.tile(number) for number in range(draw.choice((0, 1, 1, 2, 3)))]
         self.tiles += [
@@ -166,7 +167,7 @@ class _Drawing(Values):
     def program(self, seed: int) -> Program:
         blocks = [block for block in BLOCKS[self.dims] if not (self.checked and math.prod(block) % 32)]
         blocks = self.draw.sample(blocks, 2 if self.checked else 3)
-        launches = [Launch(self.one(*GRIDS[self.dims]), block, math.prod(block) * 8) for block in blocks]
+        launches = [Launch(self.grid(block), block, math.prod(block) * 8) for block in blocks]
         scope = Scope()
         begin = [*(tile.made for tile in self.tiles if tile.made), *HEADS[self.dims], *BEGIN]
         for name, size in self.locals:
@@ -175,8 +176,27 @@ class _Drawing(Values):
                 (f"for e in range({size}):", [f"{name}[e] = e + t"]),
             ]
         begin += self.initial_stores(scope)
-        body = self.statements(scope, self.draw.randrange(3, 8))
-        return Program(seed, [*begin, *body, *self.ending()], tuple(launches), self.n, self.m)
+        return Program(seed, [*begin, *self.body(scope)], tuple(launches), self.n, self.m)
+
+    def grid(self, block: Sequence[int]) -> tuple[int, ...]:
+        """Return a grid: a large one at times, of which many blocks have nothing to do behind a guard."""
+        if self.dims == 1 and self.often(0.3):
+            return (self.draw.randrange(1, ALL // block[0] + 1),)
+        return self.one(*GRIDS[self.dims])
+
+    def body(self, scope: Scope) -> list[Any]:
+        """Return the statements behind those that every program begins with; a guard, or a return of the rest."""
+        guard, count = (
+            self.one("i < n", "row < 9 and col < n") if self.dims == 2 else "i < n",
+            self.draw.randrange(3, 8),
+        )
+        own = scope._replace(own=("own[i]", "y[i]"), ownf=("ownf[i]", "yf[i]")) if guard == "i < n" else scope
+        kind = self.draw.randrange(4) if not self.cooperative else 3
+        if kind == 0:
+            return [(f"if {guard}:", [*self.statements(own.within(THREAD), count), *self.ending()])]
+        if kind == 1 and not self.checked:
+            return [(f"if not ({guard}):", ["return"]), *self.statements(own, count), *self.ending()]
+        return [*self.statements(scope, count), *self.ending()]
 
     def initial_stores(self, scope: Scope) -> list[str]:
         """Return statements that store each thread's own items, which nothing has written before."""
@@ -192,7 +212,7 @@ class _Drawing(Values):
             (f"resd[i, {at}] = {text}" for at, text in enumerate(ENDS[1])),
         )
         lines = [line for part in parts for line in part]
-        return [line for line in lines if self.often(0.8)] or lines
+        return [line for line in lines if self.often(self.stores)] or lines
 
     def tile(self, number: int) -> Tile:
         kind = self.one("int64", "int64", "int32", "float32", "float64", "int16", "uint8")
@@ -237,7 +257,7 @@ class _Drawing(Values):
             (self.branch, 5 * (not deep)),
             (self.loop, 4 * (not deep)),
             (self.voted_loop, (lanes or together) and not deep),
-            (self.stride, 3 * (not deep and scope.own == Scope().own and scope.depth < 3)),
+            (self.stride, 3 * (not deep and len(scope.own) < 3 and scope.depth < 3)),
             (self.leave, 2 * (scope.loop is not None)),
             (self.end, self.returns > 0),
         )
