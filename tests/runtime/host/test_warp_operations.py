@@ -89,6 +89,23 @@ def test_votes_count_the_lanes_of_each_warp(run, n, share):
         assert out[:, first : first + 32].T.tolist() == [[int(value) for value in expected]] * warp.size
 
 
+def votes_that_meet(x, out):
+    t = cuda.threadIdx.x
+    if t < 32:  # noqa: SIM108  # two ways
+        vote = cuda.any_sync(FULL, x[t] > 0)
+    else:
+        vote = cuda.all_sync(FULL, x[t] > 0)
+    cuda.syncwarp()
+    out[t] = vote
+
+
+@pytest.mark.parametrize(("x", "expected"), [((0, 0), (0, 0)), ((0, 1), (0, 1)), ((1, 0), (1, 0)), ((2, 2), (1, 1))])
+def test_a_variable_has_the_result_of_the_vote_that_its_warp_came_by(run, x, expected):
+    out = np.zeros(64, np.int64)
+    run(votes_that_meet, 1, 64, np.repeat(np.array(x, np.int32), 32), out)
+    assert out.tolist() == np.repeat(expected, 32).tolist()
+
+
 def matches(x, out):
     t = cuda.threadIdx.x
     out[0, t] = cuda.match_any_sync(FULL, x[t])

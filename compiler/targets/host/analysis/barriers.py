@@ -6,13 +6,13 @@ ends of iterations of spin loops.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.ir import warp_kinds
 from gridjit.compiler.targets.host.ir.body import Block, Body, opcode, with_predecessors
 from gridjit.compiler.targets.host.ir.parse import parse
-from gridjit.compiler.targets.host.ir.warp_operations import Collective, extracted, given, got, read_call
+from gridjit.compiler.targets.host.ir.warp_operations import PAIR, Collective, extracted, given, got, read_call
 
 # What comes after all that threads of a block do together.
 _LATER = {warp_kinds.GRID: 1, warp_kinds.TURN: 2}
@@ -86,10 +86,10 @@ def split(body: Body) -> SplitBlocks:
     blocks: dict[str, Block] = {}
     starts = {0: body.blocks[0].label}
     last: dict[str, str] = {}
-    extracts = _extracts(body)
+    extracts, whole = _extracts(body), _used_whole(body)
     for block in body.blocks:
         own, numbers = numbers[: (count := _count(block))], numbers[count:]
-        pieces = _pieces(block, own, extracts)
+        pieces = _pieces(block, own, extracts, whole)
         blocks |= {piece.label: piece for piece in pieces}
         starts |= {number: piece.label for number, piece in zip(own, pieces[1:], strict=True)}
         last[block.label] = pieces[-1].label
@@ -123,8 +123,16 @@ def _extracts(body: Body) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def _pieces(block: Block, numbers: Sequence[int], extracts: Mapping[str, Sequence[str]]) -> list[Block]:
-    """Return block cut after its barriers, which have these numbers."""
+def _used_whole(body: Body) -> set[str]:
+    """Return the pairs that instructions use without taking them apart: phis where ways of two votes meet."""
+    uses = (parse(line) for line in body.lines if PAIR in line and not extracted(line))
+    return {operand.value for one in uses for operand in one.operands if operand.type == PAIR}
+
+
+def _pieces(
+    block: Block, numbers: Sequence[int], extracts: Mapping[str, Sequence[str]], whole: Collection[str]
+) -> list[Block]:
+    """Return block cut after its barriers, which have these numbers; whole: results that are not only taken apart."""
     pieces = list[Block]()
     label, lines = block.label, list[str]()
     for line in block.lines:
@@ -133,7 +141,7 @@ def _pieces(block: Block, numbers: Sequence[int], extracts: Mapping[str, Sequenc
             after = f"%gj.after.{at}"
             lines += [*given(call, at), f"{_ARRIVE} {at}, label {after}"]
             pieces.append(Block(label=label, lines=tuple(lines)))
-            label, lines = after, got(call, at, extracts.get(call.result, ()))
+            label, lines = after, got(call, at, extracts.get(call.result, ()), call.result in whole)
         elif not ((part := extracted(line)) and part[0] in extracts):
             lines.append(line)
     return [*pieces, Block(label=label, lines=tuple(lines))]

@@ -17,7 +17,8 @@ from gridjit.compiler.targets.host.ir.parse import parse
 FULL = 2**32 - 1
 # A thread's cells. What is read around a warp's values lies before and behind them.
 RESULT, VALUE, LANE, MASK, CLAMP = (f"%gj.cell.gj.{name}" for name in ("result", "value", "lane", "mask", "clamp"))
-_PAIR = "{ i32, i1 }"
+# The type of a number and a bit.
+PAIR = "{ i32, i1 }"
 _NO_CELLS = (warp_kinds.BARRIER, warp_kinds.STEP, warp_kinds.WARP)
 _PLAIN = {
     BARRIER: warp_kinds.BARRIER,
@@ -88,7 +89,7 @@ def read_call(line: str) -> Call | None:
 def extracted(line: str) -> tuple[str, int] | None:
     """Return which part an instruction takes of which pair, or None."""
     one = parse(line)
-    is_part = one.opcode == "extractvalue" and one.kind == _PAIR and one.values[0].startswith("%")
+    is_part = one.opcode == "extractvalue" and one.kind == PAIR and one.values[0].startswith("%")
     return (one.values[0], int(one.values[1])) if is_part else None
 
 
@@ -121,14 +122,17 @@ def given(call: Call, number: int) -> list[str]:
     return [*lines, *([_put(call.arguments[1], VALUE)] if call.kind in warp_kinds.MATCHES else [])]
 
 
-def got(call: Call, number: int, extracts: Sequence[str]) -> list[str]:
-    """Return the instructions that make what a call returns of the thread's cell, with those that take it apart."""
+def got(call: Call, number: int, extracts: Sequence[str], whole: bool) -> list[str]:
+    """Return the instructions that make a call's result of the thread's cell, and the extracts of its parts.
+
+    whole: whether other instructions use the result.
+    """
     if not call.result:
         return []
     if not call.paired:
         return [f"{call.result} = load i32, ptr {RESULT}"]
     word, bit = f"%gj.got.{number}", f"%gj.right.{number}"
-    asked = any((part := extracted(line)) and part[1] == 1 for line in extracts)
+    asked = whole or any((part := extracted(line)) and part[1] == 1 for line in extracts)
     return [
         f"{word} = load i32, ptr {RESULT}",
         *(
@@ -136,8 +140,8 @@ def got(call: Call, number: int, extracts: Sequence[str]) -> list[str]:
             if asked
             else []
         ),
-        f"{word}.p = insertvalue {_PAIR} poison, i32 {word}, 0",
-        f"{call.result} = insertvalue {_PAIR} {word}.p, i1 {bit if asked else 'false'}, 1",
+        f"{word}.p = insertvalue {PAIR} poison, i32 {word}, 0",
+        f"{call.result} = insertvalue {PAIR} {word}.p, i1 {bit if asked else 'false'}, 1",
         *extracts,
     ]
 
