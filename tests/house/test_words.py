@@ -45,6 +45,23 @@ def test_is_no_is_found_in_texts_and_names(text: str, count: int) -> None:
     assert len(said(text)) == count
 
 
+# A file that is named in a comment or a docstring, not in a program's own text; `script.py` is any program, `test_file.py` any test.
+_FILE = re.compile(r"(?<![\w./'\"-])(?!script\.py|test_file\.py)[a-z][a-z_]*\.py\b(?![\"'])")
+
+
+def comments(text: str) -> str:
+    """Return a file's docstrings and comments."""
+    nodes = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = (ast.get_docstring(node) for node in ast.walk(ast.parse(text)) if isinstance(node, nodes))
+    return "\n".join([*filter(None, docstrings), *(line for line in text.splitlines() if line.strip().startswith("#"))])
+
+
+def test_files_that_comments_name_are_there() -> None:
+    there = {file.name for file in FILES}
+    lost = {str(file.relative_to(ROOT)): {*_FILE.findall(comments(file.read_text()))} - there for file in PRODUCT}
+    assert {name: found for name, found in lost.items() if found} == {}
+
+
 def twice(trees: dict[str, ast.Module]) -> dict[str, list[str]]:
     """Return the names that classes of several files have, but for those of one file's own, with these files."""
     homes: defaultdict[str, list[str]] = defaultdict(list)

@@ -21,7 +21,7 @@ Entry = Callable[[Any, Any, int, int, Any], int]
 _ENTRY = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
 )
-# See the host target's stack.py.
+# See the host target's stack_overflow.py.
 _TOLD = "gridjit.stack.told"
 # The libraries of mathematics that objects call; only such objects miss an absent library.
 _LIBRARIES = ("libm.so.6", "libmvec.so.1")

@@ -68,7 +68,7 @@ def passage(line: str) -> int | None:
 
 
 def passing(number: int, label: str) -> str:
-    """Return the instruction that ends a region where a function goes on that regions share (sharing.py)."""
+    """Return the instruction that ends a region where a function goes on that regions share (outlining.py)."""
     return f"{_PASS} {number}, label {label}"
 
 

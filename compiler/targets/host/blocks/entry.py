@@ -6,8 +6,8 @@ params: the kernel's parameters, each at its natural alignment. launch: {i32 gri
 shared bytes}. It runs blocks first to last-1 (x fastest) and returns 0, the first exception code (1 and up) or a
 reserved negative code; unless 0, status = {i32 code; i32 block[3]; i32 thread[3]} is filled. The memory that blocks
 need is allocated by the C library and freed before the return. If last is less than first, no block is run, and the
-entry may tell which blocks do anything (idle.py). Blocks that wait for other blocks are run by another
-entry (resident.py).
+entry may tell which blocks do anything (empty_blocks.py). Blocks that wait for other blocks are run by another
+entry (coresident_entry.py).
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from gridjit.compiler.targets.host.ir.module import FunctionText, closing, defin
 from gridjit.compiler.targets.host.ir.source_locations import path_of
 from gridjit.compiler.values.errors import CompileError
 
-# What looks at the stack (stack.py).
+# What looks at the stack (stack_overflow.py).
 _STACK = "gridjit.stack."
 _WAITS = dict.fromkeys(WAITS, "works with other threads of its warp or block") | {
     BARRIER: "waits at cuda.syncthreads()",

@@ -3,7 +3,7 @@
 Where a region does something for such a thread only, LLVM makes masked stores of it, which all threads pay for. Here
 the condition is evaluated only if `%gj.rare` is set. Loops over threads leave it unset between those places, where the
 condition is known not to hold. Threads run in the same order, unless the peeled part may come after the row
-(postponed.py).
+(sinking.py).
 """
 
 from __future__ import annotations

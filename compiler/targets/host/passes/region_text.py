@@ -29,7 +29,7 @@ def region_name(number: int) -> str:
 class CutKernel:
     """The kernel's blocks after cutting, and properties of the values that cross a barrier.
 
-    starts, live: of each region, and behind them of each function that regions share (sharing.py); cuts: how many
+    starts, live: of each region, and behind them of each function that regions share (outlining.py); cuts: how many
     regions there are.
     arrays: the local arrays of which each thread has its own in the slab; in_turn: those in the bank, for one thread
     after the other. first_turn: the number of the first cut that ends an iteration of a spin loop. progress: where in

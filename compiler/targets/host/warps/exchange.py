@@ -1,7 +1,8 @@
 """Exchange: the function that does one operation for some lanes of a warp, whatever their masks and places.
 
-It is right for any lanes, and slow; full.py does it for whole warps that all do the same. A lane that takes no part is
-not read from: one that asks for its value, which CUDA leaves undefined, gets its own, or with checks is named as wrong.
+It is right for any lanes, and slow; whole_warps.py does it for whole warps that all do the same. A lane that takes no
+part is not read from: one that asks for its value, which CUDA leaves undefined, gets its own, or with checks is named
+as wrong.
 """
 
 from __future__ import annotations
@@ -82,6 +83,10 @@ def exchange(plan: LoopPlan) -> str:
         ("all", range(warp_kinds.MATCH_ALL, warp_kinds.MATCH_ALL_64 + 1), _match_all()),
         ("active", range(warp_kinds.ACTIVE, warp_kinds.STEP), _every("active", "%bits")),
     )
+    if unknown := [
+        kind for kind in used if not warp_kinds.of_block(kind) and not any(kind in group for _, group, _ in groups)
+    ]:
+        raise ValueError(f"warps/exchange.py has no code for {warp_kinds.WORDS[unknown[0]]}")
     wanted = [(name, code, [kind for kind in used if kind in group]) for name, group, code in groups]
     wanted = [(name, code, own) for name, code, own in wanted if own]
     lines = [

@@ -1,7 +1,7 @@
 """Whole blocks: functions that do an operation for all threads of a block at once, if all wait for it at one place.
 
-Each first makes sure that all lanes of each warp take part. Whole warps are then done by whole.py; the last warp, if it
-is not whole, by exchange.py.
+Each first makes sure that all lanes of each warp take part. Whole warps are then done by whole_warps.py; the last warp,
+if it is not whole, by exchange.py.
 """
 
 from __future__ import annotations
