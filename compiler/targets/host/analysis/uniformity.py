@@ -36,7 +36,7 @@ def uniform_values(body: Body) -> frozenset[str]:
         for block in body.blocks:
             for line in block.lines:
                 name = defined(line)
-                if name is not None and _diverges(line, block.label in apart, divergent):
+                if name is not None and name not in divergent and _diverges(line, block.label in apart, divergent):
                     divergent.add(name)
         # Threads leave a loop after different numbers of turns: whatever they take out of it differs.
         for label, region in regions.items():

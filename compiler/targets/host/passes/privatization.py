@@ -98,10 +98,11 @@ class _Candidate:
 
 def _candidates(lines: Sequence[str], arrays: Mapping[int, int]) -> list[_Candidate]:
     """Return the arrays that nothing but such operations is done on."""
-    seen = frozenset[str]().union(*map(used, lines))
-    operations = [made for line in lines if (made := _operation(line)) is not None and made.result not in seen]
+    operations = [made for line in lines if (made := _operation(line)) is not None]
     if not operations:
         return []
+    seen = frozenset[str]().union(*map(used, lines))
+    operations = [made for made in operations if made.result not in seen]
     return [one for number in arrays if (one := _candidate(number, operations, lines)) is not None]
 
 
