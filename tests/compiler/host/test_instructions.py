@@ -7,7 +7,7 @@ import pytest
 
 from gridjit.compiler.targets.host.analysis.value_types import type_of
 from gridjit.compiler.targets.host.ir.body import reads, with_predecessors
-from gridjit.compiler.targets.host.ir.instructions import Instruction, Operand
+from gridjit.compiler.targets.host.ir.instructions import Instruction, Operand, with_suffix
 from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
@@ -127,6 +127,10 @@ def test_a_phis_arms_and_a_branchs_labels_are_replaced() -> None:
 )
 def test_an_instruction_reads_values_but_no_labels(line: str, values: set[str]) -> None:
     assert reads(line) == values
+
+
+def test_a_word_goes_behind_a_name_within_its_quotes() -> None:
+    assert (with_suffix("%a.1", "own"), with_suffix('%"a b"', "own")) == ("%a.1.own", '%"a b.own"')
 
 
 def test_the_alignment_is_a_note() -> None:

@@ -102,7 +102,8 @@ class Instruction(NamedTuple):
     @property
     def predicate(self) -> str:
         """The predicate of a comparison ("slt"), the operation of an atomicrmw ("add"); "" for others."""
-        return self.flags[-1] if self.opcode in COMPARISONS or self.opcode == "atomicrmw" else ""
+        has = self.flags and (self.opcode in COMPARISONS or self.opcode == "atomicrmw")
+        return self.flags[-1] if has else ""
 
     @property
     def kind(self) -> str:
@@ -216,6 +217,11 @@ _POINTERS = {"load": 0, "store": 1, "atomicrmw": 0, "cmpxchg": 0, "getelementptr
 def beside(name: str, word: str) -> str:
     """Return a name for a value that is computed beside another."""
     return f'%"gj.{word}.{name[1:].strip(chr(34))}"'
+
+
+def with_suffix(name: str, word: str) -> str:
+    """Return a name with a word behind it, for a value that is computed beside another."""
+    return f'{name[:-1]}.{word}"' if name.endswith('"') else f"{name}.{word}"
 
 
 def is_value(text: str) -> bool:

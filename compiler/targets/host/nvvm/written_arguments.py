@@ -5,25 +5,18 @@ The code is looked at before any target changes it, so the answer holds for all 
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from gridjit.base.regexes import regex
+from gridjit.compiler.targets.host.ir.body import used
+from gridjit.compiler.targets.host.ir.debug_locations import without_debug_location
+from gridjit.compiler.targets.host.ir.instructions import Instruction
+from gridjit.compiler.targets.host.ir.module import FunctionText, with_definitions
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.llvm.libllvm import host_target
 from gridjit.compiler.targets.host.nvvm.recursion import recursive
 from gridjit.compiler.values.target import Lowered
-
-_NAME = r'%(?:[\w.$-]+|"[^"]*")'
-_MADE = regex(rf"\s*({_NAME}) = (.*)")
-_END = r"(?:, ![^%]*)?$"
-_TO_NUMBER = regex(rf"ptrtoint ptr ({_NAME}) to i64{_END}")
-_SUM = regex(rf"add (?:nuw |nsw )*i64 ({_NAME}|-?\d+), ({_NAME}|-?\d+){_END}")
-_TO_POINTER = regex(rf"inttoptr i64 ({_NAME}) to ptr{_END}")
-_USED = regex(_NAME)
-# An LLVM function, from its first line to its last.
-_FUNCTION = regex(r"^define .*?^}$", re.MULTILINE | re.DOTALL)
 
 
 def maybe_written(lowered: Lowered, names: Sequence[str]) -> frozenset[str]:
@@ -35,19 +28,21 @@ def maybe_written(lowered: Lowered, names: Sequence[str]) -> frozenset[str]:
     module = llvm.link([llvm.parse(text) for text in lowered.modules])
     module = llvm.keep_only(module, lowered.entry, recursive(lowered.modules))
     llvm.clean(module, host_target())
-    module = llvm.parse(_FUNCTION.sub(lambda found: _with_pointers(found[0]), llvm.text_of(module)))
+    module = llvm.parse(with_definitions(llvm.text_of(module), _with_pointers))
     llvm.infer_attributes(module, host_target())
     pointers = llvm.written_pointers(module, lowered.entry)
     return frozenset(name for name in names if any(one == name or one.startswith(f"{name}.") for one in pointers))
 
 
-def _with_pointers(function: str) -> str:
+def _with_pointers(function: FunctionText) -> str:
     """Return a function in which addresses that are a pointer plus an offset are made of the pointer itself.
 
     The front end adds up the addresses of a strided array's items as numbers, and LLVM proves nothing of a pointer that
     becomes a number. This code is only for proofs: its offsets are wrong.
     """
-    lines = function.split("\n")
+    if " ptrtoint " not in function.text:
+        return function.text
+    lines = function.text.split("\n")
     numbers = _Numbers(lines)
     return "\n".join(numbers.rewritten(line) for line in lines)
 
@@ -56,45 +51,55 @@ class _Numbers:
     """Numbers in a function that are made of pointers' addresses, and the pointers that each is made of."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self._made = [found.groups() for line in lines if (found := _MADE.match(line))]
         self._pointers: defaultdict[str, set[str]] = defaultdict(set)
-        while self._follow():
+        made = [one for one in map(_read, lines) if one.result]
+        while sum(map(self._follow, made)):
             pass
         # Pointers whose numbers have other uses, which may lead anywhere.
         self._lost = {pointer for line in lines for pointer in self._lost_in(line)}
 
-    def _follow(self) -> bool:
-        """Note the pointers of sums of which some were not known; return whether there were any."""
-        found = False
-        for name, operation in self._made:
-            before = len(self._pointers.get(name, ()))
-            if number := _TO_NUMBER.match(operation):
-                self._pointers[name].add(number[1])
-            elif summed := _SUM.match(operation):
-                self._pointers[name] |= {one for part in summed.groups() for one in self._pointers.get(part, ())}
-            found |= len(self._pointers.get(name, ())) > before
-        return found
+    def _follow(self, one: Instruction) -> bool:
+        """Note the pointers of a sum; return whether there are any that were not known."""
+        parts = [self._pointers[part] for part in one.values] if _is_sum(one) else [{_pointer(one)} - {""}]
+        found = set[str]().union(*parts) - self._pointers[one.result]
+        self._pointers[one.result] |= found
+        return bool(found)
 
     def _lost_in(self, line: str) -> Iterator[str]:
-        made = _MADE.match(line)
-        operation = made[2] if made else line
-        is_pointer = _TO_POINTER.match(operation)
-        if made and not is_pointer and _SUM.match(operation):
+        one = _read(line)
+        if _is_sum(one):
             return
-        for used in _USED.findall(operation):
-            pointers = self._pointers.get(used, ())
-            if not is_pointer or len(pointers) > 1:
+        for name in used(line.strip()):
+            pointers = self._pointers.get(name, ())
+            if not _number(one) or len(pointers) > 1:
                 yield from pointers
 
     def rewritten(self, line: str) -> str:
         """Return a line of the function, with what is made of a pointer's number made of the pointer."""
-        if (made := _MADE.match(line)) is None:
-            return line
-        name, operation = made.groups()
-        if (number := _TO_NUMBER.match(operation)) and number[1] not in self._lost:
-            return f"  {name} = add i64 0, 0"
-        if (found := _TO_POINTER.match(operation)) and (pointers := self._pointers.get(found[1])):
+        one = _read(line)
+        if (pointer := _pointer(one)) and pointer not in self._lost:
+            return f"  {one.result} = add i64 0, 0"
+        if (number := _number(one)) and (pointers := self._pointers.get(number)):
             (pointer, *others) = pointers
             if not others and pointer not in self._lost:
-                return f"  {name} = getelementptr i8, ptr {pointer}, i64 {found[1]}"
+                return f"  {one.result} = getelementptr i8, ptr {pointer}, i64 {number}"
         return line
+
+
+def _read(line: str) -> Instruction:
+    return parse(without_debug_location(line.strip()))
+
+
+def _is_sum(one: Instruction) -> bool:
+    """Return whether an instruction adds two numbers that may be addresses."""
+    return one.opcode == "add" and one.kind == "i64" and one.is_binary
+
+
+def _pointer(one: Instruction) -> str:
+    """Return the pointer whose address an instruction gives as a number; "" for others."""
+    return one.cast_of("ptr", "i64")
+
+
+def _number(one: Instruction) -> str:
+    """Return the number that an instruction makes a pointer of; "" for others."""
+    return one.cast_of("i64", "ptr")

@@ -7,11 +7,11 @@ rewritten for its sake.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from gridjit.compiler.targets.host.ir.body import Block, Body, arms, defined, definitions_of, lines_of, opcode, used
+from gridjit.compiler.targets.host.ir.body import Block, Body, defined, definitions_of, lines_of, opcode, used
 from gridjit.compiler.targets.host.ir.opcodes import EARLY
+from gridjit.compiler.targets.host.ir.parse import parse
 
 # Instructions that do nothing but make their values.
 _SILENT = EARLY | {"phi", "udiv", "sdiv", "urem", "srem"}
@@ -71,12 +71,11 @@ def _joined(block: Block, source: str, gone: set[str]) -> Block | None:
     lines = list[str]()
     for line in block.lines:
         if opcode(line) == "phi":
-            ways: Mapping[str, str] = {label: value for value, label in arms(line)}
-            own = {value for label, value in ways.items() if label in {source, *gone}}
+            phi = parse(line)
+            own = {value for value, label in phi.arms if label in {source, *gone}}
             if len(own) != 1:
                 return None
-            kept = {label: value for label, value in ways.items() if label not in {source, *gone}}
-            pairs = [*kept.items(), (source, *own)]
-            line = line[: line.index("[")] + ", ".join(f"[ {value}, {label} ]" for label, value in pairs)
+            kept = dict.fromkeys(arm for arm in phi.arms if arm[1] not in {source, *gone})
+            line = str(phi.with_arms([*kept, (own.pop(), source)]))
         lines.append(line)
     return replace(block, lines=tuple(lines))

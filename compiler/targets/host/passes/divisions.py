@@ -8,25 +8,23 @@ each thread, is added to such dividends. It is 0, but LLVM can neither know that
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.uniformity import divergent_blocks, uniform_values
-from gridjit.compiler.targets.host.ir.body import NAME, Body
+from gridjit.compiler.targets.host.ir.body import Body
+from gridjit.compiler.targets.host.ir.instructions import Instruction, with_suffix
+from gridjit.compiler.targets.host.ir.parse import parse
 
 APART = "%gj.apart"
 # No pass looks into inline assembly.
 NOTHING = '  %nothing = call i32 asm "", "=r,0"(i32 0)'
-_DIVISION = regex(
-    rf"({NAME}) = ([su](?:div|rem)) (exact )?i(\d+) (\S+), ({NAME})(.*)", re.DOTALL, needs=("div ", "rem ")
-)
+_DIVISIONS = frozenset(("sdiv", "udiv", "srem", "urem"))
 
 
 def with_own_divisions(body: Body) -> Body:
     """Return body with `%gj.apart` in the dividends of the divisions that some threads skip."""
-    if not any(_DIVISION.match(line) for line in body.lines):
+    if not any(_divides(parse(line)) for line in body.lines):
         return body
     parted = divergent_blocks(body, uniform_values(body))
     blocks = tuple(
@@ -55,15 +53,21 @@ def has_own_divisions(body: Body) -> bool:
     return any(APART in line for line in body.lines)
 
 
+def _divides(one: Instruction) -> bool:
+    """Return whether an instruction divides integers by a value."""
+    return one.opcode in _DIVISIONS and one.kind.startswith("i") and one.values[1].startswith("%")
+
+
 def _own(line: str) -> Iterator[str]:
     """Yield an instruction; of a division, with %gj.apart added to its dividend."""
-    if found := _DIVISION.match(line):
-        name, operation, exact, bits, dividend, divisor, rest = found.groups(default="")
-        added = APART
-        if bits != "32":
-            added = f"{name}.apart"
-            yield f"{added} = {'zext' if int(bits) > 32 else 'trunc'} i32 {APART} to i{bits}"
-        yield f"{name}.own = or i{bits} {dividend}, {added}"
-        yield f"{name} = {operation} {exact}i{bits} {name}.own, {divisor}{rest}"
+    one = parse(line)
+    if _divides(one):
+        dividend, divisor = one.operands
+        kind, added, own = dividend.type, APART, with_suffix(one.result, "own")
+        if kind != "i32":
+            added = with_suffix(one.result, "apart")
+            yield f"{added} = {'zext' if int(kind[1:]) > 32 else 'trunc'} i32 {APART} to {kind}"
+        yield f"{own} = or {dividend}, {added}"
+        yield str(one._replace(operands=(dividend._replace(value=own), divisor)))
     else:
         yield line

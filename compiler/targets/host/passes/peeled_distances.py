@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.affine import ONE, PLACE, Affine, Row, plus
 from gridjit.compiler.targets.host.ir.accesses import Access
-from gridjit.compiler.targets.host.ir.body import NAME
+from gridjit.compiler.targets.host.ir.instructions import is_value
+from gridjit.compiler.targets.host.ir.parse import parse
+from gridjit.compiler.targets.host.ir.types import size_of
 from gridjit.compiler.targets.host.passes.peeling import LARGEST_BLOCK, Stop, beyond_size
 
-_SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
-_ELEMENT = regex(
-    rf"{NAME} = getelementptr (?:inbounds |nuw |nusw )*({'|'.join(_SIZES)}), ptr ({NAME}), (i32|i64) ({NAME}|-?\d+)$"
-)
 _SHARED = "%gj.shared"
 # A row's length, as a part of a value.
 _LENGTH = "length"
@@ -42,11 +39,13 @@ class Distances:
         """Return how many bytes an address is from the beginning of shared memory."""
         if pointer == _SHARED:
             return {}
-        if (found := _ELEMENT.match(self.row.lines.get(pointer, ""))) is None:
+        step = parse(self.row.lines.get(pointer, ""))
+        index, size = step.moved_by, size_of(step.type)
+        if not is_value(index) or not size or step.operands[1].type not in ("i32", "i64"):
             return None
-        before, index = self._bytes(found[2]), found[4]
-        by = self.row.value(index) if found[3] == "i64" else self.row.widened(index, "sext")
-        return None if before is None or by is None else plus(before, self._measured(by), _SIZES[found[1]])
+        by = self.row.value(index) if step.operands[1].type == "i64" else self.row.widened(index, "sext")
+        before = self._bytes(step.pointer)
+        return None if before is None or by is None else plus(before, self._measured(by), size)
 
     def _measured(self, value: Affine) -> Affine:
         """Return a value with the row's length as one part, however that was computed."""

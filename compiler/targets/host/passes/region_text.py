@@ -12,6 +12,7 @@ from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.barriers import arrival, passage
 from gridjit.compiler.targets.host.ir.body import Block, Parameter, arms, defined, opcode, rename, used
 from gridjit.compiler.targets.host.ir.contexts import Slot
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.passes.forward_progress import progress
 from gridjit.compiler.targets.host.passes.row_values import RegionValues
 
@@ -202,13 +203,13 @@ class RegionWriter:
 
     def _phi(self, line: str, labels: set[str], kept: set[str]) -> str:
         """Return the phi with the arms from this region's own blocks; kept values come through their names there."""
-        head = line[: line.index("[")]
-        pairs = [
-            f"[ {_sent(value, defined(line) or '', label) if value in kept else value}, {label} ]"
-            for value, label in arms(line)
+        phi = parse(line)
+        pairs = (
+            (_sent(value, phi.result, label) if value in kept else value, label)
+            for value, label in phi.arms
             if label in labels and arrival(self.whole.blocks[label].lines[-1]) is None
-        ]
-        return head + ", ".join(pairs)
+        )
+        return str(phi.with_arms(pairs))
 
     def _for_phis(self, block: Block, labels: set[str], kept: set[str]) -> list[str]:
         """Return the loads, at block's end, of the kept values that phis of its successors take from it."""
@@ -261,7 +262,7 @@ class RegionWriter:
         if opcode(line) != "ret":
             return self._with_loads(line, kept)
         *loads, ret = self._with_loads(line, kept)
-        code = ret.split()[-1]
+        (code,) = parse(ret.strip()).values
         ended = ["  ret i32 0"] if code == "0" else [*loads, *self._raise(code)]
         return [*self._tell_progress(), *ended]
 

@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.graph import reached
 from gridjit.compiler.targets.host.analysis.barriers import arrival, passage
 from gridjit.compiler.targets.host.analysis.pointers import BLOCK, CONSTANT, Argument, Root, Roots
 from gridjit.compiler.targets.host.analysis.postdominators import between, postdominators
 from gridjit.compiler.targets.host.ir.accesses import Access, accesses
 from gridjit.compiler.targets.host.ir.body import (
-    NAME,
     Block,
     arms,
     defined,
@@ -36,9 +34,8 @@ from gridjit.compiler.targets.host.passes.region_text import RegionWriter, names
 from gridjit.compiler.targets.host.passes.shared_atomics import OWN
 
 _ENDS = "ret i32 0"
-_TRUTH = rf"({NAME}|true|false)"
-_JOINT = regex(rf"{NAME} = (?:and|or|xor|select) i1 {_TRUTH}, (?:i1 )?{_TRUTH}(?:, i1 {_TRUTH})?")
-_ASSUMES = "call void @llvm.assume("
+_JOINTS = frozenset(("and", "or", "xor", "select"))
+_ASSUMES = "llvm.assume"
 # They have no effects, but must not be executed where the thread would not have come to them.
 _DIVIDES = frozenset(("sdiv", "udiv", "srem", "urem"))
 _COMPUTES = EARLY | _DIVIDES | {"frem", "extractvalue", "insertvalue", "extractelement", "insertelement", "phi"}
@@ -116,10 +113,10 @@ class _Postponed:
         """Return whether a condition holds for threads that are not rare; None if it may hold or not."""
         if condition in (RARE, "true", "false"):
             return condition == "true"
-        line = self.lines.get(condition, "")
-        if condition not in self.rare or (joint := _JOINT.match(line)) is None:
+        joint = parse(self.lines.get(condition, ""))
+        if condition not in self.rare or joint.opcode not in _JOINTS or joint.kind != "i1" or joint.flags:
             return None
-        return _joined(opcode(line), [self._holds(part) for part in joint.groups() if part])
+        return _joined(joint.opcode, [self._holds(part) for part in joint.values])
 
     def rejoins(self, kept: Collection[str]) -> bool:
         """Return whether peeled threads then go on as the others do, with the same values."""
@@ -266,15 +263,15 @@ def _accesses(line: str) -> list[Access]:
 
 def _is_noticed(line: str) -> bool:
     """Return whether an instruction may do more than compute, or access memory that other threads may poll."""
-    if opcode(line) in ("load", "store"):
-        return not accesses(line) or " volatile " in line or " atomic " in line
+    one = parse(line)
+    if one.opcode in ("load", "store"):
+        return not one.known or one.is_volatile or one.is_atomic
     return not _computes(line) and opcode(line) not in _ENDS_BLOCKS
 
 
 def _computes(line: str) -> bool:
     """Return whether an instruction only computes a value, or tells LLVM a fact."""
-    is_call = opcode(line) == "call"
-    return opcode(line) in _COMPUTES or line.startswith(_ASSUMES) or (is_call and is_operation(line))
+    return opcode(line) in _COMPUTES or parse(line).callee_name == _ASSUMES or is_operation(line)
 
 
 def sunk_text(writer: RegionWriter, axis: str, stops: Sequence[Stop]) -> str:

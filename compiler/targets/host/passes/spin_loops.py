@@ -10,11 +10,9 @@ lets all others of the grid run before the next one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.analysis.barriers import is_cut
 from gridjit.compiler.targets.host.analysis.loops import Loop, loops
 from gridjit.compiler.targets.host.ir.body import (
@@ -26,22 +24,18 @@ from gridjit.compiler.targets.host.ir.body import (
     lines_of,
     opcode,
     reads,
-    used,
 )
 from gridjit.compiler.targets.host.ir.intrinsics import LINEAR_THREAD, OURS, SHARED_ARRAY, SREG, TURN
 from gridjit.compiler.targets.host.ir.opcodes import is_operation
+from gridjit.compiler.targets.host.ir.parse import parse
 from gridjit.compiler.targets.host.ir.source_locations import SourceLocation, location_of, without_location
 
-_WORDS = ("atomic", "volatile", "cmpxchg")
-_READS_ATOMICALLY = regex(r"= (?:load (?:atomic|volatile)|atomicrmw|cmpxchg) ", needs=_WORDS)
-_MAY_WAIT = regex(r"= (?:load (?:atomic|volatile)|atomicrmw|cmpxchg) |^fence ", needs=(*_WORDS, "fence"))
-# What counts up or down changes memory each time, so whoever does it gets on.
-_COUNTS = regex(r"= atomicrmw (?:volatile )?(?:uinc_wrap|udec_wrap|f?add|f?sub) ptr [^,]+, \S+ (\S+?),? ")
-_EXPECTED = regex(r"cmpxchg (?:weak )?(?:volatile )?ptr [^,]+, \S+ ([^,]+),")
-_NOTHING = regex(r"[-+]?0(?:\.0+e\+00)?|null|%.*")
+# What counts up or down changes memory each time, so whoever does it gets on; but sums may be with zero.
+_COUNTS, _SUMS = frozenset(("uinc_wrap", "udec_wrap")), frozenset(("add", "sub", "fadd", "fsub"))
+_ZEROS = frozenset(("0", "0.000000e+00", "-0.000000e+00", "0xH0000", "0xH8000", "null", "zeroinitializer"))
 _VARYING = frozenset(("phi", "load", "atomicrmw", "cmpxchg", "call"))
 # Where a thread is, and where shared arrays are.
-_PLACE = regex(rf'@"?(?:{re.escape(OURS + SREG)}n?(?:tid|ctaid)\.|{re.escape(SHARED_ARRAY)}|{LINEAR_THREAD}\()')
+_PLACES = (*(f"{OURS}{SREG}{word}." for word in ("tid", "ntid", "ctaid", "nctaid")), SHARED_ARRAY, LINEAR_THREAD)
 _CHANGES = frozenset(("store", "call", "invoke", "atomicrmw", "cmpxchg"))
 _MEMORY = frozenset(("load", "atomicrmw", "cmpxchg"))
 
@@ -60,17 +54,17 @@ def with_spin_cuts(body: Body) -> SpinCuts:
         return SpinCuts(body=body, locations=())
     marked = body.by_label
     blocks = {label: _unmarked(block) for label, block in marked.items()}
-    found = [(loop, reads) for loop in loops(blocks) if (reads := _Reading(blocks, loop).waits_for())]
-    edges = [(latch, loop.head, reads) for loop, reads in found for latch in loop.latches]
+    found = [(loop, polls) for loop in loops(blocks) if (polls := _Reading(blocks, loop).waits_for())]
+    edges = [(latch, loop.head, polls) for loop, polls in found for latch in loop.latches]
     for number, (latch, head, _) in enumerate(edges):
         blocks = _with_turn(blocks, latch, head, f"%gj.turn.{number}")
-    locations = tuple(_location(marked, reads, body.rest) for _, _, reads in edges)
+    locations = tuple(_location(marked, polls, body.rest) for _, _, polls in edges)
     return SpinCuts(body=replace(body, blocks=tuple(blocks.values())), locations=locations)
 
 
 def _may_wait(body: Body) -> bool:
     """Return whether body may have a spin loop: it has polling instructions, or a loop that does nothing."""
-    if any(_MAY_WAIT.search(line) for line in body.lines):
+    if any(opcode(line) == "fence" or _polls(line) for line in body.lines):
         return True
     blocks = body.by_label
     return any(not _Reading(blocks, loop).changes() for loop in loops(blocks))
@@ -80,16 +74,16 @@ def _unmarked(block: Block) -> Block:
     return replace(block, lines=tuple(map(without_location, block.lines)))
 
 
-def _location(blocks: Mapping[str, Block], reads: Collection[str], rest: str) -> SourceLocation | None:
+def _location(blocks: Mapping[str, Block], polls: Collection[str], rest: str) -> SourceLocation | None:
     """Return the location of the first of some instructions that has one."""
-    lines = (line for line in lines_of(blocks.values()) if defined(line) in reads)
+    lines = (line for line in lines_of(blocks.values()) if defined(line) in polls)
     return next((location for line in lines if (location := location_of(line, rest)) is not None), None)
 
 
 def _with_turn(blocks: Mapping[str, Block], latch: str, head: str, label: str) -> dict[str, Block]:
     """Return blocks with one between latch and head, which ends a turn."""
     *lines, last = blocks[latch].lines
-    turned = re.sub(rf"label {re.escape(head)}(?=[\s,\]]|$)", f"label {label}", last)
+    turned = str(parse(last).with_labels({head: label}))
     changed = {
         latch: replace(blocks[latch], lines=(*lines, turned)),
         label: Block(label=label, lines=(f"call void @{TURN}()", f"br label {head}")),
@@ -104,8 +98,8 @@ def _coming_from(block: Block, before: str, after: str) -> Block:
     """Return block with its phis naming after, once, where they named before, as often as a switch led here."""
 
     def renamed(phi: str) -> str:
-        pairs = dict.fromkeys((value, after if label == before else label) for value, label in arms(phi))
-        return phi[: phi.index("[")] + ", ".join(f"[ {value}, {label} ]" for value, label in pairs)
+        pairs = ((value, after if label == before else label) for value, label in arms(phi))
+        return str(parse(phi).with_arms(dict.fromkeys(pairs)))
 
     lines = (renamed(line) if opcode(line) == "phi" else line for line in block.lines)
     return replace(block, lines=tuple(lines))
@@ -113,7 +107,15 @@ def _coming_from(block: Block, before: str, after: str) -> Block:
 
 def _is_known(line: str) -> bool:
     """Return whether an instruction is a call that gives a thread the same whenever it asks."""
-    return opcode(line) == "call" and (is_operation(line) or _PLACE.search(line) is not None)
+    return is_operation(line) or parse(line).callee_name.startswith(_PLACES)
+
+
+def _polls(line: str) -> bool:
+    """Return whether an instruction reads memory that other threads may write meanwhile."""
+    if opcode(line) not in _MEMORY:
+        return False
+    one = parse(line)
+    return one.is_atomic or one.is_volatile or not one.known
 
 
 class _Reading:
@@ -152,12 +154,13 @@ class _Reading:
 
     def _observes(self, line: str) -> bool:
         """Return whether an instruction polls memory written by other threads."""
-        if not _READS_ATOMICALLY.search(line):
+        one = parse(line)
+        if not _polls(line) or one.predicate in _COUNTS:
             return False
-        if counts := _COUNTS.search(line):
-            return bool(_NOTHING.fullmatch(counts[1])) and "c_wrap" not in line
-        if expected := _EXPECTED.search(line):
-            return not any(opcode(self.made[name]) in _MEMORY for name in self._behind(used(expected[1])))
+        if one.predicate in _SUMS:
+            return one.values[1].startswith("%") or one.values[1] in _ZEROS
+        if one.opcode == "cmpxchg" and one.known:
+            return not any(opcode(self.made[name]) in _MEMORY for name in self._behind(one.values[1:2]))
         return True
 
     def _looks_again(self, line: str) -> bool:
