@@ -21,12 +21,12 @@ OWN = ("gridjit.", "llvmlite.")
 class Registration:
     """One thing that an extension registered.
 
-    kind: its registry's word ("lowering attribute"). about: the names of its key and attribute, or of its types; ""
-    for a rewrite. sources: the extension's functions and classes in it, and the plain values beside them. stub: the
-    user's function that it implements for kernels that call it, as module.name; "" if it may reach kernels that never
-    heard of the extension. owner: the installed distribution that all of it is from; None if any part is the user's
-    own. key: the very object that it is for. mentions: functions and types, all of which code must use to meet it;
-    empty if unknown.
+    kind: its registry's word ("lowering attribute"). about: the names of its key and attribute, or of its types; "" for
+    a rewrite. sources: the extension's functions and classes in it, and the plain values beside them. stub: the user's
+    function that it implements for kernels that call it, as module.name; "" if it may reach kernels that never heard of
+    the extension. owner: the installed distribution that all of it is from; None if any part is the user's own. key:
+    the very object that it is for. mentions: functions and types, all of which code must use to meet it; empty if
+    unknown.
     """
 
     kind: str

@@ -56,7 +56,10 @@ class ArgumentHandler(Protocol):
     """Passes one kind of Python value to kernels."""
 
     def kind(self, value: Any) -> Hashable:
-        """Return a key of value's type, as cheaply as possible; equal kinds have equal types."""
+        """Return a key of value's type, as cheaply as possible.
+
+        Values of equal kinds have equal types, and are launched alike: `operation` serves all of them or none.
+        """
 
     def type_of(self, value: Any, place: Place) -> ArgType:
         """Return the type a kernel is compiled for; raises ArgumentError saying why value cannot be passed."""

@@ -45,7 +45,7 @@ def test_is_no_is_found_in_texts_and_names(text: str, count: int) -> None:
     assert len(said(text)) == count
 
 
-# A file that is named in a comment or a docstring, not in a program's own text; `script.py` is any program, `test_file.py` any test.
+# A file that is named in a comment or a docstring; `script.py` is any program, and `test_file.py` any test.
 _FILE = re.compile(r"(?<![\w./'\"-])(?!script\.py|test_file\.py)[a-z][a-z_]*\.py\b(?![\"'])")
 
 
