@@ -50,13 +50,13 @@ def different(ours, expected):
     return [name for name, one, other in pairs if (one + 0).tobytes() != (other + 0).tobytes()]
 
 
-# Small programs: with barriers in loops and branches, grid synchronization, shuffles, votes, matches, early returns.
-@pytest.mark.parametrize("seed", [4, 6, 7, 16, 25, 40])
+# Small programs: with barriers in loops and branches, grid barriers, shuffles, votes, matches, early returns.
+@pytest.mark.parametrize("seed", [4, 6, 31, 34, 94, 108, 217])
 def test_a_drawn_kernel_does_what_the_oracle_does(compare, seed):
     compare(seed)
 
 
-@pytest.mark.parametrize("seed", [30, 44])
+@pytest.mark.parametrize("seed", [28, 96])
 def test_checks_find_nothing_in_a_drawn_kernel(compare, seed):
     compare(seed, debug=True)
 

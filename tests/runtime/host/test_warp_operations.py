@@ -91,10 +91,7 @@ def test_votes_count_the_lanes_of_each_warp(run, n, share):
 
 def votes_that_meet(x, out):
     t = cuda.threadIdx.x
-    if t < 32:  # noqa: SIM108  # two ways
-        vote = cuda.any_sync(FULL, x[t] > 0)
-    else:
-        vote = cuda.all_sync(FULL, x[t] > 0)
+    vote = cuda.any_sync(FULL, x[t] > 0) if t < 32 else cuda.all_sync(FULL, x[t] > 0)
     cuda.syncwarp()
     out[t] = vote
 
