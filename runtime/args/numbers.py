@@ -43,13 +43,18 @@ class Bool:
         return TrueOrFalse(python_type=bool, size=1, alignment=1)
 
 
+def _derived(type_: ScalarType) -> Hashable:
+    """Return the kind of numbers of derived classes, which machine code does not read."""
+    return type_, "derived"
+
+
 class Float:
     """A Python float: 64 bits."""
 
     _type = ScalarType(dtype="float64")
 
     def kind(self, value: float) -> Hashable:
-        return self._type
+        return self._type if type(value) is float else _derived(self._type)
 
     def type_of(self, value: float, place: Place) -> ScalarType:
         return self._type
@@ -76,7 +81,8 @@ class PythonInt:
     _signed, _unsigned = ScalarType(dtype="int64"), ScalarType(dtype="uint64")
 
     def kind(self, value: int) -> Hashable:
-        return self._signed if -(2**63) <= value < 2**63 else self.type_of(value, None)
+        type_ = self._signed if -(2**63) <= value < 2**63 else self.type_of(value, None)
+        return type_ if type(value) is int else _derived(type_)
 
     def type_of(self, value: int, place: Place | None) -> ScalarType:
         if -(2**63) <= value < 2**63:
@@ -115,7 +121,7 @@ class Complex:
     _type = ScalarType(dtype="complex128")
 
     def kind(self, value: complex) -> Hashable:
-        return self._type
+        return self._type if type(value) is complex else _derived(self._type)
 
     def type_of(self, value: complex, place: Place) -> ScalarType:
         return self._type

@@ -212,6 +212,18 @@ def test_a_table_for_one_kind_takes_no_other(one: int) -> None:
         assert (kernel.signatures[-1] == expected.signatures[0]) or same_type, (one, other)
 
 
+@pytest.mark.parametrize("plain", [2.5, 3, 2**63, 1j])
+def test_a_derived_number_leaves_plain_ones_to_machine_code(plain: Any) -> None:
+    derived = type("Derived", (type(plain),), {})(plain)
+    kernel = StandInKernel(arity=1)
+    configured = kernel.configured()
+    for value in (derived, derived, plain, plain):
+        configured(value)
+    first, *_, last = kernel.recorder.launches
+    assert first.parameters == last.parameters
+    assert (first.way, last.way) == ("python", "native" if object_layout() is not None else "python")
+
+
 def test_a_record_is_passed_by_the_address_of_its_own_memory() -> None:
     records = np.zeros(3, RECORD)
     kernel, (first, second) = launched(records[1])
