@@ -131,19 +131,22 @@ class _Comparison:
     pairs: tuple[Pair, ...]
 
     def moves(self, lines: Mapping[str, str]) -> bool:
-        """Return whether the place where it changes depends on the block; in most blocks there is then none."""
+        """Return whether the place where it changes depends on the block.
+
+        Most blocks then have none, so splitting for it costs little.
+        """
         parts = [part.rpartition(" ")[2] for value in (self.first, self.second) for part in value]
         return any(name.startswith("%gj.ctaid.") for name in reached(parts, lambda name: used(lines.get(name, ""))))
 
     def text(self, line: str, number: int) -> tuple[str, ...]:
-        """Return the instructions that take the instruction's place."""
+        """Return the instructions that replace the instruction; the first gives `_at`, as `split_region` expects."""
         made = [f"{_at(number)} = zext i32 {AT} to i64"]
         a, b = (_sum(value, number, side, made) for side, value in enumerate((self.first, self.second)))
         return *made, f"{defined(line)} = icmp {self.predicate} i64 {a}, {b}"
 
 
 def _at(number: int) -> str:
-    return f'%"gj.crossing.{number}.at"'
+    return f'%"gj.split.{number}.at"'
 
 
 def _sum(value: Affine, number: int, side: int, made: list[str]) -> str:
@@ -153,7 +156,7 @@ def _sum(value: Affine, number: int, side: int, made: list[str]) -> str:
         if part == ONE:
             continue
         fresh += 1
-        name = f'%"gj.crossing.{number}.{side}.{fresh}"'
+        name = f'%"gj.split.{number}.{side}.{fresh}"'
         how, _, one = part.rpartition(" ")
         if part == PLACE:
             one = _at(number)
@@ -199,7 +202,7 @@ def _frozen(value: Affine) -> tuple[tuple[str, int], ...]:
 
 def split_name(number: int) -> str:
     """Return the name of the function that returns the next place of a row where a region's conditions change."""
-    return f"gridjit.crossing.{number}"
+    return f"gridjit.split.{number}"
 
 
 def is_straight(region: str, ends: str, axis: str) -> bool:
@@ -255,7 +258,11 @@ def split_region(
 
 
 def _ends(writer: RowWriter, pairs: Sequence[Pair]) -> list[str] | None:
-    """Write the code that finds where each pair changes after the part's first place, or %gj.end; None if unknown."""
+    """Write the code that finds where each pair changes next, behind %gj.place, the first place of a part.
+
+    It is asked anew for each part. The place may lie beyond the row; %gj.end stands for none. None: it is not known
+    before the row is run.
+    """
     starts = []
     for pair in pairs:
         values = [writer.total(dict(value), "0") for value in pair]
