@@ -163,7 +163,9 @@ def test_llvm_is_asked_once_for_a_type_and_each_time_for_a_structure_with_a_name
 
     monkeypatch.setattr(llvm.Type, "_get_ll_global_value_type", get)
     monkeypatch.setattr(sizes, "_answers", [])
-    named_structure = llvm.global_context.get_identified_type("gridjit_sizes")
+    context = llvm.global_context  # every module of the process names the types that are left in it
+    monkeypatch.setattr(context, "identified_types", context.identified_types.copy())
+    named_structure = context.get_identified_type("gridjit_sizes")
     named_structure.set_body(WORD, WORD)
     faster(sizes)
     for one in (WORD, WORD, named_structure, named_structure):
