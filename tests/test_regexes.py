@@ -79,5 +79,5 @@ def test_every_expression_of_the_targets_can_be_compiled() -> None:
     found = pkgutil.walk_packages(targets.__path__, f"{targets.__name__}.")
     names = [vars(importlib.import_module(module.name)) for module in found]
     postponed = [value for one in names for value in one.values() if isinstance(value, Postponed)]
-    assert len(postponed) > 200
+    assert len(postponed) > 100
     assert all(one.groups >= 0 for one in postponed)  # which compiles it
