@@ -9,9 +9,9 @@ from itertools import chain
 
 from gridjit.base.regexes import regex
 from gridjit.compiler.targets.host.ir.instructions import Instruction
-from gridjit.compiler.targets.host.ir.module import FunctionText, closing, definitions, label_of
+from gridjit.compiler.targets.host.ir.module import FunctionText, definitions, label_of
 from gridjit.compiler.targets.host.ir.parse import begin, parse
-from gridjit.compiler.targets.host.ir.types import split_commas
+from gridjit.compiler.targets.host.ir.types import closing_bracket, split_commas
 
 NAME = r'%(?:"[^"]*"|[-a-zA-Z$._0-9]+)'
 _NAMES = regex(NAME)
@@ -91,7 +91,7 @@ def read_body(text: str, name: str, parameters: tuple[Parameter, ...]) -> Body:
 def body_of(function: FunctionText, rest: str = "") -> Body:
     """Return a function as a body, with its parameters by their types and names. rest: the text of its module."""
     start = function.head.index("(")
-    given = split_commas(function.head[start + 1 : closing(function.head, start)])
+    given = split_commas(function.head[start + 1 : closing_bracket(function.head, start)])
     parameters = (one.split(" ") for one in given if one)
     return Body(
         parameters=tuple(Parameter(type=" ".join(words[:-1]), name=words[-1]) for words in parameters),

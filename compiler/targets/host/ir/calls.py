@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gridjit.compiler.targets.host.ir.module import closing, name_of, symbol
+from gridjit.compiler.targets.host.ir.module import name_of, symbol
+from gridjit.compiler.targets.host.ir.types import closing_bracket, split_commas
 
-_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"))
 _CALL, _ASM = "call ", " asm "
 
 
@@ -31,7 +31,7 @@ class FunctionCall(NamedTuple):
     @property
     def arguments(self) -> str:
         """The arguments with their types and attributes."""
-        return self.line[self.start : closing(self.line, self.start - 1)]
+        return self.line[self.start : closing_bracket(self.line, self.start - 1)]
 
 
 def call_in(line: str) -> FunctionCall | None:
@@ -67,7 +67,7 @@ def asm_calls(text: str) -> Iterator[AsmCall]:
         if start >= 0 and not text.count('"', line, start) % 2 and '"' not in text[start:at]:
             _, instructions, _, _, rest = text[at:].split('"', 4)
             begin = text.index("(", len(text) - len(rest))
-            end = closing(text, begin)
+            end = closing_bracket(text, begin)
             kind = text[start + len(_CALL) : at].partition("(")[0].strip()
             yield AsmCall(start, end + 1, kind, instructions, text[begin + 1 : end])
         at = text.find(_ASM, at + 1)
@@ -75,10 +75,4 @@ def asm_calls(text: str) -> Iterator[AsmCall]:
 
 def split_arguments(arguments: str) -> list[str]:
     """Return each argument of a call: a comma within brackets or quotes does not end it."""
-    parts: list[str] = []
-    for piece in arguments.split(", ") if arguments.strip() else ():
-        if parts and (parts[-1].count('"') % 2 or any(parts[-1].count(a) != parts[-1].count(z) for a, z in _BRACKETS)):
-            parts[-1] += f", {piece}"
-        else:
-            parts.append(piece)
-    return parts
+    return split_commas(arguments) if arguments.strip() else []

@@ -102,17 +102,6 @@ def name_of(symbol: str) -> str:
     return _BYTE.sub(lambda byte: bytes.fromhex(byte[1].decode()), symbol.strip('"').encode()).decode()
 
 
-def closing(text: str, start: int) -> int:
-    """Return where the parenthesis that opens at a place of a text closes."""
-    depth, quoted = 0, False
-    for place in range(start, len(text)):
-        quoted ^= text[place] == '"'
-        depth += 0 if quoted else {"(": 1, ")": -1}.get(text[place], 0)
-        if not depth:
-            return place
-    raise ValueError(f"a parenthesis does not close: {text}")
-
-
 def _functions(text: str, begins: str, ends: str) -> Iterator[FunctionText]:
     return (function for function, _ in _split(text, begins, ends)[1])
 

@@ -11,7 +11,8 @@ from llvmlite.binding.ffi import OutputString, lib
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from gridjit.base.interrupts import uninterrupted
-from gridjit.compiler.targets.host.ir.module import FunctionText, attribute_groups, closing, symbol, with_definitions
+from gridjit.compiler.targets.host.ir.module import FunctionText, attribute_groups, symbol, with_definitions
+from gridjit.compiler.targets.host.ir.types import closing_bracket
 from gridjit.compiler.targets.host.llvm.features import llvm_features
 from gridjit.compiler.targets.joining import joined
 from gridjit.compiler.targets.refusals import of_code
@@ -127,7 +128,7 @@ def _with_attributes(module: Module, names: Iterable[str], *attributes: str) -> 
 
 def with_attributes(line: str, attributes: Sequence[str]) -> str:
     """Return the first line of a function's definition with attributes, which stand behind its parameters."""
-    end = closing(line, line.index("(", line.index("@") + len(symbol(line)))) + 1
+    end = closing_bracket(line, line.index("(", line.index("@") + len(symbol(line)))) + 1
     head, rest = line[:end], line[end:]
     for word in _BEFORE_ATTRIBUTES:
         if rest.startswith(f" {word} "):

@@ -23,8 +23,9 @@ from gridjit.compiler.targets.host.ir.intrinsics import (
     SREG,
     WAITS,
 )
-from gridjit.compiler.targets.host.ir.module import FunctionText, closing, definitions
+from gridjit.compiler.targets.host.ir.module import FunctionText, definitions
 from gridjit.compiler.targets.host.ir.source_locations import path_of
+from gridjit.compiler.targets.host.ir.types import closing_bracket
 from gridjit.compiler.values.errors import CompileError
 
 # What looks at the stack (stack_overflow.py).
@@ -119,7 +120,7 @@ def _arguments(passed: Mapping[str, str], suffix: str = "") -> str:
 
 def _extended(line: str, start: int, more: str) -> str:
     """Return a call or the head of a function with more arguments; start: where its own begin."""
-    end = closing(line, start - 1)
+    end = closing_bracket(line, start - 1)
     return f"{line[:end]}{more if line[start:end].strip() else more.removeprefix(', ')}{line[end:]}"
 
 
