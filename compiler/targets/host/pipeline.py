@@ -70,7 +70,7 @@ PASSES = {
     "barrier fission": "cut the kernel at its barriers into regions, with contexts between them "
     "(passes/barrier_fission.py, outlining.py, rematerialization.py, region_text.py, sinking.py)",
 }
-REQUIRED = frozenset(PASSES).intersection(
+REQUIRED = frozenset(
     ("spin loops", "lockstep", "sanitizer", "line table", "coordinates", "divisions", "barrier fission")
 )
 Observer = Callable[[str, Body], None]
@@ -181,8 +181,7 @@ def _checked(kernel: ReadKernel, options: Options) -> Checked:
 
 def _privatized(body: Body, lowered: Lowered, shared: SharedLayout, options: Options) -> Privatization:
     """Return body with its arrays privatized: none if accesses are checked, blocks wait, or some code is unknown."""
-    known = lowered.signature is not None and not lowered.linked
-    if lowered.signature is None or not known or is_plain(options) or options.checks or waits_for_others(body):
+    if lowered.signature is None or lowered.linked or is_plain(options) or options.checks or waits_for_others(body):
         return Privatization(body=body)
     found = privatized(body, dict(arrays_in(lowered.signature)), shared.offsets)
     _done("privatization", found.body)

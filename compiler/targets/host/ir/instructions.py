@@ -153,11 +153,6 @@ class Instruction(NamedTuple):
         """Whether no flag but those on wrapping around is set."""
         return _WRAPS.issuperset(self.flags)
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether nothing is noted about it: no metadata, no alignment."""
-        return not self.notes
-
     def without_poison(self) -> Instruction:
         """Return the instruction without the flags that make its result poison where they do not hold."""
         return self._replace(flags=tuple(one for one in self.flags if one not in _POISON))
