@@ -45,7 +45,7 @@ def dominators(root: Node, after: Mapping[Node, Sequence[Node]]) -> dict[Node, N
 
 
 def reverse_postorder(root: Node, after: Mapping[Node, Sequence[Node]]) -> dict[Node, int]:
-    """Return the nodes that root leads to, with their numbers; each comes before those that only it leads to."""
+    """Return the nodes that root leads to, with their numbers; each comes before the nodes that only it leads to."""
     done: list[Node] = []
     seen, path = {root}, [(root, iter(after.get(root, ())))]
     while path:

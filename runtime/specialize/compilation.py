@@ -169,7 +169,7 @@ class Compilation:
         return make_job(self.py_func, signature, self._options_for(target), target, self.marks, answers=answers)
 
     def _options_for(self, target: Target) -> Options:
-        """Return the options, with those that settings give: debug, the code generator, a debug kernel's checks."""
+        """Return the options, changed by settings: debug, the code generator, a debug kernel's checks."""
         options = self.options
         if settings().debug and not options.debug:
             options = dataclasses.replace(options, debug=True, lineinfo=False)

@@ -1,4 +1,4 @@
-"""Verify: what every pass must leave: a body in SSA form, whose instructions LLVM would accept.
+"""Verify: each pass must leave a body in SSA form, whose instructions LLVM would accept.
 
 Each block ends in its one terminator; names and labels are unique and exist; phis have an arm for each predecessor; an
 operand has the type of its definition, which dominates it; each instruction prints as it is written.
