@@ -1,4 +1,4 @@
-"""What numba-cuda's contexts find, printed as JSON: `found.py HOW few-types|types|tables`.
+"""Print the findings of numba-cuda's contexts as JSON: `found.py HOW few-types|types|tables`.
 
 HOW is one of at-once, completed, words, in-steps and without.
 
