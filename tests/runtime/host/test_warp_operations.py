@@ -264,6 +264,23 @@ def test_warps_and_lanes_in_different_turns_of_loops_keep_their_own_counters(run
     assert out.tolist() == totals.tolist()
 
 
+def warps_ask_of_a_shared_value(x, out, m):
+    t = cuda.threadIdx.x
+    if cuda.all_sync(FULL, x[t] != 0) and cuda.all_sync(FULL, x[t] != 1):
+        divides = m % 3 == 0
+        out[t] += cuda.popc(cuda.ballot_sync(FULL, divides))
+        if divides:
+            out[t] += 100
+
+
+def test_a_warp_that_is_ahead_reads_the_shared_value_that_it_made_itself(run):
+    x = np.repeat([2, 1, 0], 32)
+    for m, expected in [(3, 132), (2, 0), (3, 132)]:  # what one launch leaves in memory is wrong in the next
+        out = np.zeros(96, np.int64)
+        assert run(warps_ask_of_a_shared_value, 1, 96, x, out, m, threads=1) is None
+        assert out.tolist() == [expected] * 32 + [0] * 64
+
+
 def counted(x, out):
     t = cuda.threadIdx.x
     out[0, t] = cuda.syncthreads_count(x[t])

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gridjit.compiler.targets.host.analysis.barriers import SplitBlocks, split
+from gridjit.compiler.targets.graph import reached
+from gridjit.compiler.targets.host.analysis.barriers import SplitBlocks, goes_on, split
 from gridjit.compiler.targets.host.analysis.convergence import has_convergent_exit, loose_regions
 from gridjit.compiler.targets.host.analysis.exit_edges import without_exit_edges
 from gridjit.compiler.targets.host.analysis.induction_variables import induction_variables
@@ -111,7 +112,7 @@ def cut_at_barriers(
     pieces = staying(tuple(parts.blocks.values()))
     apart = replace(parts, blocks={block.label: block for block in _staying(pieces, parts)})
     loose = loose_regions(stays, apart, same)
-    changing = set().union(*(live[start] for start, alone in zip(parts.starts, loose, strict=True) if alone)) - lasting
+    changing = _changing(parts, loose, live, lasting)
     places = _places(
         {name: types[name] for name in kept}, arrays if many else {}, same - changing, induction_variables(body)
     )
@@ -175,6 +176,21 @@ def _staying(blocks: tuple[Block, ...], parts: SplitBlocks) -> tuple[Block, ...]
     """
     together = all(one is None or one.kind < warp_kinds.GRID for one in parts.collectives)
     return without_exit_edges(blocks) if together else blocks
+
+
+def _changing(
+    parts: SplitBlocks, loose: Sequence[bool], live: Mapping[str, frozenset[str]], lasting: frozenset[str]
+) -> frozenset[str]:
+    """Return the values in loose regions of which each thread keeps its own: their bank may not have them yet.
+
+    A warp takes several steps there before the bank is renewed, so what one of these steps makes is the warp's own, and
+    so is what an iteration changes.
+    """
+    made = names_made(parts.blocks)
+    starts = [start for start, alone in zip(parts.starts, loose, strict=True) if alone]
+    inside = reached(starts, lambda label: goes_on(parts.blocks[label]))
+    there = frozenset[str]().union(*(made[label] for label in inside))
+    return frozenset[str]().union(*(live[start] for start in starts)) - (lasting - there)
 
 
 def _fit_stack(arrays: Mapping[str, ValueType]) -> bool:
