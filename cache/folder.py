@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import stat
+from collections.abc import Callable
 
 from gridjit.base.interrupts import let_through, tolerated
 from gridjit.base.values import dataclass
@@ -140,6 +141,26 @@ def read_below(folder: Folder, directory: int, name: str, limit: int) -> bytes |
         close(descriptor)
 
 
+def read_apart(path: str | os.PathLike[str], limit: int, distrusted: Callable[[os.stat_result], str | None]) -> bytes:
+    """Return a regular file's bytes, at most limit; raises Distrusted if distrusted gives a reason, or another OSError.
+
+    The file is one that the user names: links are followed. A pipe is not waited for.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        # Of the open file, so that no other file can take its place between the check and the reading.
+        found = os.fstat(descriptor)
+        reason = distrusted(found) if stat.S_ISREG(found.st_mode) else "is not a regular file"
+        if reason is not None:
+            raise Distrusted("", reason)
+        data = os.read(descriptor, limit)
+        while len(data) < limit and (more := os.read(descriptor, limit - len(data))):
+            data += more
+        return data
+    finally:
+        close(descriptor)
+
+
 def close(descriptor: int) -> None:
     """Close a descriptor. It is gone even if the system reports an error, as of a file on a lost mount."""
     with tolerated(OSError):
@@ -161,6 +182,15 @@ def distrust(found: os.stat_result) -> str | None:
     # A link has every permission, and nobody can write it.
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return f"can be written by other users (mode {stat.S_IMODE(found.st_mode):o})"
+    return None
+
+
+def distrust_private(found: os.stat_result) -> str | None:
+    """Return why a file does not hold a secret, or None: other users may use it, or own it."""
+    if (reason := distrust_owner(found)) is not None:
+        return reason
+    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return f"can be used by users other than its owner (mode {stat.S_IMODE(found.st_mode):o}; chmod 400 it)"
     return None
 
 

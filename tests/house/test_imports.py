@@ -50,6 +50,7 @@ WALLS = {
     "PyInstaller": ("gridjit.freezing",),
     "pytest": ("gridjit.testing",),
     "rich": ("gridjit.commands",),
+    "cryptography": ("gridjit.cache.remote.writers",),
     "cloudpickle": ("gridjit.runtime.numba_names.serializer",),
     "torch": ("gridjit.runtime.args.tensors",),
     "yaml": ("gridjit.compiler.key.numba_settings",),

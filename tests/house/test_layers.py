@@ -13,7 +13,7 @@ from tests.house.test_imports import FOLDERS, ROOT
 
 # From the bottom up, without "gridjit."; the last folder of a group is the group's own files.
 BELOW_TARGETS = (
-    *("base", "cache"),
+    *("base", "cache", "cache.remote"),
     *(f"compiler.{name}" for name in ("source", "hooks", "values", "process", "view", "key")),
     *("compiler.numba_state", "compiler.recorded"),
     "compiler.targets",
