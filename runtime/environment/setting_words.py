@@ -25,6 +25,7 @@ _STEPPING = "[debugging](debugging.md#stepping-through-a-kernel)"
 _SYMBOLS = "[debugging](debugging.md#native-debuggers)"
 _DEVICE = "[a name or a JSON file](host-target.md#the-gpu-that-it-stands-in-for)"
 _TRACES = "`%p` in its name is the process ID ([seeing](seeing.md#a-trace))"
+_WRITERS = "[security](security.md#writers-of-a-remote-cache)"
 _WAITING = "[host-target](host-target.md#waiting-for-other-threads-and-blocks)"
 
 WORDS = {
@@ -49,6 +50,14 @@ WORDS = {
     ),
     "GRIDJIT_CACHE_KEY_FILE": Words(
         _FILE, "", "a file with a secret that signs entries; only entries signed with it are read"
+    ),
+    "GRIDJIT_CACHE_WRITERS": Words(
+        _FILE,
+        "`$XDG_CONFIG_HOME/gridjit/trusted-writers.json`, else `~/.config/gridjit/trusted-writers.json`",
+        f"the writers whose entries of a remote cache are run ({_WRITERS})",
+    ),
+    "GRIDJIT_CACHE_SIGNING_KEY": Words(
+        _FILE, "", f"a file with the private key that signs entries for a remote cache ({_WRITERS})"
     ),
     "GRIDJIT_CACHE_ALLOW_SHARED": Words(
         _SWITCH, "`0`", "`1`: use folders that other users can write to. What is read from them is run as code"

@@ -38,11 +38,13 @@ class Settings:
     """The environment's settings. VARIABLES gives each field's variable, setting_words.py its meaning."""
 
     cache_dir: Path
+    cache_writers: Path
     cache: bool = True
     cache_bytes: int = 1 << 30
     cache_entries: int = 100_000
     cache_bases: tuple[Path, ...] = ()
     cache_key_file: Path | None = None
+    cache_signing_key: Path | None = None
     cache_allow_shared: bool = False
     record: Path | None = None
     trace: Path | None = None
@@ -75,7 +77,11 @@ class Settings:
         An empty variable counts as not set.
         """
         given: dict[str, Any] = {one.field: one.value(text) for one in VARIABLES if (text := environ.get(one.name))}
-        return cls(**({"cache_dir": _default_dir(environ)} | given))
+        unset = {
+            "cache_dir": _folder(environ, "XDG_CACHE_HOME", ".cache"),
+            "cache_writers": _folder(environ, "XDG_CONFIG_HOME", ".config") / "trusted-writers.json",
+        }
+        return cls(**(unset | given))
 
     @property
     def processes_that_serve(self) -> int:
@@ -221,10 +227,11 @@ def _device(text: str) -> str:
     return chosen
 
 
-def _default_dir(environ: Mapping[str, str]) -> Path:
-    if (base := environ.get("XDG_CACHE_HOME")) and os.path.isabs(base):  # its specification says to ignore other values
+def _folder(environ: Mapping[str, str], variable: str, usual: str) -> Path:
+    """Return gridjit's folder of a kind: in the one that a variable names, else in the usual one of the home."""
+    if (base := environ.get(variable)) and os.path.isabs(base):  # its specification says to ignore other values
         return Path(base) / "gridjit"
-    return _path(environ.get("HOME") or _home()) / ".cache" / "gridjit"
+    return _path(environ.get("HOME") or _home()) / usual / "gridjit"
 
 
 def _home() -> str:
@@ -243,6 +250,8 @@ VARIABLES = (
     Variable("GRIDJIT_CACHE_ENTRIES", "cache_entries", functools.partial(_count, most=_MOST_ENTRIES)),
     Variable("GRIDJIT_CACHE_BASE", "cache_bases", _paths),
     Variable("GRIDJIT_CACHE_KEY_FILE", "cache_key_file", _path),
+    Variable("GRIDJIT_CACHE_WRITERS", "cache_writers", _path),
+    Variable("GRIDJIT_CACHE_SIGNING_KEY", "cache_signing_key", _path),
     Variable("GRIDJIT_CACHE_ALLOW_SHARED", "cache_allow_shared", _switch),
     Variable("GRIDJIT_RECORD", "record", _path),
     Variable("GRIDJIT_TRACE", "trace", _path),

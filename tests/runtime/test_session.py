@@ -175,6 +175,19 @@ def test_the_folder_is_one_that_stays_when_the_process_goes_elsewhere(
     assert Settings.of(variables).cache_dir == Path(folder.format(here=os.getcwd()))
 
 
+@pytest.mark.parametrize(
+    ("variables", "file"),
+    [
+        ({"HOME": "/home/me"}, "/home/me/.config/gridjit/trusted-writers.json"),
+        ({"HOME": "/home/me", "XDG_CONFIG_HOME": "/xdg"}, "/xdg/gridjit/trusted-writers.json"),
+        ({"HOME": "/home/me", "XDG_CONFIG_HOME": "relative"}, "/home/me/.config/gridjit/trusted-writers.json"),
+        ({"HOME": "/home/me", "GRIDJIT_CACHE_WRITERS": "/etc/writers.json"}, "/etc/writers.json"),
+    ],
+)
+def test_the_trust_file_is_among_the_users_settings(variables: dict[str, str], file: str) -> None:
+    assert Settings.of(variables).cache_writers == Path(file)
+
+
 def test_bases_are_listed_like_a_path() -> None:
     assert Settings.of({"GRIDJIT_CACHE_BASE": "/a:/b:"}).cache_bases == (Path("/a"), Path("/b"))
     assert Settings.of({}).cache_bases == ()

@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--version", action="version", version=f"gridjit {__version__}")
     made.set_defaults(run=None, shown=made)
     commands = made.add_subparsers(title="commands", metavar="COMMAND")
-    for add in (_run, _demo, _info, _explain, _warm, _serve, _report, _cache, _completion):
+    for add in (_run, _demo, _info, _explain, _warm, _serve, _report, _cache, _keys, _completion):
         add(commands)
     return made
 
@@ -250,6 +250,57 @@ def _import(actions: Any) -> None:
     importing.add_argument("file", type=values.file, metavar="FILE")
     _add_folder(importing)
     _finish(importing, "cache_bundle:run_import")
+
+
+def _keys(commands: Any) -> None:
+    keys = commands.add_parser(
+        "keys",
+        help="make keys that sign entries of a remote cache, and choose the writers that are trusted",
+        description="The trust file is GRIDJIT_CACHE_WRITERS. Exit status: 0 if it was done, 1 if it could not be, 2 "
+        "for wrong usage.",
+    )
+    keys.set_defaults(shown=keys)
+    actions = keys.add_subparsers(title="actions", metavar="ACTION", required=True)
+    for add in (_new, _trust, _list, _withdraw):
+        add(actions)
+
+
+def _new(actions: Any) -> None:
+    new = actions.add_parser("new", help="write a private key, and print the public line that others trust")
+    new.add_argument("name", metavar="NAME", type=values.writer, help="the writer's name: ci, alice")
+    new.add_argument(
+        "--file",
+        metavar="FILE",
+        type=values.file,
+        help="where to write it (default: GRIDJIT_CACHE_SIGNING_KEY, else NAME.key beside the trust file)",
+    )
+    new.set_defaults(run="keys:run_new")
+
+
+def _trust(actions: Any) -> None:
+    trust = actions.add_parser("trust", help="run entries that a writer signed")
+    trust.add_argument(
+        "line", metavar="LINE", nargs="+", help='"gridjit-writer NAME KEY", or the name of a file that holds this line'
+    )
+    trust.add_argument(
+        "--prefix",
+        metavar="PREFIX",
+        action="append",
+        type=values.prefix,
+        help="only those under this prefix; more than once for several: main, 'pr/*' (default: all)",
+    )
+    trust.set_defaults(run="keys:run_trust")
+
+
+def _list(actions: Any) -> None:
+    listing = actions.add_parser("list", help="list the writers of the trust file")
+    _finish(listing, "keys:run_list", quiet=False)
+
+
+def _withdraw(actions: Any) -> None:
+    withdraw = actions.add_parser("withdraw", help="no longer run a writer's entries, whenever it signed them")
+    withdraw.add_argument("name", metavar="NAME", type=values.writer, help="a name that `gridjit keys list` shows")
+    withdraw.set_defaults(run="keys:run_withdraw")
 
 
 def _completion(commands: Any) -> None:

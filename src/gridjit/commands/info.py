@@ -20,6 +20,8 @@ from gridjit.runtime.pool.address import listening_process
 from gridjit.runtime.process.session import Session, session
 
 _UNKNOWN = ", which this gridjit does not know: kernels are right, but it compiles them by numba-cuda's slower ways"
+# Variables that defaults depend on, by fields.
+_BASES = {"cache_dir": "XDG_CACHE_HOME", "cache_writers": "XDG_CONFIG_HOME"}
 _NOT_VERSIONS = ("artifact schema", "python", "gridjit sources", "cuda toolkit")
 
 
@@ -99,8 +101,8 @@ def _source(one: Variable) -> str:
     """Return where a setting is from: "environment", "default", or the other variable that the default depends on."""
     if os.environ.get(one.name):
         return "environment"
-    is_xdg = one.field == "cache_dir" and os.path.isabs(os.environ.get("XDG_CACHE_HOME", ""))
-    return "XDG_CACHE_HOME" if is_xdg else "default"
+    base = _BASES.get(one.field, "")
+    return base if os.path.isabs(os.environ.get(base, "")) else "default"
 
 
 def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:

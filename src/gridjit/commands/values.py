@@ -74,6 +74,27 @@ def folder(text: str) -> str:
     return text
 
 
+def writer(text: str) -> str:
+    """Return the name of a writer of a remote cache."""
+    from gridjit.cache.remote.key_lines import WritersError, checked_name
+
+    try:
+        return checked_name(text)
+    except WritersError as error:
+        raise WrongWord(str(error)) from None
+
+
+def prefix(text: str) -> str:
+    """Return a pattern of prefixes of a remote cache."""
+    from gridjit.cache.remote.key_lines import WritersError
+    from gridjit.cache.remote.trust_file import checked_prefix
+
+    try:
+        return checked_prefix(text)
+    except WritersError as error:
+        raise WrongWord(f"--prefix: {error}") from None
+
+
 def parts_of(name: str) -> tuple[str, str]:
     """Return the module, or the script's path, and the kernel ("" for all) of a name."""
     module, _, path = name.rpartition(":") if ".py:" in name else name.partition(":")
