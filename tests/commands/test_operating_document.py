@@ -1,4 +1,4 @@
-"""docs/operating.md and docs/seeing.md: their commands run, one after the other, and print what is said there."""
+"""The commands of operating.md, seeing.md and security.md run, one after the other, and print what is said there."""
 
 from __future__ import annotations
 
@@ -49,8 +49,10 @@ def forked(command: str, folder: Path, environ: dict[str, str]) -> subprocess.Co
     return subprocess.run(reader, shell=True, input=said, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize(("name", "least"), [("operating.md", 16), ("seeing.md", 5)])
+@pytest.mark.parametrize(("name", "least"), [("operating.md", 16), ("seeing.md", 5), ("security.md", 5)])
 def test_the_commands_of_the_document_run_and_print_what_it_says(tmp_path: Path, name: str, least: int) -> None:
+    if name == "security.md":
+        pytest.importorskip("cryptography", reason="cryptography is not installed")
     text = (DOCUMENTS / name).read_text()
     for found in _FILE.finditer(text):
         (tmp_path / found["name"]).write_text(found["text"])
@@ -58,6 +60,7 @@ def test_the_commands_of_the_document_run_and_print_what_it_says(tmp_path: Path,
     environ |= {
         "PATH": f"{Path(sys.executable).parent}:{environ['PATH']}",
         "GRIDJIT_CACHE_DIR": str(tmp_path / "cache"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "GRIDJIT_TARGET": "host",
         "PYTHONDONTWRITEBYTECODE": "1",  # edits within a second are not seen otherwise
     }
