@@ -33,7 +33,10 @@ def writer(signing: SigningKey, *prefixes: str, withdrawn: str | None = None) ->
 
 
 CI, OTHER, GONE, STRANGER = (key(name) for name in ("ci", "other", "gone", "stranger"))
-TRUST = Trust(writer(CI, "main", "pr/*"), writer(OTHER, "nightly"), writer(GONE, "*", withdrawn="2026-01-31"))
+OTHERS = (writer(OTHER, "nightly"), writer(GONE, "*", withdrawn="2026-01-31"))
+TRUST = Trust(writer(CI, "main", "pr/*"), *OTHERS)
+# Here nothing but the signature ties an entry to its prefix.
+TRUST_EVERYWHERE = Trust(writer(CI, "*"), *OTHERS)
 SIGNED = CI.sign(PREFIX, NAME, DATA)
 
 
@@ -147,18 +150,19 @@ FORGERIES = (
 )
 
 
+@pytest.mark.parametrize("trust", [TRUST, TRUST_EVERYWHERE], ids=["by prefix", "everywhere"])
 @pytest.mark.parametrize("forge", FORGERIES, ids=lambda forge: forge.__name__)
-def test_no_forgery_opens(forge: Forge) -> None:
+def test_no_forgery_opens(forge: Forge, trust: Trust) -> None:
     draw = random.Random(forge.__name__)
     opened = []
     for _ in range(1000):
         signed = CI.sign(PREFIX, NAME, draw.randbytes(draw.choice((1, 40, 700))))
         prefix, name, data = forge(draw, signed)
         try:
-            opened.append((prefix, name, data, TRUST.open(prefix, name, data)))
+            opened.append((prefix, name, data, trust.open(prefix, name, data)))
         except Refused:
             continue
-        assert TRUST.open(PREFIX, NAME, signed)[1] == "ci"
+        assert trust.open(PREFIX, NAME, signed)[1] == "ci"
     assert opened == []
 
 
