@@ -1,1 +1,1 @@
-"""The cache beyond the machine: entries in a place that many machines share, and who may write them."""
+"""Remote caches: their addresses, and transports that get and put bytes by name."""
