@@ -61,4 +61,10 @@ def _opened(address: RemoteAddress, limits: Limits, credentials: Credentials) ->
         from gridjit.cache.remote.over_files import FileTransport
 
         return FileTransport(address, limits)
-    raise RemoteError(f"remote cache {address.shown}: {address.scheme}:// is not supported yet")
+    if address.scheme in ("redis", "rediss"):
+        from gridjit.cache.remote.over_redis import RedisTransport
+
+        return RedisTransport(address, limits, credentials)
+    from gridjit.cache.remote.over_objects import ObjectTransport
+
+    return ObjectTransport(address, limits, credentials)

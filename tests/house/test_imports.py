@@ -44,6 +44,8 @@ WALLS = {
         "gridjit.runtime.devices.cuda.api.driver",
     ),
     "diskcache": ("gridjit.cache.index",),
+    "obstore": ("gridjit.cache.remote.over_objects",),
+    "redis": ("gridjit.cache.remote.over_redis",),
     "cupy": ("gridjit.runtime.args.cupy",),
     "cupy_backends": ("gridjit.runtime.args.cupy",),
     "ml_dtypes": ("gridjit.compiler.values.item_types",),
