@@ -8,6 +8,7 @@ existing shapes as the newer ones, and jobs of histories that are not yet known 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import stat
 import struct
@@ -76,8 +77,17 @@ def write_bundle(
     return count
 
 
-def read_bundle(path: str | os.PathLike[str], secret: bytes | None) -> Iterator[BundleEntry]:
-    """Yield the entries of a file; raises CacheError if it is not a bundle, or is cut short or altered."""
+def bundle_of(
+    store: Store, infos: Iterable[EntryInfo], secret: bytes | None, each: Callable[[str], object] = str
+) -> bytes:
+    """Return the entries that are still there and good as the bytes of a bundle."""
+    file = io.BytesIO()
+    _write(file, store, sorted(infos, key=_order), secret, each)
+    return file.getvalue()
+
+
+def read_bundle(path: str | os.PathLike[str] | bytes, secret: bytes | None) -> Iterator[BundleEntry]:
+    """Yield the entries of a file or of bytes; raises CacheError unless it is a bundle, whole and unaltered."""
     with _opened(path) as file:
         # Of the open file, so that nobody can put another in its place between the check and the reading.
         _check(path, file)
@@ -87,7 +97,7 @@ def read_bundle(path: str | os.PathLike[str], secret: bytes | None) -> Iterator[
             name, data = file.read(name_length).decode("ascii", "replace"), file.read(length)
             parsed = parse_file_name(name)
             if parsed is None:
-                raise CacheError(f"bundle {path}: {name!r} does not name an entry")
+                raise CacheError(f"a bundle has {name!r}, which does not name an entry")
             yield BundleEntry(key=parsed[0], suffix=parsed[1], payload=open_entry(parsed[0], data, secret=secret))
 
 
@@ -100,13 +110,13 @@ def entries_in(path: str | os.PathLike[str]) -> int:
 
 
 def import_bundle(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | bytes,
     store: Store,
     locks: Locks,
     secret: bytes | None,
     each: Callable[[str], object] = str,
 ) -> Imported:
-    """Add a bundle's entries to store. Existing entries stay, or are merged.
+    """Add the entries of a bundle, a file or its bytes, to store. Existing entries stay, or are merged.
 
     each: called with the key of each entry before it is added.
     Raises CacheError, before anything is added, if the file is not a bundle, or is cut short or altered.
@@ -158,7 +168,10 @@ def _write(
 
 
 @contextlib.contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def _opened(path: str | os.PathLike[str] | bytes) -> Iterator[BinaryIO]:
+    if isinstance(path, bytes):
+        yield io.BytesIO(path)
+        return
     # Not blocking: a pipe would make the command wait.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -166,12 +179,14 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield file
 
 
-def _check(path: str | os.PathLike[str], file: BinaryIO) -> None:
+def _check(path: str | os.PathLike[str] | bytes, file: BinaryIO) -> None:
     """Raise CacheError unless the open file is a whole bundle."""
-    size = os.fstat(file.fileno()).st_size
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    name = "in memory" if isinstance(path, bytes) else path
     digest = sha256()
     if file.read(len(MAGIC)) != MAGIC:
-        raise CacheError(f"{path} is not a gridjit bundle of this version: write one with `gridjit cache export`")
+        raise CacheError(f"{name} is not a gridjit bundle of this version: write one with `gridjit cache export`")
     digest.update(MAGIC)
     count = 0
     while True:
@@ -181,11 +196,11 @@ def _check(path: str | os.PathLike[str], file: BinaryIO) -> None:
         if name_length == 0:
             break
         if name_length + length > size - file.tell():
-            raise CacheError(f"bundle {path} is cut short or altered: copy it again")
+            raise CacheError(f"bundle {name} is cut short or altered: copy it again")
         digest.update(file.read(name_length + length))
         count += 1
     if length != count or file.read() != digest.digest():
-        raise CacheError(f"bundle {path} is cut short or altered: copy it again")
+        raise CacheError(f"bundle {name} is cut short or altered: copy it again")
 
 
 def _add(store: Store, locks: Locks, entry: BundleEntry, payload: bytes) -> str:

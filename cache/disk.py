@@ -19,7 +19,16 @@ from gridjit.base.values import dataclass
 from gridjit.cache import files
 from gridjit.cache.entry import open_entry, seal
 from gridjit.cache.errors import warn
-from gridjit.cache.folder import Distrusted, close, folder_at, is_open_to_others, make_folder, open_folder, read_below
+from gridjit.cache.folder import (
+    Distrusted,
+    Folder,
+    close,
+    folder_at,
+    is_open_to_others,
+    make_folder,
+    open_folder,
+    read_below,
+)
 from gridjit.cache.store import SUFFIXES, EntryInfo, Result, check_key, check_suffix
 
 if TYPE_CHECKING:
@@ -158,6 +167,11 @@ class DiskStore:
                 from gridjit.cache.uses import halve_uses
 
                 halve_uses(self._place)
+
+    @property
+    def place(self) -> Folder:
+        """The folder, for other files in it."""
+        return self._place
 
     def uses(self) -> list[Use]:
         """Return the uses that the folder counted."""

@@ -1,1 +1,1 @@
-"""Remote caches: their addresses, and transports that get and put bytes by name."""
+"""Remote caches: addresses, transports that get and put bytes by name, writers, and the tier that is asked."""

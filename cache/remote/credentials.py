@@ -56,7 +56,7 @@ def tls(address: RemoteAddress, credentials: Credentials, *, known: bool = True)
     try:
         context = ssl.create_default_context(cafile=credentials.ca)
         if known and credentials.certificate is not None:
-            place = "GRIDJIT_CACHE_REMOTE_CERTIFICATE"
+            place = "GRIDJIT_CACHE_REMOTE_CERT"
             # An encrypted key is an error: without a password given here, OpenSSL asks for one at the terminal.
             context.load_cert_chain(credentials.certificate, password="")
     except (OSError, ValueError) as error:
@@ -66,7 +66,7 @@ def tls(address: RemoteAddress, credentials: Credentials, *, known: bool = True)
 
 
 def _token(address: RemoteAddress, file: Path) -> str:
-    place = f"GRIDJIT_CACHE_REMOTE_TOKEN_FILE={file}"
+    place = f"GRIDJIT_CACHE_REMOTE_TOKEN={file}"
     try:
         with file.open("rb") as opened:
             text = opened.read(_MOST_TOKEN_BYTES).decode("latin-1").strip()

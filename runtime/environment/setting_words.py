@@ -22,6 +22,7 @@ _GENERATORS = "[decision 38](decisions/0038-llvm-makes-ptx.md)"
 _CHECKS = "[debugging](debugging.md)"
 _PASSES = "[host-target](host-target.md#the-passes)"
 _STEPPING = "[debugging](debugging.md#stepping-through-a-kernel)"
+_REMOTE = "([remote caches](remote.md#servers))"
 _SYMBOLS = "[debugging](debugging.md#native-debuggers)"
 _DEVICE = "[a name or a JSON file](host-target.md#the-gpu-that-it-stands-in-for)"
 _TRACES = "`%p` in its name is the process ID ([seeing](seeing.md#a-trace))"
@@ -50,6 +51,20 @@ WORDS = {
     ),
     "GRIDJIT_CACHE_KEY_FILE": Words(
         _FILE, "", "a file with a secret that signs entries; only entries signed with it are read"
+    ),
+    "GRIDJIT_CACHE_REMOTE": Words(
+        "URLs with the schemes https, http, s3, gs, az, redis, rediss and file, separated by spaces",
+        "",
+        "remote caches, asked in this order after a miss in the folders, and written to ([remote caches](remote.md))",
+    ),
+    "GRIDJIT_CACHE_REMOTE_TOKEN": Words(
+        _FILE, "", f"a file with the bearer token that HTTP servers of remote caches want {_REMOTE}"
+    ),
+    "GRIDJIT_CACHE_REMOTE_CERT": Words(
+        _FILE, "", f"this machine's certificate for such servers, with its key (PEM) {_REMOTE}"
+    ),
+    "GRIDJIT_CACHE_REMOTE_CA": Words(
+        _FILE, "", f"certificates of the authorities that such servers are trusted by (PEM) {_REMOTE}"
     ),
     "GRIDJIT_CACHE_WRITERS": Words(
         _FILE,

@@ -11,11 +11,14 @@ import pwd
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridjit.base.values import dataclass, field
 from gridjit.cache.folder import rooted
 from gridjit.compiler.values.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gridjit.cache.remote.address import RemoteAddress
 
 PREFIX = "GRIDJIT_"
 _CHECKS = ("bounds", "uninitialized", "races")
@@ -44,6 +47,10 @@ class Settings:
     cache_entries: int = 100_000
     cache_bases: tuple[Path, ...] = ()
     cache_key_file: Path | None = None
+    cache_remotes: tuple[RemoteAddress, ...] = ()
+    cache_remote_token: Path | None = None
+    cache_remote_certificate: Path | None = None
+    cache_remote_ca: Path | None = None
     cache_signing_key: Path | None = None
     cache_allow_shared: bool = False
     record: Path | None = None
@@ -218,6 +225,27 @@ def _paths(text: str) -> tuple[Path, ...]:
     return tuple(_path(part) for part in text.split(os.pathsep) if part)
 
 
+def _folder_path(text: str) -> Path:
+    """Return the path of a cache folder; a URL is a mistake, and would be a folder of that name."""
+    if "://" in text:
+        raise _WrongWordError("it is a folder's path: remote caches are named in GRIDJIT_CACHE_REMOTE")
+    return _path(text)
+
+
+def _folder_paths(text: str) -> tuple[Path, ...]:
+    _folder_path(text)
+    return _paths(text)
+
+
+def _remotes(text: str) -> tuple[RemoteAddress, ...]:
+    from gridjit.cache.remote.address import addresses  # most programs have none
+
+    try:
+        return addresses(text)
+    except ValueError as error:
+        raise _WrongWordError(str(error)) from None
+
+
 def _device(text: str) -> str:
     """Return the name of a GPU for the host to simulate: a known name, or the path of a file that describes it."""
     from gridjit.runtime.environment.models import is_file, model  # few programs choose a device
@@ -245,11 +273,15 @@ def _home() -> str:
 VARIABLES = (
     Variable("GRIDJIT_TARGET", "target", functools.partial(_one_of, known=("cuda", "host"))),
     Variable("GRIDJIT_CACHE", "cache", _switch),
-    Variable("GRIDJIT_CACHE_DIR", "cache_dir", _path),
+    Variable("GRIDJIT_CACHE_DIR", "cache_dir", _folder_path),
     Variable("GRIDJIT_CACHE_SIZE", "cache_bytes", _size),
     Variable("GRIDJIT_CACHE_ENTRIES", "cache_entries", functools.partial(_count, most=_MOST_ENTRIES)),
-    Variable("GRIDJIT_CACHE_BASE", "cache_bases", _paths),
+    Variable("GRIDJIT_CACHE_BASE", "cache_bases", _folder_paths),
     Variable("GRIDJIT_CACHE_KEY_FILE", "cache_key_file", _path),
+    Variable("GRIDJIT_CACHE_REMOTE", "cache_remotes", _remotes),
+    Variable("GRIDJIT_CACHE_REMOTE_TOKEN", "cache_remote_token", _path),
+    Variable("GRIDJIT_CACHE_REMOTE_CERT", "cache_remote_certificate", _path),
+    Variable("GRIDJIT_CACHE_REMOTE_CA", "cache_remote_ca", _path),
     Variable("GRIDJIT_CACHE_WRITERS", "cache_writers", _path),
     Variable("GRIDJIT_CACHE_SIGNING_KEY", "cache_signing_key", _path),
     Variable("GRIDJIT_CACHE_ALLOW_SHARED", "cache_allow_shared", _switch),

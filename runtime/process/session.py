@@ -19,6 +19,7 @@ from gridjit.runtime.environment.settings import Settings, settings
 from gridjit.runtime.queues.attention import watchers
 
 if TYPE_CHECKING:
+    from gridjit.cache.remote.tier import RemoteTier
     from gridjit.runtime.devices.base import Device
     from gridjit.runtime.devices.cuda.device import Devices
     from gridjit.runtime.pool.pool import ProcessPool
@@ -30,6 +31,7 @@ class Session:
     """The process's settings, stores, locks and device.
 
     compiles_declared: whether declared signatures are compiled before they are used; not if a pool's parent decides.
+    asks_remotes: whether remote caches are asked; not in a pool, whose parent asks them.
     no_pool: why no other processes compile for this process any more, if so; no_server: why the compile server does
     not. in_vain: for how many kernels in a row the server did not make the needed code. private_jobs: keys of jobs
     whose code was found to stay in each process's memory.
@@ -37,7 +39,7 @@ class Session:
 
     def __init__(self, settings: Settings, *, compiles_declared: bool = True) -> None:
         self.settings = settings
-        self.compiles_declared = compiles_declared
+        self.compiles_declared = self.asks_remotes = compiles_declared
         self.noting = lock()  # outcomes of other processes' compiles
         self.no_pool = self.no_server = ""
         self.in_vain = 0
@@ -178,6 +180,15 @@ class Session:
         for pool in (self._pool, self._served):
             if pool is not None:
                 pool.end()
+
+    @cached_property
+    def remote(self) -> RemoteTier | None:
+        """The remote caches, if settings name some; not for a process that compiles for another, which asks them."""
+        if not (self.settings.cache_remotes and self.settings.cache and self.asks_remotes):
+            return None
+        from gridjit.runtime.process.remote import open_tier
+
+        return open_tier(self.settings, self.secret)
 
     @cached_property
     def recorder(self) -> NeedLog | None:

@@ -196,7 +196,7 @@ def _paragraph(number: int, found: Specialization) -> list[str]:
         f"   why: {found.reason}",
         f"   took: {phases_text(found.phases) or 'no time'}",
     ]
-    if found.origin == "disk" and (why := found.artifact.why):
+    if found.origin in ("disk", "remote") and (why := found.artifact.why):
         lines.append(f"   compiled because: {why}")
     if made_by := found.metadata.get("generator"):
         lines.append(f"   PTX by: {made_by}")

@@ -66,9 +66,13 @@ class Look:
         The newest come first; any that is stored will do.
         """
         for shape in reversed(self.manifest.shapes):
-            facts, used = self._facts(shape), self._used(shape)
-            if facts is not None and used is not None:
-                yield shape, name_of(self.key, facts, used)
+            if (key := self.key_of(shape)) is not None:
+                yield shape, key
+
+    def key_of(self, shape: Shape) -> str | None:
+        """Return the name of today's right artifact of a shape; None if another launch or world has no such facts."""
+        facts, used = self._facts(shape), self._used(shape)
+        return None if facts is None or used is None else name_of(self.key, facts, used)
 
     @property
     def stored(self) -> str | None:
@@ -85,6 +89,11 @@ class Look:
         shapes = (name for shape, name in self.candidates() if PRESENCE in shape.facts)
         found = (Artifact.from_bytes(self.store.get(name) or b"") for name in shapes)
         return any(one is not None and one.needs_launch and self.agrees(one) for one in found)
+
+    def is_for(self, artifact: Artifact) -> bool:
+        """Return whether an artifact claims to be of the job: its name says so already, and the check costs nothing."""
+        mine = (self.job.kernel, str(self.job.signature), self.job.target, self.job.signature.codes)
+        return (artifact.kernel, artifact.signature, artifact.target, artifact.parameters) == mine
 
     def agrees(self, artifact: Artifact) -> bool:
         """Return whether all facts and dependencies of an artifact hold."""

@@ -96,8 +96,8 @@ class Statistics:
             setattr(self, name, getattr(self, name) + 1)
 
     def note(self, origin: str, signature: Signature) -> None:
-        """Count the origin of code for signature: "disk" is a hit, "compiled" and "served" are misses."""
-        counts = {"disk": self.cache_hits}.get(origin, self.cache_misses)
+        """Count the origin of code for signature: "disk" and "remote" are hits, others misses."""
+        counts = self.cache_hits if origin in ("disk", "remote") else self.cache_misses
         with section(), self._lock:
             counts[signature] = counts.get(signature, 0) + 1
 

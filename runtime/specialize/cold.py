@@ -70,7 +70,10 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
     look = Look.at(cold.store, job, launch)
     if (found := look_up(look, cold)) is not None:
         return add(found, cold)
+    if cold.here.settings.cache_remotes and (found := _fetched(look, cold)) is not None:
+        return add(found, cold)
     if cold.here.settings.compile_server and (found := _served(look, cold)) is not None:
+        _offer(look, cold)
         return add(found, cold)
     locks, key = _lock_for(look, cold)
     with phase("wait for others") as waiting, locks.single_flight(key, _patience(cold)):
@@ -81,6 +84,14 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
         if (found := look_up(look, cold)) is not None:
             return add(found, cold)
         return add(_made(look, cold, lambda: locks.end_in_vain(key)), cold)
+
+
+def _offer(look: Look, cold: Cold) -> None:
+    """Write newly compiled code to the remote caches, behind the program."""
+    if cold.here.settings.cache_remotes and _looks_up(look, cold) and cold.form.cached:
+        from gridjit.runtime.specialize.fetched import offer
+
+        offer(look, cold.here)
 
 
 def _lock_for(look: Look, cold: Cold) -> tuple[Locks, str]:
@@ -107,6 +118,8 @@ def _made(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specialization
     finally:
         if not is_stored:
             in_vain()
+    if is_stored:
+        _offer(look, cold)
     return specialization(look, made, "compiled", _with_lines(reason))
 
 
@@ -137,6 +150,17 @@ def look_up(look: Look, cold: Cold) -> Specialization | None:
 def _looks_up(look: Look, cold: Cold) -> bool:
     """Return whether a launch may use stored code."""
     return not (look.job.private or cold.anew or cold.apart)
+
+
+def _fetched(look: Look, cold: Cold) -> Specialization | None:
+    """Return a remote cache's code for the launch, found as any stored code is; None if none has it in time."""
+    if not _looks_up(look, cold):
+        return None
+    from gridjit.runtime.specialize.fetched import fetched
+
+    where = fetched(look, cold)
+    found = look_up(look.again(), cold) if where else None
+    return found and dataclasses.replace(found, origin="remote", reason=where)
 
 
 def _served(look: Look, cold: Cold) -> Specialization | None:
@@ -267,7 +291,7 @@ def _read(look: Look, name: str) -> Compiled | None:
     """Return the artifact of a name with its functions, if it proves right for the launch; else None."""
     data = look.store.get(name)
     artifact = None if data is None else Artifact.from_bytes(data)
-    if artifact is None or not (_is_for(artifact, look.job) and look.agrees(artifact)):
+    if artifact is None or not (look.is_for(artifact) and look.agrees(artifact)):
         return None
     effects = artifact.effects
     if not (effects.hooks or effects.setup or effects.teardown):
@@ -299,12 +323,6 @@ def note_needed(error: LaunchNeededError, signature: Signature, target: Target, 
         lambda: f"needs a launch {kernel.name}{signature} for {target}{where}: {found}",
         level=DEBUG if error.is_stored else INFO,
     )
-
-
-def _is_for(artifact: Artifact, job: CompileJob) -> bool:
-    """Return whether an artifact claims to be job's: its name says so already, and the check costs nothing."""
-    mine = (job.kernel, str(job.signature), job.target, job.signature.codes)
-    return (artifact.kernel, artifact.signature, artifact.target, artifact.parameters) == mine
 
 
 def _patience(cold: Cold) -> float:

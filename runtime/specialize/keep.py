@@ -26,12 +26,17 @@ def keep(look: Look, artifact: Artifact, locks: Locks) -> tuple[Artifact, str]:
         name, data = name_of(look.key, artifact.footprint.facts, artifact.dependencies), readable(artifact)
     except (CacheError, ValueError, TypeError) as error:
         return dataclasses.replace(artifact, private=(f"it could not be read back from a file: {error}",)), ""
-    look.store.put(name, data, suffix=artifact.suffix)
+    put(look, artifact, name, data, locks)
     if not artifact.needs_launch:
         note_use(look.store, name, hit=False)
+    return artifact, name
+
+
+def put(look: Look, artifact: Artifact, name: str, data: bytes, locks: Locks) -> None:
+    """Store an artifact's bytes under its name, then its shape, then a new job's fields."""
+    look.store.put(name, data, suffix=artifact.suffix)
     if not add_compile(look.store, look.key, shape_of(artifact), name, locks).shapes:
         add_job(look.store, look.job.kernel, PastJob.of(look.key, look.job.fields))
-    return artifact, name
 
 
 def readable(artifact: Artifact) -> bytes:

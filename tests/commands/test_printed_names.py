@@ -101,7 +101,7 @@ def test_no_name_that_a_command_is_given_does_anything_to_a_terminal(
 def test_no_text_of_an_artifact_comes_raw_into_a_reason_or_a_story(
     cache_dir: Path, restart: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gridjit.runtime.specialize.cold._is_for", lambda *given: True)
+    monkeypatch.setattr("gridjit.runtime.specializations.look.Look.is_for", lambda *given: True)
     monkeypatch.setattr("gridjit.runtime.specializations.look.Look.agrees", lambda *given: True)
     gridjit.jit(work)[1, 32](np.zeros(1, np.int64))
     store = DiskStore(cache_dir)

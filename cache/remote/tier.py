@@ -1,0 +1,320 @@
+"""RemoteTier: entries on other machines, asked after a miss in the cache's folders, for a limited time.
+
+A remote that is gone, slow or wrong costs a process a tenth of a second, and nothing for a minute after it. Entries
+are checked before anybody sees them. They are written behind the program, and dropped rather than waited for.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from gridjit.base.forking import lock, section
+from gridjit.base.interrupts import let_through
+from gridjit.base.values import dataclass
+from gridjit.cache.manifest import MAX_SHAPES, Manifest, Shape
+from gridjit.cache.remote.address import RemoteAddress
+from gridjit.cache.remote.askers import Askers, Behind
+from gridjit.cache.remote.breaker import Breaker
+from gridjit.cache.remote.layout import (
+    ENTRIES,
+    entry_name,
+    index_name,
+    is_in_object,
+    job_folder,
+    merged,
+    pack_name,
+    shape_object,
+    shape_of_name,
+)
+from gridjit.cache.remote.sealing import Sealing
+from gridjit.cache.remote.transport import Limits, Transport
+from gridjit.cache.remote.writers import Refused
+
+# Seconds of a whole look-up, and for which a miss is remembered.
+LOOK_UP_S, MISS_S = 0.3, 10.0
+# For which the end of a program waits for entries to be written.
+EXIT_S = 1.0
+# Of requests: in a look-up, for a program's pack, and behind the program or for a command.
+ASKING, PACKS = Limits(whole=LOOK_UP_S), Limits(whole=5.0)
+WORKING = Limits(connect=2.0, silence=10.0, whole=120.0)
+MOST_MISSES = 4096
+# Bytes that are read of an entry, of a job's shapes, and of a pack.
+MOST_ENTRY, MOST_SHAPES, MOST_PACK = 256 << 20, 4 << 20, 2 << 30
+# How many objects of shapes are read for a job; most shapes are in names.
+_MOST_OBJECTS = 16
+COUNTS = ("hits", "misses", "remembered", "silent", "refused", "failed", "packs", "written", "dropped")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """An entry that a remote had: the shape, the key and the payload of an artifact, and where it was found."""
+
+    shape: Shape
+    key: str
+    payload: bytes
+    remote: str
+
+
+class Remote:
+    """One remote of a process, with its counts.
+
+    COUNTS are look-ups that found an entry, that did not, that were a miss moments ago, and during which the remote is
+    not asked; entries refused; failures; packs read; objects written and dropped. received, sent: bytes. seconds: that
+    look-ups waited.
+    """
+
+    def __init__(
+        self,
+        address: RemoteAddress,
+        sealing: Sealing,
+        opened: Callable[[Limits], Transport],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.address = address
+        self.sealing = sealing
+        self.breaker, self.writing = Breaker(clock), Breaker(clock)
+        self.counts = dict.fromkeys(COUNTS, 0)
+        self.received = self.sent = 0
+        self.seconds = 0.0
+        self._opened = opened
+        self._clock = clock
+        self._known: dict[Limits, Transport] = {}
+        self._misses: dict[str, float] = {}
+        self._askers = Askers()
+        self._lock = lock()
+        self._asked_pack = False
+
+    @property
+    def writes(self) -> bool:
+        """Whether entries are written to it."""
+        return not self.address.read_only and self.sealing.writes
+
+    def find(self, job: str, key_of: Callable[[Shape], str | None]) -> Iterator[Found]:
+        """Yield the job's entries for the launch, the newest shapes first; key_of: returns a shape's key of today."""
+        if self._is_silent() or self._was_missed(job):
+            return
+        deadline = self._clock() + LOOK_UP_S
+        shapes = self._asked(lambda: self._shapes(job), deadline) or ()
+        for shape in reversed(shapes):
+            if (key := key_of(shape)) is None:
+                continue
+            payload = self._asked(lambda key=key: self._entry(key), deadline)  # type: ignore[misc]
+            if payload is not None:
+                self._count("hits")
+                yield Found(shape=shape, key=key, payload=payload, remote=self.address.shown)
+                return
+            if self.breaker.is_open:
+                return
+        self._miss(job)
+
+    def pack(self) -> bytes | None:
+        """Return the bundle of the program's entries, the first time that it is asked for."""
+        name = self.address.pack
+        if not name or self._asked_pack or self._is_silent():
+            return None
+        self._asked_pack = True
+        found: bytes | None = self._asked(lambda: self.read_pack(name, PACKS), self._clock() + PACKS.whole)
+        self._count("packs", found is not None)
+        return found
+
+    def read_pack(self, name: str, limits: Limits = WORKING) -> bytes | None:
+        """Return the bundle of a name, or None; raises OSError and Refused."""
+        full = pack_name(name)
+        data = self.transport(limits).get(full, MOST_PACK)
+        if data is None:
+            return None
+        self.received += len(data)
+        return self.sealing.checked(full, data)
+
+    def write_pack(self, name: str, data: bytes) -> None:
+        """Put a bundle under a name, in the place of an older one; raises OSError."""
+        full = pack_name(name)
+        self.transport(WORKING).put(full, self.sealing.signed(full, data), new=False)
+
+    def all_keys(self) -> list[str]:
+        """Return the keys of all entries; raises OSError, also where names cannot be listed."""
+        transport = self.transport(WORKING)
+        if not transport.lists:
+            raise OSError("its names cannot be listed: name a pack, with --pack or ?pack=NAME")
+        return transport.names(ENTRIES)
+
+    def read(self, key: str) -> bytes | None:
+        """Return an entry's payload, or None; raises OSError and Refused."""
+        return self._entry(key, WORKING)
+
+    def write(self, job: str, shape: Shape, key: str, payload: bytes) -> bool:
+        """Put an artifact, then its shape, unless they are there; return whether the artifact was new; OSError."""
+        name = entry_name(key)
+        data = self.sealing.sealed(name, key, payload)
+        transport = self.transport(WORKING)
+        is_new = transport.put(name, data, new=True)
+        shaped, text = shape_object(job, shape)
+        if transport.lists:
+            transport.put(shaped, text, new=True)
+        else:
+            self._add_to_index(job, shape)
+        self._misses.pop(job, None)
+        self.sent += len(data) * is_new
+        self._count("written", is_new)
+        return is_new
+
+    def write_quietly(self, job: str, shape: Shape, key: str, payload: bytes) -> None:
+        """Put an entry as write() does; a failure is noted."""
+        if self.writing.is_open:
+            self.drop()
+            return
+        try:
+            self.write(job, shape, key, payload)
+        except Exception as error:  # of any library
+            let_through(error)
+            self.drop()
+            self.writing.failed(_said(error))
+
+    def transport(self, limits: Limits) -> Transport:
+        """Return the way to it, for requests of these limits; raises OSError if there is none."""
+        if limits not in self._known:
+            with section(), self._lock:
+                if limits not in self._known:
+                    self._known[limits] = self._opened(limits)
+        return self._known[limits]
+
+    def drop(self) -> None:
+        """Count an entry that is not written."""
+        self._count("dropped")
+
+    def told(self) -> dict[str, Any]:
+        """Return the counts, as plain values."""
+        sums = {"received": self.received, "sent": self.sent, "seconds": round(self.seconds, 6)}
+        whys = {"why": self.breaker.why, "why_not_written": self.writing.why}
+        return {"remote": self.address.shown, **whys, **self.counts, **sums}
+
+    def _shapes(self, job: str) -> tuple[Shape, ...]:
+        """Return the shapes that the remote has for a job."""
+        transport = self.transport(ASKING)
+        if not transport.lists:
+            return Manifest.from_bytes(transport.get(index_name(job), MOST_SHAPES)).shapes
+        names = transport.names(job_folder(job))[: 2 * MAX_SHAPES]
+        known = [shape for name in names if (shape := shape_of_name(name)) is not None]
+        objects = [name for name in names if is_in_object(name)][:_MOST_OBJECTS]
+        read = (transport.get(f"{job_folder(job)}/{name}", MOST_SHAPES) for name in objects)
+        return (*known, *(shape for data in read for shape in Manifest.from_bytes(data).shapes))
+
+    def _add_to_index(self, job: str, shape: Shape) -> None:
+        """Add a shape to the job's index. Of two writers at once, one may lose its shape: a compile more."""
+        name, transport = index_name(job), self.transport(WORKING)
+        before = Manifest.from_bytes(transport.get(name, MOST_SHAPES)).shapes
+        if shape not in before:
+            transport.put(name, merged((*before, shape)), new=False)
+
+    def _entry(self, key: str, limits: Limits = ASKING) -> bytes | None:
+        name = entry_name(key)
+        data = self.transport(limits).get(name, MOST_ENTRY)
+        if data is None:
+            return None
+        self.received += len(data)
+        payload = self.sealing.opened(name, key, data)
+        self.breaker.served()
+        return payload
+
+    def _asked(self, work: Callable[[], Any], deadline: float) -> Any:
+        """Return work(), done by a thread; None after a failure, which the remote is left alone for."""
+        started = self._clock()
+        try:
+            return self._askers.ask(work, deadline - started)
+        except Refused as refused:
+            self._count("refused")
+            self.breaker.refused(f"an entry {refused.reason}")
+        except Exception as error:  # of any library
+            let_through(error)
+            self._failed(error)
+        finally:
+            self.seconds += self._clock() - started
+        return None
+
+    def _failed(self, error: Exception) -> None:
+        self._count("failed")
+        self.breaker.failed(_said(error))
+
+    def _is_silent(self) -> bool:
+        is_open = self.breaker.is_open
+        self._count("silent", is_open)
+        return is_open
+
+    def _was_missed(self, job: str) -> bool:
+        was = self._misses.get(job, 0.0) > self._clock()
+        self._count("remembered", was)
+        return was
+
+    def _miss(self, job: str) -> None:
+        self._count("misses")
+        if len(self._misses) >= MOST_MISSES:
+            self._misses.clear()
+        if not self.breaker.is_open:
+            self._misses[job] = self._clock() + MISS_S
+
+    def _count(self, name: str, by: int = 1) -> None:
+        with section(), self._lock:
+            self.counts[name] += by
+
+
+class RemoteTier:
+    """The remotes of a process, in the order in which they are asked.
+
+    save: is given the counts of the remotes that were used, at the end of the process, which waits for a second until
+    entries are written.
+    """
+
+    def __init__(self, remotes: Sequence[Remote], save: Callable[[list[dict[str, Any]]], object] = list) -> None:
+        self.remotes = tuple(remotes)
+        self._behind = Behind()
+        weakref.finalize(self, _end, self._behind, self.remotes, save, os.getpid())
+
+    def find(self, job: str, key_of: Callable[[Shape], str | None]) -> Iterator[Found]:
+        """Yield the entries that remotes have for a job and a launch; see Remote.find."""
+        for remote in self.remotes:
+            yield from remote.find(job, key_of)
+
+    def packs(self) -> Iterable[tuple[bytes, bytes | None]]:
+        """Return the bundles of remotes that name one, in the first call, and the secrets that seal their entries."""
+        return [(data, remote.sealing.folder_secret) for remote in self.remotes if (data := remote.pack()) is not None]
+
+    def offer(self, job: str, shape: Shape, key: str, payload: bytes) -> None:
+        """Write an entry behind the program to all remotes that are written to."""
+        for remote in self.remotes:
+            write = _Write(remote=remote, job=job, shape=shape, key=key, payload=payload)
+            if remote.writes and not self._behind.put(len(payload), write):
+                remote.drop()
+
+    def flush(self, seconds: float) -> bool:
+        """Wait for entries that are being written; return whether all are."""
+        return self._behind.flush(seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Write:
+    """An entry to be written."""
+
+    remote: Remote
+    job: str
+    shape: Shape
+    key: str
+    payload: bytes
+
+    def __call__(self) -> None:
+        self.remote.write_quietly(self.job, self.shape, self.key, self.payload)
+
+
+def _end(
+    behind: Behind, remotes: Sequence[Remote], save: Callable[[list[dict[str, Any]]], object], process: int
+) -> None:
+    behind.flush(EXIT_S)
+    if process == os.getpid() and (used := [remote.told() for remote in remotes if any(remote.counts.values())]):
+        save(used)
+
+
+def _said(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,70 @@
+"""fetched: a job's code from a remote cache, put into the cache's own folder after it proved right for the launch."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gridjit.base.interrupts import let_through
+from gridjit.cache.bundle import import_bundle
+from gridjit.cache.errors import CacheError, warn
+from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.phases import phase
+from gridjit.runtime.specializations.look import shape_of
+from gridjit.runtime.specialize.keep import put
+
+if TYPE_CHECKING:
+    from gridjit.cache.remote.tier import Found, RemoteTier
+    from gridjit.runtime.process.session import Session
+    from gridjit.runtime.specializations.look import Look
+    from gridjit.runtime.specialize.cold import Cold
+
+
+def fetched(look: Look, cold: Cold) -> str:
+    """Put the launch's code from a remote cache into the folder, and return where it was; "" if no remote has it."""
+    tier = cold.here.remote
+    if tier is None or not cold.form.cached:
+        return ""
+    with phase("remote cache"):
+        if _add_packs(tier, cold) and look.again().stored is not None:
+            return "the program's pack in a remote cache"
+        for found in tier.find(look.key, look.key_of):
+            if _is_added(found, look, cold):
+                return f"in the remote cache {found.remote}"
+    return ""
+
+
+def offer(look: Look, here: Session) -> None:
+    """Write the stored code of a look to the remote caches, behind the program."""
+    tier = here.remote
+    if tier is None or not any(remote.writes for remote in tier.remotes) or (name := look.again().stored) is None:
+        return
+    data = look.store.get(name)
+    artifact = None if data is None else Artifact.from_bytes(data)
+    if data is not None and artifact is not None:
+        tier.offer(look.key, shape_of(artifact), name, data)
+
+
+def _is_added(found: Found, look: Look, cold: Cold) -> bool:
+    """Put an entry into the folder if it is right for the launch; return whether it is."""
+    artifact = Artifact.from_bytes(found.payload)
+    if artifact is None or artifact.private or not (look.is_for(artifact) and look.agrees(artifact)):
+        return False
+    put(look, artifact, found.key, found.payload, cold.locks)
+    return True
+
+
+def _add_packs(tier: RemoteTier, cold: Cold) -> bool:
+    """Put the entries of a program's packs into the folder; return whether there were any."""
+    added = [_is_pack_added(data, secret, cold) for data, secret in tier.packs()]
+    return any(added)
+
+
+def _is_pack_added(data: bytes, secret: bytes | None, cold: Cold) -> bool:
+    try:
+        done = cold.store.together(partial(import_bundle, data, cold.store, cold.locks, secret))
+    except (CacheError, OSError) as error:
+        let_through(error)
+        warn(f"a pack in a remote cache is not used: {error}")
+        return False
+    return bool(done.added or done.merged)
