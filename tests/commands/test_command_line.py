@@ -296,7 +296,8 @@ def test_every_command_is_completed() -> None:
         "serve",
         "warm",
     ]
-    assert {"ls", "du", "stats", "show", "verify", "gc", "clear", "export", "import"} == set(candidates(["cache", ""]))
+    files = {"export", "import", "push", "pull", "pack"}
+    assert {"ls", "du", "stats", "show", "verify", "gc", "clear", *files} == set(candidates(["cache", ""]))
 
 
 def test_bash_completes_words(tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def _cache(commands: Any) -> None:
     )
     cache.set_defaults(shown=cache)
     actions = cache.add_subparsers(title="actions", metavar="ACTION", required=True)
-    for add in (_ls, _du, _stats, _show, _verify, _gc, _clear, _export, _import):
+    for add in (_ls, _du, _stats, _show, _verify, _gc, _clear, _export, _import, _push, _pull, _pack):
         add(actions)
 
 
@@ -194,6 +194,9 @@ def _du(actions: Any) -> None:
 
 def _stats(actions: Any) -> None:
     stats = actions.add_parser("stats", help="show how often kernels were found and compiled, and when last")
+    stats.add_argument(
+        "--metrics", metavar="FILE", type=Path, help='write OpenMetrics text for machines; "-" is standard output'
+    )
     _add_selection(stats)
     _finish(stats, "cache_ls:run_stats")
 
@@ -250,6 +253,30 @@ def _import(actions: Any) -> None:
     importing.add_argument("file", type=values.file, metavar="FILE")
     _add_folder(importing)
     _finish(importing, "cache_bundle:run_import")
+
+
+def _push(actions: Any) -> None:
+    push = actions.add_parser("push", help="write compiled code to remote caches that lack it")
+    _add_remote(push)
+    _add_selection(push)
+    _finish(push, "cache_remote:run_push")
+
+
+def _pull(actions: Any) -> None:
+    pull = actions.add_parser("pull", help="add a remote cache's entries, or a pack's; status 1 if some are refused")
+    pull.add_argument("--pack", metavar="NAME", type=values.pack, help="only a pack that `gridjit cache pack` wrote")
+    _add_remote(pull)
+    _add_folder(pull)
+    _finish(pull, "cache_remote:run_pull")
+
+
+def _pack(actions: Any) -> None:
+    pack = actions.add_parser("pack", help="write a program's entries to remote caches, to be read with one request")
+    pack.add_argument("name", metavar="NAME", type=values.pack, help="programs name it so: ...?pack=NAME")
+    pack.add_argument("--from", dest="file", type=values.file, metavar="FILE", help="only what GRIDJIT_RECORD recorded")
+    _add_remote(pack)
+    _add_selection(pack)
+    _finish(pack, "cache_remote:run_pack")
 
 
 def _keys(commands: Any) -> None:
@@ -319,6 +346,12 @@ def _completion(commands: Any) -> None:
 def _add_folder(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--dir", metavar="FOLDER", type=values.folder, help="use this cache folder instead of the one in use"
+    )
+
+
+def _add_remote(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--remote", metavar="URL", type=values.remotes, help="the remote cache (default: GRIDJIT_CACHE_REMOTE)"
     )
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from gridjit.cache.disk import DiskStore
+from gridjit.cache.remote.counts import read_counts
 from gridjit.cache.uses import Use, UseTotals
 from gridjit.commands import printing, tables
 from gridjit.commands.inventory import (
@@ -20,6 +23,8 @@ from gridjit.commands.inventory import (
     read_items,
     select_some,
 )
+from gridjit.commands.metrics import openmetrics
+from gridjit.compiler.values.errors import GridjitError
 from gridjit.runtime.process.session import session
 
 
@@ -67,10 +72,14 @@ def run_stats(given: argparse.Namespace) -> int:
         select_some(items, given.kernel, store.folder)
     totals_of = {name: UseTotals.of(uses) for name, uses in sorted(chosen.items())}
     whole = UseTotals.of(use for uses in chosen.values() for use in uses)
+    remotes = read_counts(store.place)
+    if given.metrics:
+        return _write_metrics(given.metrics, openmetrics(totals_of, remotes))
     if given.json:
         rows = [{"kernel": name or None, **_used(totals)} for name, totals in totals_of.items()]
-        printing.print_json({"folder": store.folder, **_used(whole), "kernels": rows})
+        printing.print_json({"folder": store.folder, **_used(whole), "kernels": rows, "remotes": remotes})
         return 0
+    _show_remotes(remotes)
     if whole.since is None:
         printing.say("no uses are counted yet")
         return 0
@@ -82,6 +91,34 @@ def run_stats(given: argparse.Namespace) -> int:
     printing.say(f"{store.folder}, counted for {printing.age_text(whole.since)}")
     tables.show(table)
     return 0
+
+
+def _write_metrics(file: Path, text: str) -> int:
+    """Write metrics to a file, which is complete at any time, or to standard output; returns 0."""
+    if str(file) == "-":
+        printing.say_lines(text)
+        return 0
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text)
+        temporary.replace(file)
+    except OSError as error:
+        raise GridjitError(f"{file} cannot be written: {error.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+    return 0
+
+
+def _show_remotes(remotes: Mapping[str, Mapping[str, float]]) -> None:
+    if not remotes:
+        return
+    numbers = ("hits", "misses", "failed", "refused", "written", "received", "sent", "waited")
+    table = tables.table("remote cache", *numbers, right=numbers)
+    for name, sums in sorted(remotes.items()):
+        counts = [str(round(sums[one])) for one in numbers[:5]]
+        sizes = [printing.size_text(sums["received"]), printing.size_text(sums["sent"])]
+        table.add_row(name, *counts, *sizes, printing.milliseconds(sums["seconds"] * 1e3))
+    tables.show(table)
 
 
 def _used(totals: UseTotals) -> dict[str, Any]:

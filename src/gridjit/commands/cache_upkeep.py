@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.lock import Locks
+from gridjit.cache.remote.counts import forget_counts
 from gridjit.cache.store import EntryInfo
 from gridjit.commands import printing
 from gridjit.commands.inventory import KEY_DIGITS, open_cache, read_items, select_some
@@ -67,6 +68,7 @@ def run_clear(given: argparse.Namespace) -> int:
         left = _remove(store, gone, given)
         if given.kernel is None:
             store.forget_uses()
+            forget_counts(store.place)
     return _report(given, store, gone, left, {})
 
 

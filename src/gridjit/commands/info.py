@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gridjit.cache.remote.address import RemoteAddress
 from gridjit.commands import printing
 from gridjit.compiler.key.toolchain import NOT_INSTALLED, toolchain
 from gridjit.compiler.numba_state.pristine import is_known_version
-from gridjit.compiler.values.errors import DeviceError
+from gridjit.compiler.values.errors import ConfigError, DeviceError
 from gridjit.runtime.devices import presence
 from gridjit.runtime.environment.misspelt import near_name
 from gridjit.runtime.environment.settings import VARIABLES, Settings, Variable, unknown_names
@@ -63,6 +64,7 @@ def collect() -> dict[str, Any]:
             "max_bytes": here.settings.cache_bytes,
             "max_entries": here.settings.cache_entries,
         },
+        "remotes": [_remote(address, here) for address in here.settings.cache_remotes],
         "compile_server": listening_process(here.settings.cache_dir),
         "settings": [_setting(one, here.settings) for one in VARIABLES],
         "unknown_variables": [
@@ -86,12 +88,25 @@ def _target(here: Session) -> dict[str, Any]:
     return {"kind": found.kind, "arch": found.arch, "stands_in_for": stands_in, "why_not": None}
 
 
+def _remote(address: RemoteAddress, here: Session) -> dict[str, Any]:
+    """Return whose entries a remote cache is read for, and whether it is written to; it is not asked."""
+    from gridjit.runtime.process.remote import open_remote
+
+    try:
+        found = open_remote(address, here.settings, here.secret)
+    except ConfigError as error:
+        return {"remote": address.shown, "trusted": None, "written": False, "why_not": str(error)}
+    return {"remote": address.shown, "trusted": found.sealing.told, "written": found.writes, "why_not": None}
+
+
 def _setting(one: Variable, settings: Settings) -> dict[str, Any]:
     value = getattr(settings, one.field)
     return {"variable": one.name, "value": _plain(value), "source": _source(one)}
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, RemoteAddress):
+        return value.shown
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return str(value) if isinstance(value, Path) else value
@@ -122,6 +137,12 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "GPUs", f"none: {cuda['why_not']}"
     bounds = f"at most {printing.size_text(cache['max_bytes'])} and {cache['max_entries']} entries"
     yield "cache", f"{cache['folder']}, {bounds}" if cache["enabled"] else "off"
+    for one in facts["remotes"]:
+        written = "written to" if one["written"] else "not written to"
+        yield (
+            "remote cache",
+            f"not used: {one['why_not']}" if one["why_not"] else (f"{one['remote']}: {one['trusted']}, {written}"),
+        )
     server = facts["compile_server"]
     yield "compile server", f"process {server}" if server else "none: `gridjit serve` is one"
     for one in facts["settings"]:

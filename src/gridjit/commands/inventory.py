@@ -114,9 +114,14 @@ def select(items: Iterable[ListedEntry], kernel: str | None, targets: Iterable[s
     chosen = [item for item in items if kernel is None or is_named(item.kernel, kernel)]
     if not wanted:
         return chosen
-    code = [item for item in chosen if item.artifact and str(item.artifact.target) in wanted]
-    keys, jobs = {item.info.key for item in code}, {item.job for item in code}
-    return [item for item in chosen if item.info.key in keys or _is_about(item, jobs)]
+    return about([item for item in chosen if item.artifact and str(item.artifact.target) in wanted], chosen)
+
+
+def about(code: Iterable[ListedEntry], items: Iterable[ListedEntry]) -> list[ListedEntry]:
+    """Return those of items that are code, or the manifest or history of one of its jobs."""
+    known = list(code)
+    keys, jobs = {item.info.key for item in known}, {item.job for item in known}
+    return [item for item in items if item.info.key in keys or _is_about(item, jobs)]
 
 
 def select_some(items: Iterable[ListedEntry], kernel: str | None, where: str) -> list[ListedEntry]:

@@ -9,11 +9,14 @@ import argparse
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.values.errors import ConfigError, GridjitError
 from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.environment.settings import bytes_of
+
+if TYPE_CHECKING:
+    from gridjit.cache.remote.address import RemoteAddress
 
 SHELLS = ("bash", "zsh", "fish")
 ORDERS = ("kernel", "size", "age", "target", "compile", "hits", "used")
@@ -81,6 +84,25 @@ def writer(text: str) -> str:
     try:
         return checked_name(text)
     except WritersError as error:
+        raise WrongWord(str(error)) from None
+
+
+def pack(text: str) -> str:
+    """Return the name of a pack in a remote cache."""
+    from gridjit.cache.remote.address import are_parts
+
+    if not are_parts(text):
+        raise WrongWord(f"{text!r} does not name a pack: give letters, digits and ._- with / between parts")
+    return text
+
+
+def remotes(text: str) -> tuple[RemoteAddress, ...]:
+    """Return the remote caches of URLs with spaces between."""
+    from gridjit.cache.remote.address import addresses
+
+    try:
+        return addresses(text)
+    except ValueError as error:
         raise WrongWord(str(error)) from None
 
 
