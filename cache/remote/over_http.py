@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 _MOST_REDIRECTS = 3
 _REDIRECTS = (301, 302, 303, 307, 308)
 _DONE = (200, 201, 202, 204)
-# A folder was made, or was there: 405 is WebDAV's word for that.
-_FOLDER_IS_THERE = (200, 201, 204, 405)
 # Of a server that closed a connection while nobody used it.
 _DEAD = (http.client.RemoteDisconnected, ConnectionError)
 _MOST_IDLE = 8
@@ -115,13 +113,12 @@ class HttpTransport:
         return self._ask(self._question("PUT", self._path(name), headers=headers, body=data), deadline)
 
     def _make_folders(self, name: str, deadline: Deadline) -> None:
-        """Make the folders of a name, below the address's place."""
+        """Make the folders of a name, below the address's place; whether they are there, the next PUT says."""
         place = urlsplit(self._address.place).path.strip("/")
         folder = f"/{place}" if place else ""
         for part in self._path(name)[len(folder) + 1 :].split("/")[:-1]:
             folder += f"/{part}"
-            answer = self._ask(self._question("MKCOL", f"{folder}/"), deadline)
-            self._expect(answer, _FOLDER_IS_THERE, f"MKCOL {folder}")
+            self._ask(self._question("MKCOL", f"{folder}/"), deadline)
 
     def _read(self, method: str, name: str, most: int, deadline: Deadline) -> _Answer:
         """Return the answer to GET or HEAD, also where redirects lead to it."""

@@ -80,7 +80,7 @@ class RedisTransport:
 
 
 def _options(address: RemoteAddress, limits: Limits, credentials: Credentials) -> dict[str, Any]:
-    """Return how to connect: within the limits, once, and without telling the server about the library."""
+    """Return how to connect: within the limits, and once."""
     from redis.backoff import NoBackoff
     from redis.retry import Retry
 
@@ -88,8 +88,6 @@ def _options(address: RemoteAddress, limits: Limits, credentials: Credentials) -
         "socket_connect_timeout": limits.connect,
         "socket_timeout": limits.silence,
         "retry": Retry(NoBackoff(), 0),
-        "lib_name": None,
-        "lib_version": None,
         "protocol": 2,
     }
     if address.scheme == "rediss":
