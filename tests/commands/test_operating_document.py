@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cache.remote.servers import bucket_variables, make_bucket, moto
 from tests.programs import run_python
 
 DOCUMENTS = Path(__file__).parents[2] / "docs"
@@ -53,6 +54,17 @@ def forked(command: str, folder: Path, environ: dict[str, str]) -> subprocess.Co
 def test_the_commands_of_the_document_run_and_print_what_it_says(tmp_path: Path, name: str, least: int) -> None:
     if name == "security.md":
         pytest.importorskip("cryptography", reason="cryptography is not installed")
+    run_document(tmp_path, name, least, {})
+
+
+def test_the_commands_about_remote_caches_run_with_a_bucket(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography", reason="cryptography is not installed")
+    with moto() as url:
+        make_bucket(url, "kernels")
+        run_document(tmp_path, "remote.md", 9, bucket_variables(url))
+
+
+def run_document(tmp_path: Path, name: str, least: int, more: dict[str, str]) -> None:
     text = (DOCUMENTS / name).read_text()
     for found in _FILE.finditer(text):
         (tmp_path / found["name"]).write_text(found["text"])
@@ -63,6 +75,7 @@ def test_the_commands_of_the_document_run_and_print_what_it_says(tmp_path: Path,
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "GRIDJIT_TARGET": "host",
         "PYTHONDONTWRITEBYTECODE": "1",  # edits within a second are not seen otherwise
+        **more,
     }
     run = commands(text)
     assert len(run) >= least

@@ -19,10 +19,9 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with nothing in it."""
-    folder = tmp_path / "home"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(folder))
     return folder
 
@@ -71,14 +70,9 @@ def moto() -> Iterator[str]:
 @pytest.fixture
 def bucket(moto: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The URL of a bucket, with keys that moto takes."""
-    import urllib.request
-
-    variables = {"ACCESS_KEY_ID": "tests", "SECRET_ACCESS_KEY": "tests", "REGION": "us-east-1", "ENDPOINT_URL": moto}
-    for name, value in variables.items():
-        monkeypatch.setenv(f"AWS_{name}", value)
-    # moto knows its users by a header's form.
-    signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=tests/20260101/us-east-1/s3/aws4_request, Signature=0"}
-    urllib.request.urlopen(urllib.request.Request(f"{moto}/tests", method="PUT", data=b"", headers=signed)).close()
+    for name, value in servers.bucket_variables(moto).items():
+        monkeypatch.setenv(name, value)
+    servers.make_bucket(moto, "tests")
     return "s3://tests/folder"
 
 

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import threading
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -116,6 +117,18 @@ def moto() -> Iterator[str]:
         yield f"http://{host}:{port}"
     finally:
         server.stop()
+
+
+def bucket_variables(url: str) -> dict[str, str]:
+    """Return variables with which programs find moto's buckets."""
+    variables = {"ACCESS_KEY_ID": "tests", "SECRET_ACCESS_KEY": "tests", "REGION": "us-east-1", "ENDPOINT_URL": url}
+    return {f"AWS_{name}": value for name, value in variables.items()}
+
+
+def make_bucket(url: str, name: str) -> None:
+    """Make a bucket; moto knows its users by a header's form."""
+    signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=tests/20260101/us-east-1/s3/aws4_request, Signature=0"}
+    urllib.request.urlopen(urllib.request.Request(f"{url}/{name}", method="PUT", data=b"", headers=signed)).close()
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from gridjit.cache.disk import DiskStore
+from gridjit.cache.remote.counts import read_counts
 from gridjit.cache.uses import Use, UseTotals
 from gridjit.commands.inventory import CODE, NEEDS_LAUNCH, ListedEntry
 from gridjit.commands.reports.facts import Form, Report, SeenFact, SeenUse
@@ -30,6 +31,7 @@ def report_of(store: DiskStore, items: Iterable[ListedEntry]) -> Report:
         uses=tuple(SeenUse(time=use.time, hit=use.hit, kernel=code[use.key].kernel) for use in uses),
         other_bytes=sum(item.info.size for item in known if item.kind != CODE),
         launches_needed=sum(item.kind == NEEDS_LAUNCH for item in known),
+        remotes=read_counts(store.place),
     )
 
 

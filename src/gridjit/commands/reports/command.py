@@ -120,6 +120,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "hits": sum(use.hit for use in report.uses),
         "compiles": sum(not use.hit for use in report.uses),
         "launches_needed": report.launches_needed,
+        "remotes": report.remotes,
         "launches_from_python": [
             {"kernel": kernel, "why": why, "count": count, "seconds": round(spent, 6)}
             for (kernel, why), (count, spent) in report.launches.items()

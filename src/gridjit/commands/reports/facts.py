@@ -80,6 +80,7 @@ class Report:
 
     other_bytes: of the folder's other entries: manifests, histories, functions. slices: of a trace, in time's order.
     launches_needed: how many answers it has, or tells of, that a kernel has no code without a launch.
+    remotes: the counts of remote caches, by their addresses.
     """
 
     source: str
@@ -89,6 +90,7 @@ class Report:
     slices: tuple[Slice, ...] = ()
     other_bytes: int = 0
     launches_needed: int = 0
+    remotes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def kernels(self) -> dict[str, list[Form]]:

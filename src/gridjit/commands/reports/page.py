@@ -61,6 +61,7 @@ def _tiles(report: Report) -> Markup:
         told.append((size_text(report.other_bytes), "of manifests, histories, functions"))
     if report.launches_needed:
         told.append((str(report.launches_needed), "without code, as a launch is needed"))
+    told += [(str(round(counts["hits"])), f"found in {name}") for name, counts in report.remotes.items()]
     if report.is_trace:
         told.append((str(sum(n for n, _ in report.launches.values())), "launches from Python"))
     return element(

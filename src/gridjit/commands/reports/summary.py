@@ -17,6 +17,9 @@ def show(report: Report) -> None:
     counted = f"{count('kernel', len(kernels))}, {count('specialization', len(report.forms))}"
     counted += f", {report.launches_needed} needing a launch" if report.launches_needed else ""
     printing.say(f"{counted}, {printing.size_text(size)}, {milliseconds(report.compile_ms)} of compiles{rate}")
+    for name, counts in report.remotes.items():
+        asked = f"{counts['hits']:.0f} found, {counts['misses']:.0f} not, {counts['failed']:.0f} failures"
+        printing.say(f"remote cache {name}: {asked}, {printing.size_text(counts['received'])} read")
     if report.groups:
         _phases(report)
     if kernels:
