@@ -364,6 +364,7 @@ def test_the_bar_of_a_kernel_holds_all_its_phases_also_where_look_ups_are_not_pa
 def test_a_damaged_record_of_phases_is_not_a_reason_to_fail() -> None:
     from types import SimpleNamespace
 
+    from gridjit.cache.folder import folder_at
     from gridjit.commands.reports.cached import report_of
     from gridjit.compiler.values.artifact import Artifact
     from gridjit.compiler.values.footprint import Effects, Footprint
@@ -375,7 +376,7 @@ def test_a_damaged_record_of_phases_is_not_a_reason_to_fail() -> None:
         metadata={"phases": {"lowering": "long", "link": -1, "key": 2}, "compile_ms": "x"},
     )  # fmt: skip
     info = EntryInfo(key="0" * 32, suffix=".o", size=7, stored=0.0)
-    store: Any = SimpleNamespace(uses=list, folder="/x")
+    store: Any = SimpleNamespace(uses=list, folder="/x", place=folder_at("/x"))
     found = report_of(store, [ListedEntry(info=info, kind=CODE, kernel="k", content=artifact)])
     assert found.groups == {"cache": 2.0}
     Page(page(found))
