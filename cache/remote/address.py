@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from urllib.parse import SplitResult
 
 SCHEMES = ("https", "http", "s3", "gs", "az", "redis", "rediss", "file")
-_OPTIONS = ("read-only", "prefix", "pack", "unsigned", "layout")
-_FLAGS = ("read-only", "unsigned")
+_OPTIONS = ("read-only", "prefix", "pack", "lease", "unsigned", "layout")
+_FLAGS = ("read-only", "lease", "unsigned")
 _LAYOUTS = ("bazel",)
 _BUCKETS = ("s3", "gs", "az")
 _NAME = r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*"
@@ -22,7 +22,7 @@ _NAME = r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteAddress:
-    """One remote: scheme, place (the URL without query), prefix, read_only, pack, unsigned, layout.
+    """One remote: scheme, place (the URL without query), prefix, read_only, pack, lease, unsigned, layout.
 
     prefix: the folder of all names at the place; "" for none. pack: the name of the program's pack. layout: "bazel",
     or "" for names as they are.
@@ -33,6 +33,7 @@ class RemoteAddress:
     prefix: str = ""
     read_only: bool = False
     pack: str = ""
+    lease: bool = False
     unsigned: bool = False
     layout: str = ""
 
@@ -92,6 +93,7 @@ def _address(url: str) -> RemoteAddress:
         prefix=options.get("prefix", ""),
         read_only="read-only" in options,
         pack=options.get("pack", ""),
+        lease="lease" in options,
         unsigned="unsigned" in options,
         layout=options.get("layout", ""),
     )

@@ -36,6 +36,8 @@ from gridjit.cache.remote.writers import Refused
 
 # Seconds of a whole look-up, and for which a miss is remembered.
 LOOK_UP_S, MISS_S = 0.3, 10.0
+# Of importing a library, and opening.
+OPEN_S = 10.0
 # For which the end of a program waits for entries to be written.
 EXIT_S = 1.0
 # Of requests: in a look-up, for a program's pack, and behind the program or for a command.
@@ -95,7 +97,7 @@ class Remote:
 
     def find(self, job: str, key_of: Callable[[Shape], str | None]) -> Iterator[Found]:
         """Yield the job's entries for the launch, the newest shapes first; key_of: returns a shape's key of today."""
-        if self._is_silent() or self._was_missed(job):
+        if self._is_silent() or self._was_missed(job) or not self._is_open():
             return
         deadline = self._clock() + LOOK_UP_S
         shapes = self._asked(lambda: self._shapes(job), deadline) or ()
@@ -110,6 +112,10 @@ class Remote:
             if self.breaker.is_open:
                 return
         self._miss(job)
+
+    def forget_miss(self, job: str) -> None:
+        """Ask for a job again though it was a miss moments ago."""
+        self._misses.pop(job, None)
 
     def pack(self) -> bytes | None:
         """Return the bundle of the program's entries, the first time that it is asked for."""
@@ -157,7 +163,7 @@ class Remote:
             transport.put(shaped, text, new=True)
         else:
             self._add_to_index(job, shape)
-        self._misses.pop(job, None)
+        self.forget_miss(job)
         self.sent += len(data) * is_new
         self._count("written", is_new)
         return is_new
@@ -191,6 +197,12 @@ class Remote:
         sums = {"received": self.received, "sent": self.sent, "seconds": round(self.seconds, 6)}
         whys = {"why": self.breaker.why, "why_not_written": self.writing.why}
         return {"remote": self.address.shown, **whys, **self.counts, **sums}
+
+    def _is_open(self) -> bool:
+        """Open the way to it, which may import a library, before time limits begin; return whether that went well."""
+        if ASKING not in self._known:
+            self._asked(lambda: self.transport(ASKING), self._clock() + OPEN_S)
+        return ASKING in self._known
 
     def _shapes(self, job: str) -> tuple[Shape, ...]:
         """Return the shapes that the remote has for a job."""
@@ -288,6 +300,10 @@ class RemoteTier:
             write = _Write(remote=remote, job=job, shape=shape, key=key, payload=payload)
             if remote.writes and not self._behind.put(len(payload), write):
                 remote.drop()
+
+    def behind(self, work: Callable[[], object]) -> None:
+        """Do work, which may not raise, after the entries that are being written."""
+        self._behind.put(0, work)
 
     def flush(self, seconds: float) -> bool:
         """Wait for entries that are being written; return whether all are."""

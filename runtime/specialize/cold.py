@@ -83,7 +83,7 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
         look = look.again()
         if (found := look_up(look, cold)) is not None:
             return add(found, cold)
-        return add(_made(look, cold, lambda: locks.end_in_vain(key)), cold)
+        return add(_made_once(look, cold, lambda: locks.end_in_vain(key)), cold)
 
 
 def _offer(look: Look, cold: Cold) -> None:
@@ -102,6 +102,15 @@ def _lock_for(look: Look, cold: Cold) -> tuple[Locks, str]:
     if _looks_up(look, cold) and look.key not in cold.here.private_jobs:
         return cold.locks, look.key
     return cold.here.locks(cache=False), f"{look.key}{id(cold.code):x}"
+
+
+def _made_once(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specialization:
+    """Return newly compiled code, or that of another machine that was compiling it, where remote caches have leases."""
+    if not (cold.here.settings.cache_remotes and _looks_up(look, cold) and cold.form.cached):
+        return _made(look, cold, in_vain)
+    from gridjit.runtime.specialize.fetched import led
+
+    return led(look, cold, lambda: _made(look, cold, in_vain), lambda: _fetched(look, cold))
 
 
 def _made(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specialization:

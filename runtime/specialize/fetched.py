@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from gridjit.cache.remote.tier import Found, RemoteTier
     from gridjit.runtime.process.session import Session
     from gridjit.runtime.specializations.look import Look
+    from gridjit.runtime.specializations.table import Specialization
     from gridjit.runtime.specialize.cold import Cold
 
 
@@ -32,6 +34,36 @@ def fetched(look: Look, cold: Cold) -> str:
             if _is_added(found, look, cold):
                 return f"in the remote cache {found.remote}"
     return ""
+
+
+def led(
+    look: Look, cold: Cold, make: Callable[[], Specialization], find: Callable[[], Specialization | None]
+) -> Specialization:
+    """Return find()'s code once another machine has written it, or make()'s, for which others wait meanwhile."""
+    tier = cold.here.remote
+    remotes = () if tier is None or _may_not_compile(cold) else tier.remotes
+    remote = next((one for one in remotes if one.address.lease and one.writes), None)
+    if tier is None or remote is None:
+        return make()
+    from gridjit.cache.remote.lease import Lease, Waiting
+
+    def again() -> Specialization | None:
+        remote.forget_miss(look.key)
+        return find()
+
+    with phase("wait for others"):
+        got = Waiting(remote, look.key).lead_or_find(again)
+    if got is not None and not isinstance(got, Lease):
+        return got
+    try:
+        return make()
+    finally:
+        if got is not None:
+            tier.behind(got.done)
+
+
+def _may_not_compile(cold: Cold) -> bool:
+    return cold.here.settings.assert_no_compile or not cold.kernel.may_compile
 
 
 def offer(look: Look, here: Session) -> None:
