@@ -86,7 +86,7 @@ class Waiting:
             if (found := look()) is not None or is_over or self._remote.breaker.is_open:
                 return found
             self._sleep(pause)
-            pause = min(LAST_LOOK_S, pause * 1.5)
+            pause = min(LAST_LOOK_S, pause * 1.2)
 
     def _is_done(self, name: str) -> bool:
         return self._remote.transport(WORKING).has(f"{name}.done")
