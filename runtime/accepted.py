@@ -86,6 +86,10 @@ StreamLike: TypeAlias = "Stream | int | _StreamProtocol | _TorchStream | _CupySt
 LaunchShape: TypeAlias = "tuple[DimLike, DimLike] | tuple[DimLike, DimLike, SupportsIndex]"
 
 
+# A launch that a program declares.
+DeclaredLaunch: TypeAlias = "LaunchConfig | LaunchShape | Mapping[str, Any]"
+
+
 class WhichCode(TypedDict, total=False):
     """A selection of a kernel's specializations: for a launch, and for a target."""
 
@@ -111,6 +115,7 @@ class FunctionOptions(TypedDict, total=False):
     hold_gil: bool
     extensions: Sequence[Any]
     background: bool | None
+    launches: Iterable[DeclaredLaunch]
     debug: bool | None
     opt: bool | int | None
     fastmath: bool | FastFlag | Iterable[FastFlag] | Mapping[FastFlag, bool] | None

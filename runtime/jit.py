@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from gridjit.compiler.key.numba_settings import setting_now
 from gridjit.compiler.values.errors import ConfigError, a_class, shown, switch
+from gridjit.compiler.values.launch_config import declared_launches
 from gridjit.compiler.values.options import Options, options_of
 from gridjit.runtime.device_function import DeviceFunction, Parameters, Result
 from gridjit.runtime.environment.tracebacks import for_users
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from gridjit.runtime.accepted import (
+        DeclaredLaunch,
         EitherDecorator,
         FunctionDecorator,
         FunctionOptions,
@@ -76,6 +78,7 @@ def jit(
     hold_gil: bool = False,
     extensions: Sequence[Any] = (),
     background: bool | None = None,
+    launches: Iterable[DeclaredLaunch] = (),
     **options: Any,
 ) -> Any:
     """Make a kernel of a Python function.
@@ -94,6 +97,8 @@ def jit(
     hold_gil: keep the GIL during the driver's call: faster by 0.04 us, but unsafe with host callbacks in streams.
     background: compile signatures in other processes, and wait for each when it is used (default: if
         GRIDJIT_COMPILE_PROCESSES says how many; see docs/processes.md).
+    launches: the launches that the program makes, for `gridjit certify`: (8, 64), or {"grid": 8, "block": (16, 16),
+        "sharedmem": 1024} (see docs/operating.md); other launches compile as always.
     extensions: objects that prepare arguments before each launch (gridjit.runtime.launch.argument_extensions).
     options: numba.cuda.jit's (device, debug, opt, fastmath, lineinfo, max_registers, launch_bounds, lto, link, inline,
         forceinline, shared_memory_carveout), `specialize`, and `tiered` (docs/tiered.md).
@@ -112,6 +117,7 @@ def jit(
         "background": background,
     }
     _check(chosen, kept)
+    declared = declared_launches("jit(launches)", launches) if launches != () else ()
 
     @for_users  # it may also be called when jit has returned
     def decorate(function: Callable[..., Any], signatures: list[Any]) -> Any:
@@ -119,6 +125,7 @@ def jit(
         if chosen.device:
             return DeviceFunction(function, chosen, signatures)
         kernel = _kind(chosen)(function, chosen, **kept)
+        kernel.launches = declared
         for signature in signatures:
             kernel.declare(signature)
         kernel.specialized = bool(signatures) and not isinstance(func_or_sig, list)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
-from typing import SupportsIndex, TypeAlias, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, SupportsIndex, TypeAlias, cast
 
 from gridjit.base.values import dataclass
 from gridjit.compiler.values.errors import ConfigError, ConfigTypeError, LimitError, shown, switch
@@ -17,6 +17,9 @@ DimLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 MAX_GRIDDIM: Dim3 = (2**31 - 1, 65535, 65535)
 MAX_BLOCKDIM: Dim3 = (1024, 1024, 64)
 MAX_BLOCK_THREADS = 1024
+# What people write for the dimensions of a launch.
+SHORT_NAMES = {"grid": "griddim", "block": "blockdim"}
+_FORMS = "give grid and block, as in {'grid': 8, 'block': 64} or (8, 64)"
 _USUAL = 256  # threads of a block that messages propose
 # The most that a launch can ask for; devices have far less.
 MAX_SHAREDMEM = 2**31 - 1
@@ -111,6 +114,33 @@ def as_launch_config(name: str, given: object) -> LaunchConfig | None:
     if not isinstance(given, tuple) or not 2 <= len(given) <= 3:
         raise ConfigError(f"{name}: config={shown(given)}: give (griddim, blockdim[, sharedmem])")
     return LaunchConfig.of(*given)
+
+
+def declared_launches(where: str, given: object) -> tuple[LaunchConfig, ...]:
+    """Return declared launches, each once: configurations, (griddim, blockdim[, sharedmem]), or fields by name.
+
+    where: the declaration. Raises ConfigError naming it, the launch by its number, and the way on.
+    """
+    if not isinstance(given, Iterable) or isinstance(given, str | Mapping):
+        raise ConfigError(f"{where}: {shown(given)}: give a list of launches, such as [{{'grid': 8, 'block': 64}}]")
+    return tuple(dict.fromkeys(_declared_launch(f"{where}, launch {n}", one) for n, one in enumerate(given, 1)))
+
+
+def _declared_launch(where: str, given: object) -> LaunchConfig:
+    if isinstance(given, LaunchConfig):
+        return given
+    if isinstance(given, tuple | list) and 2 <= len(given) <= 3:
+        given = dict(zip(("griddim", "blockdim", "sharedmem"), given, strict=False))
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"{where}: {shown(given)}: {_FORMS}")
+    fields: dict[str, Any] = {SHORT_NAMES.get(str(name), str(name)): value for name, value in given.items()}
+    if len(fields) < len(given) or not {"griddim", "blockdim"} <= fields.keys() <= {*LaunchConfig.__slots__}:
+        names = ", ".join(("grid", "block", *LaunchConfig.__slots__[2:]))
+        raise ConfigError(f"{where}: {shown(given)}: {_FORMS}; the fields are {names}")
+    try:
+        return LaunchConfig.of(**fields)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
 
 
 def way_on(name: str, griddim: DimLike, blockdim: DimLike) -> str:

@@ -112,7 +112,7 @@ _FOR_KERNELS = frozenset(
 
 
 # Options that say how a kernel is kept and launched, and change none of its code.
-_OF_JIT = ("background", "cache", "extensions", "hold_gil", "max_specializations", "target")
+_OF_JIT = ("background", "cache", "extensions", "hold_gil", "launches", "max_specializations", "target")
 # Of numba's compiler for the CPU, whose users write them here.
 _OF_NUMBA = {
     "boundscheck": "debug=True checks indices",

@@ -55,7 +55,8 @@ def reduced_as(kernel: Kernel, kind: type[Kernel]) -> Reduced:
 
 
 def _marks(kernel: Kernel) -> dict[str, Any]:
-    return {"marks": kernel.marks, "declared": kernel.declared, "specialized": kernel.specialized}
+    names = ("marks", "declared", "launches", "specialized")
+    return {name: getattr(kernel, name) for name in names}
 
 
 class _State(threading.local):

@@ -42,6 +42,7 @@ class Compilation:
     parameter_names: tuple[str, ...]
     marks: tuple[str, ...]
     declared: tuple[Signature, ...]
+    launches: tuple[LaunchConfig, ...] = ()
     background: bool | None
     _ahead: list[Ahead]
     _target: str | None

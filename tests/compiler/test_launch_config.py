@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gridjit
 from gridjit import ConfigError, LaunchConfig
+from gridjit.compiler.values.launch_config import declared_launches
 
 
 @pytest.mark.parametrize(
@@ -84,3 +86,43 @@ def test_what_is_not_a_whole_number_is_of_the_wrong_type_too(grid: Any, sharedme
 def test_text_is_what_people_write() -> None:
     assert str(LaunchConfig.of((8, 4), 128, 64)) == "grid 8x4, block 128, 64 bytes shared"
     assert str(LaunchConfig.of((1, 1, 4), (1, 2))) == "grid 1x1x4, block 1x2"
+
+
+def test_launches_are_declared_as_configurations_tuples_or_fields_and_each_counts_once() -> None:
+    given = [LaunchConfig.of(8, 64), (8, 64), {"grid": 8, "block": [64]}, ((2, 3), 32, 16), {"griddim": 1, "block": 1}]
+    declared = declared_launches("here", given)
+    assert declared == (LaunchConfig.of(8, 64), LaunchConfig.of((2, 3), 32, 16), LaunchConfig.of(1, 1))
+    whole = {"grid": 8, "block": 64, "sharedmem": 16, "cluster": 2, "cooperative": True, "preferred_cluster": 4}
+    (config,) = declared_launches("here", [whole])
+    assert (config.cluster, config.cooperative, config.preferred_cluster) == ((2, 1, 1), True, (4, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (None, r"here: None: give a list of launches, such as \[\{'grid': 8, 'block': 64\}\]"),
+        ({"grid": 8, "block": 64}, "here: .*: give a list of launches"),
+        ("8x64", "here: '8x64': give a list of launches"),
+        ((8, 64), r"here, launch 1: 8: give grid and block, as in \{'grid': 8, 'block': 64\} or \(8, 64\)"),
+        ([(8, 64), None], "here, launch 2: None: give grid and block"),
+        ([(8, 64, 0, 0)], "here, launch 1: .*: give grid and block"),
+        ([{"grid": 8}], "here, launch 1: .*: give grid and block.*; the fields are grid, block, sharedmem, cluster"),
+        ([{"grid": 8, "block": 64, "stream": 0}], "here, launch 1: .*the fields are grid, block, sharedmem"),
+        ([{"grid": 8, "griddim": 8, "block": 64}], "here, launch 1: .*the fields are grid"),
+        ([(8, 64), (8, 2000)], r"here, launch 2: blockdim\.x is 2000; it must be from 1 to 1024"),
+        ([(8.0, 64)], "here, launch 1: griddim must be a sequence of integers"),
+    ],
+)
+def test_a_declaration_that_is_not_a_launch_names_its_place_and_number(given: Any, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        declared_launches("here", given)
+
+
+def test_a_kernel_keeps_its_declared_launches() -> None:
+    def scale(x):
+        x[0] = 1
+
+    assert gridjit.jit(launches=[(8, 64)])(scale).launches == (LaunchConfig.of(8, 64),)
+    assert gridjit.jit(scale).launches == ()
+    with pytest.raises(ConfigError, match=r"jit\(launches\), launch 1: blockdim\.x is 0"):
+        gridjit.jit(launches=[(8, 0)])

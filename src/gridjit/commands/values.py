@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.values.errors import ConfigError, GridjitError
-from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.compiler.values.launch_config import SHORT_NAMES, LaunchConfig
 from gridjit.runtime.environment.settings import bytes_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 SHELLS = ("bash", "zsh", "fish")
 ORDERS = ("kernel", "size", "age", "target", "compile", "hits", "used")
 _TARGET = re.compile(r"host|sm_\d{2,3}[af]?")
-_FIELDS = {"grid": "griddim", "block": "blockdim", "griddim": "griddim", "blockdim": "blockdim"}
 _DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0}
 _DAY_S = 86400.0
 
@@ -139,7 +138,7 @@ def parse_config(text: str) -> LaunchConfig:
     fields: dict[str, Any] = {}
     for part in text.split(","):
         name, _, value = part.strip().partition("=")
-        label = _FIELDS.get(name, name)
+        label = SHORT_NAMES.get(name, name)
         if label in fields:
             raise ConfigError(f"--config {text}: {name} is given twice")
         fields[label] = _field(text, label, value)

@@ -39,6 +39,8 @@ gridjit.jit(target="gpu")  # wrong: "host" or "cuda"
 gridjit.jit(max_specializations=None)  # wrong: a number
 gridjit.jit("void(float32[::1])", background=True)
 gridjit.jit(background="yes")  # wrong: True or False
+gridjit.jit(launches=[(8, 64), ((8, 2), 64, 1024), {"grid": 8, "block": 64}, gridjit.LaunchConfig.of(8, 64)])
+gridjit.jit(launches=(8, 64))  # wrong: a list of launches
 gridjit.jit(specialize="blockdim", tiered=True)
 gridjit.jit(specialize="blockdim", tiered="yes")  # wrong: True or False
 gridjit.jit(specialize="blockDim")  # wrong: no such field

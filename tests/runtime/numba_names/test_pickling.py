@@ -73,12 +73,13 @@ def test_a_kernel_that_its_module_has_under_another_name_is_made_anew() -> None:
 
 
 def test_options_declared_signatures_and_marks_go_along() -> None:
-    kernel = made_here(1, max_registers=40, cache=False, max_specializations=7)
+    kernel = made_here(1, max_registers=40, cache=False, max_specializations=7, launches=[(8, 64)])
     kernel.declare("void(float64[:])")
     kernel.mark_launch_config_sensitive("blockdim")
     copy = again(kernel)
     assert (copy.options, copy.declared, copy.marks) == (kernel.options, kernel.declared, kernel.marks)
     assert (copy.cached, copy._code.table.limit, copy.specialized) == (False, 7, False)
+    assert copy.launches == kernel.launches == (gridjit.LaunchConfig.of(8, 64),)
 
 
 def test_another_process_that_knows_nothing_of_it_launches_it(tmp_path: Path) -> None:
