@@ -6,8 +6,7 @@ Reasons come from memory and disk: a process that starts today tells the changes
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from gridjit.base.messages import warn_or_log
 from gridjit.base.printable import printable
@@ -22,11 +21,9 @@ from gridjit.compiler.values.footprint import (
     CIRCUMSTANCES,
     PRESENCE,
     Fact,
-    current_value,
     fact_text,
     is_very_object,
 )
-from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.compiler.values.phases import phases_text
 from gridjit.runtime.specializations.look import Launch, Look
 from gridjit.runtime.specializations.statistics import Statistics
@@ -134,11 +131,11 @@ def _fact_reason(look: Look) -> str | None:
 
 def _difference(artifact: Artifact, job: CompileJob, launch: Launch) -> tuple[int, str]:
     """Return how many facts of an artifact a launch does not share, and the first objection to it."""
-    broken = [fact for fact in artifact.footprint.facts if not fact.holds(launch.config, launch.args)]
+    broken = [fact for fact in artifact.footprint.facts if not launch.has(fact)]
     if broken and artifact.needs_launch:
         return len(broken), "first launch of what needs one to be compiled"
     if broken:
-        return len(broken), _fact_text(broken[0], launch.config, launch.args)
+        return len(broken), _fact_text(broken[0], launch)
     if (used := broken_dependency(artifact, job)) is not None:
         return 0, f"{used}, which the compile used, has changed"
     return 0, _GONE
@@ -147,7 +144,7 @@ def _difference(artifact: Artifact, job: CompileJob, launch: Launch) -> tuple[in
 def _known_reason(known: Specializations, look: Look) -> str | None:
     config, args = look.launch.config, look.launch.args
     fact = known.nearest_difference(look.job.signature, look.job.target, config, args)
-    return None if fact is None else _fact_text(fact, config, args)
+    return None if fact is None else _fact_text(fact, look.launch)
 
 
 def _job_reason(look: Look) -> str | None:
@@ -165,7 +162,7 @@ def _signature_reason(known: Specializations, job: CompileJob) -> str | None:
     return f"signature {seen[-1].signature} -> {job.signature}"
 
 
-def _fact_text(fact: Fact, config: LaunchConfig | None, args: Sequence[Any] | None) -> str:
+def _fact_text(fact: Fact, launch: Launch) -> str:
     place = f", read at {fact.place}" if fact.place else ""
     if fact.field in CIRCUMSTANCES:
         what = "a launch" if fact.field == PRESENCE else "a launch's arguments"
@@ -175,7 +172,7 @@ def _fact_text(fact: Fact, config: LaunchConfig | None, args: Sequence[Any] | No
         return f"{fact.field} is another object, or has changed{place}"
     if fact.of_each_launch and fact.value in (None, True):
         return f"{fact.field} cannot be compared with that of another launch{place}"
-    return f"{fact.field} {fact_text(fact.value)} -> {fact_text(current_value(fact.field, config, args))}{place}"
+    return f"{fact.field} {fact_text(fact.value)} -> {fact_text(launch.value(fact.field))}{place}"
 
 
 def _target(job: PastJob) -> str:

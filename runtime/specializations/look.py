@@ -16,16 +16,29 @@ from gridjit.cache.store import Store
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.values.artifact import Artifact
 from gridjit.compiler.values.dependency import Dependency, Parts
-from gridjit.compiler.values.footprint import PRESENCE, Fact, current_value, is_field
+from gridjit.compiler.values.footprint import PRESENCE, Fact, FactValue, current_value, is_field
 from gridjit.compiler.values.launch_config import LaunchConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Launch:
-    """The launch that wants a kernel: its configuration (None: compiling ahead of one) and its arguments."""
+    """The launch that wants a kernel: its configuration (None: compiling ahead of one) and its arguments.
+
+    known: facts about arguments that are not at hand.
+    """
 
     config: LaunchConfig | None
     args: Sequence[Any] | None = None
+    known: tuple[Fact, ...] = ()
+
+    def value(self, field: str) -> FactValue:
+        """Return the launch's value of a field."""
+        known = [fact.value for fact in self.known if fact.field == field]
+        return known[0] if known else current_value(field, self.config, self.args)
+
+    def has(self, fact: Fact) -> bool:
+        """Return whether the launch has a fact."""
+        return fact in self.known or fact.holds(self.config, self.args)
 
 
 class Look:
@@ -105,8 +118,7 @@ class Look:
         """Return a shape's facts of today, or None if another launch is not known to have them all."""
         if not all(map(is_field, shape.facts)):
             return None
-        launch = self.launch
-        facts = tuple(Fact(field=name, value=current_value(name, launch.config, launch.args)) for name in shape.facts)
+        facts = tuple(Fact(field=name, value=self.launch.value(name)) for name in shape.facts)
         return None if any(fact.about_argument and fact.value is None for fact in facts) else facts
 
     def _used(self, shape: Shape) -> tuple[Dependency, ...] | None:

@@ -286,6 +286,7 @@ def test_words_are_completed_from_the_declarations(words: list[str], expected: l
 def test_every_command_is_completed() -> None:
     assert candidates([""]) == [
         "cache",
+        "certify",
         "completion",
         "demo",
         "explain",
@@ -298,6 +299,7 @@ def test_every_command_is_completed() -> None:
     ]
     files = {"export", "import", "push", "pull", "pack"}
     assert {"ls", "du", "stats", "show", "verify", "gc", "clear", *files} == set(candidates(["cache", ""]))
+    assert {"ls", "du", "stats", "show", "verify", "gc", "clear", "export", "import"} == set(candidates(["cache", ""]))
 
 
 def test_bash_completes_words(tmp_path: Path) -> None:
@@ -313,6 +315,7 @@ COMP_WORDS=(gridjit ""); COMP_CWORD=1; _gridjit; echo "${COMPREPLY[*]}"
     environ = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", program], env=environ, capture_output=True, text=True)
     words = ["--sort", "cache", "completion", "demo", "explain", "info", "keys", "report", "run", "serve", "warm"]
+    words = ["--sort", "cache", "certify", "completion", "demo", "explain", "info", "report", "run", "serve", "warm"]
     assert done.stdout.split() == words, done.stderr
 
 

@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--version", action="version", version=f"gridjit {__version__}")
     made.set_defaults(run=None, shown=made)
     commands = made.add_subparsers(title="commands", metavar="COMMAND")
-    for add in (_run, _demo, _info, _explain, _warm, _serve, _report, _cache, _keys, _completion):
+    for add in (_run, _demo, _info, _explain, _warm, _certify, _serve, _report, _cache, _keys, _completion):
         add(commands)
     return made
 
@@ -125,10 +125,41 @@ def _warm(commands: Any) -> None:
     _add_launch(warm, action="append", default=[])
     warm.add_argument("--from", dest="file", type=values.file, metavar="FILE", help="what GRIDJIT_RECORD=FILE recorded")
     _add_target(warm, "T,T", "sm_80,sm_90,host (default: as recorded, or this machine)")
-    warm.add_argument(
-        "--jobs", metavar="N", type=values.count("--jobs"), help="parallel processes (default: the usable cores)"
-    )
+    _add_jobs(warm)
     _finish(warm, "compiling.warm:run")
+
+
+def _certify(commands: Any) -> None:
+    certify = commands.add_parser(
+        "certify",
+        help="say which specializations a program can need, and which of them the cache lacks",
+        description="Status 0 if the cache has all of them, 1 if one is missing. GRIDJIT_CERTIFICATE=FILE names the "
+        "file of --output to programs that run with GRIDJIT_ASSERT_NO_COMPILE=1.",
+    )
+    certify.add_argument(
+        "files", metavar="NEEDS", nargs="*", type=values.file, help="what GRIDJIT_RECORD=NEEDS recorded"
+    )
+    certify.add_argument(
+        "--kernels",
+        metavar="MODULE[:KERNEL]",
+        action="append",
+        default=[],
+        help="also the signatures that these kernels declare, or --signature",
+    )
+    _add_launch(certify, action="append", default=[])
+    certify.add_argument(
+        "--launches",
+        metavar="FILE",
+        type=values.file,
+        help='also these launches, in JSON: {"module:kernel": [{"grid": 8, "block": 64}]}',
+    )
+    _add_target(certify, "T,T", "sm_80,sm_90,host (default: as recorded, or this machine)")
+    certify.add_argument(
+        "--fill", action="store_true", help="compile the missing specializations, as gridjit warm does"
+    )
+    _add_jobs(certify)
+    certify.add_argument("--output", metavar="FILE", type=values.file, help="write the certificate to a file, in JSON")
+    _finish(certify, "compiling.certify:run")
 
 
 def _serve(commands: Any) -> None:
@@ -377,6 +408,12 @@ def _add_target(made: argparse.ArgumentParser, metavar: str, words: str) -> None
     made.add_argument("--target", metavar=metavar, type=values.targets, help=words)
 
 
+def _add_jobs(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--jobs", metavar="N", type=values.count("--jobs"), help="parallel processes (default: the usable cores)"
+    )
+
+
 def _add_dry_run(made: argparse.ArgumentParser) -> None:
     made.add_argument("--dry-run", action="store_true", help="only say what would be removed")
 
@@ -400,6 +437,10 @@ def check(given: argparse.Namespace) -> None:
             raise values.WrongWord("run: give a program: script.py, -m MODULE or -c CODE")
         case "compiling.warm:run" if bool(given.kernels) == (given.file is not None):
             raise values.WrongWord("give kernels (module:kernel) or --from FILE, but not both")
+        case "compiling.certify:run" if not (given.files or given.kernels):
+            raise values.WrongWord("give files of recorded needs, or --kernels MODULE:KERNEL")
+        case "compiling.certify:run" if given.signature and not given.kernels:
+            raise values.WrongWord("--signature describes arguments of a kernel: give --kernels MODULE:KERNEL with it")
         case "reports.command:run" if given.trace and given.dir:
             raise values.WrongWord("give TRACE or --dir, but not both")
         case "reports.command:run" if given.json and str(given.html) == "-":

@@ -5,13 +5,18 @@ All that a command prints goes through here, so that no name from a cache can do
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sys
+import tempfile
 import time
 import warnings
+from pathlib import Path
 from typing import Any, TextIO
 
 from gridjit.base.printable import lines, printable
+from gridjit.compiler.values.errors import GridjitError
 
 _SIZES = ("B", "KiB", "MiB", "GiB")
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
@@ -67,6 +72,33 @@ def print_json(value: Any) -> None:
     """Print a value for scripts."""
     # JSON leaves this one control character as it is.
     print(json.dumps(value, indent=2, sort_keys=True).replace("\x7f", "\\u007f"))
+
+
+def write_file(path: Path, text: str, option: str) -> None:
+    """Write a file that an option names, all of it or none; raises GridjitError if it cannot be."""
+    try:
+        if path.exists() and not path.is_file():  # a pipe or a device is written, never replaced
+            path.write_text(text, encoding="utf-8")
+            return
+        descriptor, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        try:
+            with open(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(beside, 0o666 & ~_umask())
+            os.replace(beside, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(beside)
+            raise
+    except OSError as error:
+        raise GridjitError(f"{option} {path} cannot be written: {error.strerror or error}") from None
+
+
+def _umask() -> int:
+    """Return the process's mask of permissions, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def size_text(size: float) -> str:

@@ -17,6 +17,7 @@ from gridjit.compiler.values.footprint import Fact
 from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.process.session import session
 from gridjit.runtime.specializations import explain
+from gridjit.runtime.specializations.look import Launch
 
 SOURCE = """
 from gridjit import cuda, static
@@ -116,11 +117,12 @@ def test_a_fact_of_another_processs_launch_is_named_with_its_place(restart: Call
 def test_a_compile_ahead_of_a_launch_that_asked_for_one_is_told_from_one_within() -> None:
     now = LaunchConfig.of(1, 64)
     fact = Fact(field="launch", value=False, place="lib.py:3")
-    assert explain._fact_text(fact, now, ()) == "compiled without -> with a launch, read at lib.py:3"
+    with_arguments, without = Launch(config=now, args=(0, 0, 0.25)), Launch(config=now)
+    assert explain._fact_text(fact, with_arguments) == "compiled without -> with a launch, read at lib.py:3"
     fact = Fact(field="arguments", value=True)
-    assert explain._fact_text(fact, now, None) == "compiled with a launch's arguments -> without"
+    assert explain._fact_text(fact, without) == "compiled with a launch's arguments -> without"
     fact = Fact(field="argument 2", value="float 0.5", place="lib.py:4")
-    assert explain._fact_text(fact, now, (0, 0, 0.25)) == "argument 2 float 0.5 -> float 0.25, read at lib.py:4"
+    assert explain._fact_text(fact, with_arguments) == "argument 2 float 0.5 -> float 0.25, read at lib.py:4"
 
 
 def test_a_stored_result_that_went_is_said_to_be_gone(restart: Callable[[], None], cache_dir: Path) -> None:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
-import os
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from gridjit.commands import printing, progress
 from gridjit.commands.reports.facts import Form, Report, splits
 from gridjit.commands.reports.occupancy import block_of, occupancy
-from gridjit.compiler.values.errors import GridjitError
 
 
 def run(given: argparse.Namespace) -> int:
@@ -43,7 +39,7 @@ def _run(given: argparse.Namespace) -> int:
         if str(given.html) == "-":
             printing.say_lines(page(report).removesuffix("\n"))
             return 0
-        _write(given.html, page(report))
+        printing.write_file(given.html, page(report), "--html")
         if not (given.quiet or given.json):
             printing.say(f"wrote {given.html}")
     if given.json:
@@ -67,33 +63,6 @@ def _report(given: argparse.Namespace) -> Report:
 
     store = open_cache(given.dir)
     return cached.report_of(store, select_some(read_items(store, given), given.kernel, store.folder))
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file, all of it or none; raises GridjitError if it cannot be."""
-    try:
-        if path.exists() and not path.is_file():  # a pipe or a device is written, never replaced
-            path.write_text(text, encoding="utf-8")
-            return
-        descriptor, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        try:
-            with open(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.chmod(beside, 0o666 & ~_umask())
-            os.replace(beside, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(beside)
-            raise
-    except OSError as error:
-        raise GridjitError(f"--html {path} cannot be written: {error.strerror or error}") from None
-
-
-def _umask() -> int:
-    """Return the process's mask of permissions, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def as_json(report: Report) -> dict[str, Any]:
