@@ -78,6 +78,12 @@ WORDS = {
         _SWITCH, "`0`", "`1`: use folders that other users can write to. What is read from them is run as code"
     ),
     "GRIDJIT_RECORD": Words(_FILE, "", "a file to which a run adds a line for each specialization that it needs"),
+    "GRIDJIT_CERTIFICATE": Words(
+        _FILE,
+        "",
+        "a file that `gridjit certify` wrote: with `GRIDJIT_ASSERT_NO_COMPILE=1`, errors say how a launch is outside "
+        "of it ([operating](operating.md#a-certificate-that-nothing-compiles))",
+    ),
     "GRIDJIT_TRACE": Words(
         _FILE,
         "",

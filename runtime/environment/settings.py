@@ -54,6 +54,7 @@ class Settings:
     cache_signing_key: Path | None = None
     cache_allow_shared: bool = False
     record: Path | None = None
+    certificate: Path | None = None
     trace: Path | None = None
     target: str | None = None
     host_threads: int = field(default_factory=usable_cores)
@@ -286,6 +287,7 @@ VARIABLES = (
     Variable("GRIDJIT_CACHE_SIGNING_KEY", "cache_signing_key", _path),
     Variable("GRIDJIT_CACHE_ALLOW_SHARED", "cache_allow_shared", _switch),
     Variable("GRIDJIT_RECORD", "record", _path),
+    Variable("GRIDJIT_CERTIFICATE", "certificate", _path),
     Variable("GRIDJIT_TRACE", "trace", _path),
     Variable("GRIDJIT_LOG", "log", _words(_LOGS)),
     Variable("GRIDJIT_TRACEBACK", "traceback", functools.partial(_one_of, known=("short", "full"))),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
     from gridjit.runtime.devices.cuda.device import Devices
     from gridjit.runtime.pool.pool import ProcessPool
+    from gridjit.runtime.specializations.certificate import Certificate
     from gridjit.runtime.specializations.needs import NeedLog
     from gridjit.runtime.traced.tracer import Tracer
 
@@ -198,6 +199,15 @@ class Session:
         from gridjit.runtime.specializations.needs import NeedLog
 
         return NeedLog(self.settings.record)
+
+    @cached_property
+    def certificate(self) -> Certificate | None:
+        """The certificate that launches are compared with after a miss, if settings forbid a compile and name one."""
+        if self.settings.certificate is None or not self.settings.assert_no_compile:
+            return None
+        from gridjit.runtime.specializations.certificate import Certificate
+
+        return Certificate.at(self.settings.certificate)
 
     @cached_property
     def tracer(self) -> Tracer | None:

@@ -70,6 +70,7 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
     look = Look.at(cold.store, job, launch)
     if (found := look_up(look, cold)) is not None:
         return add(found, cold)
+    _refuse_uncovered(look, cold)
     if cold.here.settings.cache_remotes and (found := _fetched(look, cold)) is not None:
         return add(found, cold)
     if cold.here.settings.compile_server and (found := _served(look, cold)) is not None:
@@ -206,12 +207,23 @@ def compile_now(look: Look, reason: str, cold: Cold) -> tuple[Compiled, UnitShel
     return _followed(view, _with_reason(made, reason, look.key)), shelf
 
 
+def _refuse_uncovered(look: Look, cold: Cold) -> None:
+    """Raise CompileDisabledError for a launch outside of the certificate, before anybody is asked for its code."""
+    if (path := cold.here.settings.certificate) is None or (certificate := cold.here.certificate) is None:
+        return
+    from gridjit.runtime.specializations.certificate import refuse_uncovered
+
+    refuse_uncovered(look, certificate, path, lambda: _with_lines(_why(look, cold)))
+
+
 def _check_may_compile(job: CompileJob, reason: str, cold: Cold) -> None:
     """Raise CompileDisabledError if nothing may be compiled, CompileError if the compiler would overflow the stack."""
     if cold.here.settings.assert_no_compile:
+        certificate = cold.here.settings.certificate
+        covered = "" if certificate is None else f"though the certificate {certificate} covers it, "
         raise CompileDisabledError(
             f"{job.kernel}{job.signature} for {job.target} is not in the cache ({_with_lines(reason)}), "
-            "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
+            f"{covered}and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
         )
     if not cold.kernel.may_compile:
         raise CompileDisabledError(
