@@ -302,7 +302,7 @@ def add(found: Specialization, cold: Cold) -> Specialization:
     if cold.here.recorder is not None and not found.signature.foreign:
         from gridjit.runtime.specializations.needs import Need
 
-        cold.here.recorder.note(Need.of(f"{kernel.py_func.__module__}:{kernel.name}", found))
+        cold.here.recorder.note(Need.of(_recorded_as(kernel), found))
     if displaced:
         cold.let_go(displaced)
     return found
@@ -338,12 +338,21 @@ def note_needed(error: LaunchNeededError, signature: Signature, target: Target, 
     kernel, found = cold.kernel, "in the cache" if error.is_stored else "found out by compiling it"
     kernel.stats.count("launches_needed")
     facts = () if error.answer is None else error.answer.footprint.facts
+    if cold.here.recorder is not None and facts and not signature.foreign:
+        from gridjit.runtime.specializations.needs import Need
+
+        answer = Need(kernel=_recorded_as(kernel), signature=signature, config=None, target=str(target), facts=facts)
+        cold.here.recorder.note(answer)
     where = next((f", read at {fact.where}" for fact in facts if fact.where), "")
     cold.code.needs_launch[signature, target] = f"{signature} for {target} needs a launch{where}: {found}"
     cold.here.report(
         lambda: f"needs a launch {kernel.name}{signature} for {target}{where}: {found}",
         level=DEBUG if error.is_stored else INFO,
     )
+
+
+def _recorded_as(kernel: Kernel) -> str:
+    return f"{kernel.py_func.__module__}:{kernel.name}"
 
 
 def _patience(cold: Cold) -> float:

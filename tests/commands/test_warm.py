@@ -160,6 +160,23 @@ def test_what_a_run_recorded_is_built_and_nothing_else(
     assert main(["cache", "ls", "--json", "--kernel", "sized"]) == 0
 
 
+def test_a_declared_signature_that_was_found_to_need_a_launch_is_warmed_as_recorded(
+    warm: Any, kernels: Any, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None], tmp_path: Path
+) -> None:
+    record = tmp_path / "needs.jsonl"
+    monkeypatch.setenv("GRIDJIT_RECORD", str(record))
+    monkeypatch.setenv("GRIDJIT_TARGET", "host")
+    restart()
+    kernels.sized.declare(FLOATS)
+    monkeypatch.delenv("GRIDJIT_RECORD")
+    monkeypatch.setenv("GRIDJIT_CACHE_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GRIDJIT_COMPILE_PROCESSES", "0")
+    restart()
+    for compiled in (1, 0):
+        status, told = warm("--from", str(record))
+        assert (status, told["compiled"], told["cached"], told["failed"]) == (0, compiled, 1 - compiled, [])
+
+
 def test_failures_are_listed_and_do_not_stop_the_others(warm: Any, tmp_path: Path, kernels: Any) -> None:
     record = tmp_path / "needs.jsonl"
     good = _line(kernels)

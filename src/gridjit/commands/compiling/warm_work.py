@@ -7,7 +7,7 @@ from typing import Any
 
 from gridjit.commands.kernels import find_kernel
 from gridjit.compiler.values.errors import GridjitError, LaunchNeededError
-from gridjit.compiler.values.footprint import Fact
+from gridjit.compiler.values.footprint import PRESENCE, Fact
 from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.compiler.values.signature import Signature
 from gridjit.runtime.kernel import Kernel
@@ -74,8 +74,13 @@ def _built(work: WarmTask) -> Built:
             return Built(label=label, error=f"stays in each process's memory: {'; '.join(artifact.private)}")
         if not _is_stored(kernel, work):
             return Built(label=label, error=f"the cache folder {session().settings.cache_dir} did not keep it")
+    except LaunchNeededError as error:
+        # In a recorded run, a declared signature needed a launch: the answer is stored, and that was all it needed.
+        if any(fact.field == PRESENCE for fact in work.facts) and _is_stored(kernel, work):
+            return Built(label=label, origin="disk" if error.is_stored else "compiled")
+        return Built(label=label, error=str(error), needs_launch=True)
     except GridjitError as error:
-        return Built(label=label, error=str(error), needs_launch=isinstance(error, LaunchNeededError))
+        return Built(label=label, error=str(error))
     except Exception as error:  # whatever a user's module or a compiler raises: the others are built all the same
         return Built(label=label, error=f"{type(error).__name__}: {error}")
     return Built(label=label, origin="compiled" if kernel.stats.compiles > before else "disk")
