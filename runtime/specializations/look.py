@@ -66,6 +66,12 @@ class Look:
         """Return another look, which reads all anew."""
         return Look(self.store, self.job, self.key, self.launch, self.started)
 
+    def for_launch(self, launch: Launch) -> Look:
+        """Return a look of another launch at the same results."""
+        other = Look(self.store, self.job, self.key, launch, self.started)
+        other._manifest, other._today = self.manifest, self._today
+        return other
+
     @property
     def manifest(self) -> Manifest:
         """The shapes of the job's compiles."""

@@ -70,41 +70,58 @@ class Demand:
         """Return the demand of a declared launch with the same arguments."""
         return replace(self, task=replace(self.task, config=config), source=DECLARED)
 
-    def look(self) -> Look:
-        """Return a look at the stored results, as a launch takes it."""
+    @property
+    def launch(self) -> Launch:
+        """The launch that needs the code; None for its configuration if nothing is launched."""
         config = self.task.config
-        job = self.kernel.form_for(config).job_for(self.signature, self.target)
-        args = None if config is None else ()
-        return Look.at(session().store(), job, Launch(config=config, args=args, known=self.known))
+        return Launch(config=config, args=None if config is None else (), known=self.known)
+
+
+class _Stored:
+    """The stored results of a kernel for a signature and target: read once, however many launches look for code."""
+
+    def __init__(self) -> None:
+        self._looks: dict[bool, Look] = {}
+        self._facts: dict[str, tuple[Fact, ...] | None] = {}
+
+    def look(self, demand: Demand) -> Look:
+        """Return a look of a demand's launch. A tiered kernel has code for launches and code ahead of them."""
+        launched = demand.task.config is not None
+        if launched not in self._looks:
+            job = demand.kernel.form_for(demand.task.config).job_for(demand.signature, demand.target)
+            self._looks[launched] = Look.at(session().store(), job, demand.launch)
+        return self._looks[launched].for_launch(demand.launch)
+
+    def facts(self, look: Look, name: str) -> tuple[Fact, ...] | None:
+        """Return the facts of the artifact of a name; None if it is damaged."""
+        if name not in self._facts:
+            artifact = Artifact.from_bytes(look.store.get(name) or b"")
+            self._facts[name] = None if artifact is None else artifact.footprint.facts
+        return self._facts[name]
 
 
 @dataclass(slots=True, kw_only=True)
 class _Findings:
     """The findings of one search. missing: tasks that would make the missing code; toolchains: by target."""
 
-    kernels: dict[tuple[str, tuple[str, ...], str, str], list[CertifiedCode]] = field(default_factory=dict)
+    kernels: dict[tuple[str, tuple[str, ...], str, str], dict[object, CertifiedCode]] = field(default_factory=dict)
     missing: list[WarmTask] = field(default_factory=list)
     toolchains: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
     def add(self, demand: Demand, look: Look, code: CertifiedCode) -> bool:
         """Add a specialization of a demand and return True, or add its source to the specialization that is there."""
         name, signature, target = demand.group
-        found = self.kernels.setdefault((name, tuple(map(str, signature.arguments)), target, look.key), [])
         self.toolchains.setdefault(target, look.job.toolchain)
-        for at, known in enumerate(found):
-            if (known.artifact, known.facts) == (code.artifact, code.facts):
-                found[at] = replace(known, sources=tuple(sorted({*known.sources, *code.sources})))
-                return False
-        found.append(code)
-        return True
+        found = self.kernels.setdefault((name, tuple(map(str, signature.arguments)), target, look.key), {})
+        known = found.setdefault((code.artifact, code.facts), code)
+        found[code.artifact, code.facts] = replace(known, sources=tuple(sorted({*known.sources, *code.sources})))
+        return known is code
 
 
 def run(given: argparse.Namespace) -> int:
     """Print and write the certificate; returns 0 if it is complete, else 1."""
-    here = session()
-    if not here.settings.cache:
+    if not session().settings.cache:
         raise ConfigError("GRIDJIT_CACHE turns the cache off: nothing is stored that a certificate could be about")
-    here.compiles_declared = False  # declared signatures are looked up, and not compiled, when modules are imported
     demands, unknown = demanded(given)
     launches = _launches_of(given.launches, {name for one in demands for name in (one.task.kernel, _name(one.kernel))})
     found = search(demands, launches, given)
@@ -123,7 +140,13 @@ def run(given: argparse.Namespace) -> int:
 def demanded(given: argparse.Namespace) -> tuple[list[Demand], list[tuple[str, str]]]:
     """Return the demands of the command line, and the needs that could not be read, with their errors."""
     unknown: list[tuple[str, str]] = []
-    demands = [one for task, source in _tasks(given, unknown) if (one := _demand(task, source, unknown)) is not None]
+    here = session()
+    before, here.compiles_declared = here.compiles_declared, False  # a module's declarations are looked up, too
+    try:
+        tasks = _tasks(given, unknown)
+        demands = [one for task, source in tasks if (one := _demand(task, source, unknown)) is not None]
+    finally:
+        here.compiles_declared = before
     if not demands and not unknown:
         raise GridjitError(f"{', '.join(map(str, given.files))}: nothing is recorded there")
     return demands, unknown
@@ -174,14 +197,14 @@ def _search_group(
     group: Sequence[Demand], launches: Launches, found: _Findings, errors: Mapping[WarmTask, str]
 ) -> None:
     fields = {fact.field for one in group for fact in one.task.facts if fact.field in FIELDS}
-    serves_launches = False
+    stored, serves_launches = _Stored(), False
     for one in itertools.chain(group, _of_launches(group, launches)):
-        look = one.look()
-        code = _code(one, look, fields, errors)
+        look = stored.look(one)
+        code = _stored_code(one, look, stored) or _missing_code(one, look, fields, errors)
         serves_launches = serves_launches or code.serves_launches
         if found.add(one, look, code) and code.artifact is None:
             found.missing.append(one.task)
-    if not serves_launches:
+    if not serves_launches and any(one.source == DECLARED for one in group):
         facts = (Fact(field=PRESENCE, value=True),)
         why = f"{WITHOUT_LAUNCH}: {_DECLARE}"
         found.add(one, look, CertifiedCode(facts=facts, sources=(one.source,), why=why))
@@ -196,21 +219,28 @@ def _of_launches(group: Sequence[Demand], launches: Launches) -> Iterator[Demand
         yield one.for_launch(config)
 
 
-def _code(demand: Demand, look: Look, fields: set[str], errors: Mapping[WarmTask, str]) -> CertifiedCode:
-    """Return a demand's stored code, or the missing code with the reason.
+def _stored_code(demand: Demand, look: Look, stored: _Stored) -> CertifiedCode | None:
+    name = stored_name(look) if demand.kernel.cached else None
+    if name is None or (facts := stored.facts(look, name)) is None:
+        return None
+    return CertifiedCode(facts=facts, sources=(demand.source,), artifact=name, launch=_words(demand))
+
+
+def _missing_code(demand: Demand, look: Look, fields: set[str], errors: Mapping[WarmTask, str]) -> CertifiedCode:
+    """Return a demand's code with the reason for which it is missing.
 
     fields: fields of the launch that the kernel's compiles read in a run.
     """
-    config = demand.task.config
-    launch = None if config is None else str(config)
-    name = stored_name(look) if demand.kernel.cached else None
-    artifact = None if name is None else Artifact.from_bytes(look.store.get(name) or b"")
-    if artifact is not None:
-        return CertifiedCode(facts=artifact.footprint.facts, sources=(demand.source,), artifact=name, launch=launch)
-    read = sorted(fields.union(*(shape.facts for shape in look.manifest.shapes)) & FIELDS.keys())
-    facts = () if config is None else tuple(Fact(field=one, value=look.launch.value(one)) for one in read)
+    facts = demand.known
+    if demand.task.config is not None:
+        read = sorted(fields.union(*(shape.facts for shape in look.manifest.shapes)) & FIELDS.keys())
+        facts = (*(Fact(field=one, value=look.launch.value(one)) for one in read), *facts)
     why = errors.get(demand.task) or _why(demand, look)
-    return CertifiedCode(facts=(*facts, *demand.known), sources=(demand.source,), launch=launch, why=why)
+    return CertifiedCode(facts=facts, sources=(demand.source,), launch=_words(demand), why=why)
+
+
+def _words(demand: Demand) -> str | None:
+    return None if demand.task.config is None else str(demand.task.config)
 
 
 def stored_name(look: Look) -> str | None:
@@ -244,7 +274,9 @@ def _filled(found: _Findings, demands: Sequence[Demand], launches: Launches, giv
 
 def _certificate(found: _Findings, unknown: Iterable[tuple[str, str]]) -> Certificate:
     kernels = (
-        CertifiedKernel(kernel=name, signature=signature, target=target, key=key, code=tuple(sorted(code, key=_order)))
+        CertifiedKernel(
+            kernel=name, signature=signature, target=target, key=key, code=tuple(sorted(code.values(), key=_order))
+        )
         for (name, signature, target, key), code in sorted(found.kernels.items())
     )
     return Certificate(
