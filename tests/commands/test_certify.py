@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,12 @@ import sys
 from gridjit.runtime.specialize import cold
 
 cold._served = cold._lock_for = cold._made = lambda *asked: sys.exit("asked")
+"""
+OTHER_TOOLCHAIN = """
+from gridjit.compiler import job
+
+ours = job.toolchain
+job.toolchain = lambda kind: tuple({**dict(ours(kind)), "llvmlite": "0.0.1"}.items())
 """
 
 
@@ -256,6 +263,23 @@ def test_a_reason_is_the_first_difference_from_the_code_that_is_stored(project: 
     assert "signature (float32[1d C]) -> (float64[1d C])" in {why for _, _, why in missing(told)}
     (none,) = missing(project.certify("--kernels", "certified:unkept", "--signature", "void(float32[::1])")[1])
     assert none[2] == "the kernel is made with jit(cache=False)"
+
+
+def test_code_of_another_toolchain_or_target_is_missing_for_that_reason(project: Project, cache_dir: Path) -> None:
+    told = project.certify(str(project.needs), "--target", "sm_90")[1]
+    assert {one["target"] for one in told["kernels"]} == {"sm_90"}
+    assert {why.partition(" (")[0].rpartition(" ")[2] for _, _, why in missing(told)} == {"sm_90"}
+    shutil.rmtree(cache_dir)
+    project.run(OTHER_TOOLCHAIN + RUN)
+    told = project.certify(str(project.needs))[1]
+    assert len(missing(told)) == 6
+    assert {why.partition(" -> ")[0] for _, _, why in missing(told)} == {"llvmlite 0.0.1"}
+
+
+@pytest.mark.cuda_toolkit
+def test_a_certificate_for_a_gpu_is_made_without_one(project: Project) -> None:
+    status, told = project.certify(str(project.needs), "--target", "sm_90", "--fill")
+    assert (status, {one["target"] for one in told["kernels"]}, missing(told)) == (0, {"sm_90"}, [])
 
 
 def test_filling_goes_on_until_new_code_reads_nothing_new(project: Project) -> None:

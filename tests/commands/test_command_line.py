@@ -60,6 +60,8 @@ def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> 
         ("cache export -", 2),
         ("cache import -", 2),
         ("warm --from -", 2),
+        ("certify", 2),
+        ("certify a --target gpu", 2),
         ("report -", 2),
         ("report --json --html -", 2),
         ("cache gc --older-than soon", 2),
