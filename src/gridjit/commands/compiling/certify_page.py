@@ -52,6 +52,6 @@ def _summary(made: Certificate) -> str:
     stored = sum(len(kernel.stored) for kernel in made.kernels)
     missing = sum(len(kernel.missing) for kernel in made.kernels)
     if made.is_complete:
-        return f"complete: {printing.count('specialization', stored)}, and nothing else compiles"
+        return f"complete: {printing.count('specialization', stored)}, and no covered launch compiles"
     unknown = f", {printing.count('need', len(made.unknown))} unknown" if made.unknown else ""
     return f"incomplete: {stored} in the cache, {missing} missing{unknown}"
