@@ -66,8 +66,8 @@ def faults(address: RemoteAddress, *others: type[Exception]) -> Iterator[None]:
 
 def _reason(error: Exception) -> str:
     """Return an error's words in one line."""
-    if isinstance(error, TimeoutError) and not str(error).startswith("it "):
-        return "no answer in time"
+    if isinstance(error, TimeoutError):
+        return str(error) if str(error).startswith("it ") else "no answer in time"
     said = getattr(error, "strerror", None) or str(error)
     return printable(f"{type(error).__name__}: {said}" if said else type(error).__name__)[:300]
 

@@ -40,10 +40,21 @@ class Authority:
         made = x509.CertificateBuilder().subject_name(subject).issuer_name(self._name).public_key(key.public_key())
         made = made.serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(hours=1))
         made = made.not_valid_after(now + datetime.timedelta(hours=1))
-        made = made.add_extension(x509.BasicConstraints(ca=not extensions, path_length=None), critical=True)
-        for extension in extensions:
-            made = made.add_extension(extension, critical=False)
+        for extension in [*self._usual(x509, key, is_authority=not extensions), *extensions]:
+            made = made.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints | x509.KeyUsage))
         return made.sign(self._key, hashes.SHA256())
+
+    def _usual(self, x509: Any, key: Any, *, is_authority: bool) -> list[Any]:
+        """Return the extensions that Python 3.13 and newer ask for."""
+        kinds = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
+        uses = dict.fromkeys((*kinds, "key_cert_sign", "crl_sign", "encipher_only", "decipher_only"), False)
+        uses |= {"digital_signature": True, "key_cert_sign": is_authority, "crl_sign": is_authority}
+        return [
+            x509.BasicConstraints(ca=is_authority, path_length=None),
+            x509.KeyUsage(**uses),
+            x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+        ]
 
 
 def _name(text: str) -> Any:

@@ -61,6 +61,13 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def secure_redis(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[str]:
+    """The URL of Redis with TLS and a password."""
+    with servers.redis(tmp_path_factory.mktemp("redis"), authority) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
 def moto() -> Iterator[str]:
     """The URL of moto."""
     with servers.moto() as url:
@@ -83,6 +90,7 @@ _PLACES: dict[str, tuple[str, str]] = {
     "bazel": ("nginx", "?layout=bazel&"),
     "s3": ("bucket", "?"),
     "redis": ("redis", "?"),
+    "rediss": ("secure_redis", "?"),
     "files": ("tmp_path", "/remote?"),
 }
 
@@ -102,7 +110,7 @@ def opened(authority: Authority) -> Iterator[Callable[..., Transport]]:
     transports = []
 
     def opens(address: RemoteAddress, limits: Limits = LONG, **files: Path) -> Transport:
-        credentials = Credentials(**({"ca": authority.file} if address.scheme == "https" else {}) | files)
+        credentials = Credentials(**({"ca": authority.file} if address.scheme in ("https", "rediss") else {}) | files)
         transports.append(open_transport(address, limits, credentials))
         return transports[-1]
 

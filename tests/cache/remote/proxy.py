@@ -20,8 +20,8 @@ class Proxy:
 
     drops: connections are reset as soon as they stand. go: bytes of answers wait for this event, which is set at first.
     drips: answers are passed on a byte at a time, and an HTTP header without end follows them. requests, answers: what
-    becomes of bytes on their way. cut: the connection ends after this part of an answer. connections: how many there
-    have been. asked: set when a request arrives.
+    becomes of bytes on their way; an OSError ends the connection. cut: the connection ends after this part of an
+    answer. connections: how many there have been. asked: set when a request arrives.
     """
 
     def __init__(self, server: tuple[str, int]) -> None:
@@ -58,8 +58,7 @@ class Proxy:
     def break_off(self) -> None:
         """End all connections, as a server does that restarts."""
         for one in [*self._open]:
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+            _end(one)
 
     def _begin(self, work: Callable[..., None], *arguments: object) -> None:
         self._threads.append(threading.Thread(target=work, args=arguments, daemon=True))
@@ -86,7 +85,7 @@ class Proxy:
             while data := client.recv(1 << 16):
                 self.asked.set()
                 server.sendall(self.requests(data))
-            server.shutdown(socket.SHUT_WR)
+        _end(server)
 
     def _pass_answers(self, server: socket.socket, client: socket.socket) -> None:
         with contextlib.suppress(OSError):
@@ -94,7 +93,7 @@ class Proxy:
                 self.go.wait()
                 if not self._pass_on(self.answers(data), client):
                     break
-            client.shutdown(socket.SHUT_RDWR)
+        _end(client)
 
     def _pass_on(self, data: bytes, client: socket.socket) -> bool:
         """Send a part of an answer; return whether more may follow."""
@@ -112,3 +111,8 @@ class Proxy:
         client.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
         while not self._ended.wait(_PAUSE_S):
             client.sendall(b"x")
+
+
+def _end(one: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)

@@ -90,19 +90,28 @@ def ended(server: subprocess.Popen[str] | subprocess.Popen[bytes]) -> Iterator[N
 
 
 @contextlib.contextmanager
-def redis(folder: Path) -> Iterator[str]:
-    """Run Redis, and yield its URL."""
+def redis(folder: Path, authority: Authority | None = None) -> Iterator[str]:
+    """Run Redis, and yield its URL; with TLS and a password, if there is an authority."""
     pytest.importorskip("redis", reason="needs redis-py, of the remote extra")
     program = binary("redis-server")
     for _ in range(5):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-        command = [program, "--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", str(folder)]
+        command = [program, "--bind", "127.0.0.1", "--save", "", "--dir", str(folder), *_ports(port, authority)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server, ended(server):
             if any("Ready to accept connections" in line for line in server.stdout or ()):
-                yield f"redis://127.0.0.1:{port}/0"
+                yield f"rediss://:a-password@localhost:{port}/0" if authority else f"redis://127.0.0.1:{port}/0"
                 return
     pytest.fail("Redis does not start")
+
+
+def _ports(port: int, authority: Authority | None) -> list[str]:
+    """Return Redis's options for a port."""
+    if authority is None:
+        return ["--port", str(port)]
+    certificate = str(authority.certificate("localhost"))
+    files = ["--tls-cert-file", certificate, "--tls-key-file", certificate, "--tls-ca-cert-file", str(authority.file)]
+    return ["--port", "0", "--tls-port", str(port), *files, "--requirepass", "a-password", "--tls-auth-clients", "no"]
 
 
 @contextlib.contextmanager

@@ -55,7 +55,7 @@ def test_a_password_is_never_shown(url):
         ("htps://h/x", "unknown scheme 'htps': did you mean 'https'? schemes are https, http, s3,"),
         ("ftp://h/x", "schemes are https, http, s3, gs, az, redis, rediss, file"),
         ("https://h/x?read_only", "unknown option 'read_only': did you mean 'read-only'?"),
-        ("https://h/x?zzz=1", "unknown option 'zzz'; options are read-only, prefix, pack, unsigned, layout"),
+        ("https://h/x?zzz=1", "unknown option 'zzz'; options are read-only, prefix, pack, lease, unsigned, layout"),
         ("https://h/x?read-only=1", "'read-only' takes no value"),
         ("https://h/x?prefix=a&prefix=b", "'prefix' is given twice"),
         ("https://h/x?prefix=a/../b", "prefix=a/../b: give a name of letters"),

@@ -83,8 +83,8 @@ def test_of_many_at_once_one_leads(remote: Callable[[], Remote]) -> None:
         got = one.lead_or_find(lambda: "code" if over.is_set() else None)
         led.append(got)
         if isinstance(got, Lease):
-            got.done()
             over.set()
+            got.done()
 
     threads = [threading.Thread(target=run) for _ in range(8)]
     for thread in threads:
