@@ -1,9 +1,12 @@
-"""Breaker: keeps a process from asking a remote that does not answer, or answers with entries that are refused."""
+"""Breaker and Recent: keep a process from asking a remote in vain, for a minute or for seconds."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
 
 SILENCE_S = 60.0
 # A single damaged entry does not make a remote useless.
@@ -41,3 +44,30 @@ class Breaker:
     def served(self) -> None:
         """Note an entry that was right."""
         self._refused = 0
+
+
+class Recent(Generic[Value]):
+    """Values by name, each of which is forgotten after some seconds; all are when there are `most`."""
+
+    def __init__(self, seconds: float, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds, self._most, self._clock = seconds, most, clock
+        self._known: dict[str, tuple[float, Value]] = {}
+
+    def get(self, name: str) -> Value | None:
+        """Return the value of a name, or None."""
+        until, value = self._known.get(name, (0.0, None))
+        return value if self._clock() < until else None
+
+    def put(self, name: str, value: Value) -> None:
+        """Keep a value, which is not None."""
+        if len(self._known) >= self._most:
+            self._known.clear()
+        self._known[name] = self._clock() + self._seconds, value
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._known.clear()
+
+    def drop(self, name: str) -> None:
+        """Forget a name's value."""
+        self._known.pop(name, None)

@@ -1,11 +1,12 @@
 """Layout: the names of a remote's objects. None is changed once it is there, so writers lose nothing to each other.
 
     entries/<key>           an artifact, sealed
-    jobs/<job>/<shape>      a shape of a job's footprints: the name says it, or names an object that does
-    jobs/<job>/index        all shapes of a job, where names cannot be listed; a lost shape costs a compile
+    jobs/<job>/<shape>      a shape of a job's footprints: the name says it, or names a sealed object that does
+    jobs/<job>/index        all shapes of a job, sealed, where names cannot be listed; a lost shape costs a compile
     packs/<name>            the entries of a program, as a bundle
 
-Shapes are not sealed: an artifact is found by the values of a shape, and holds them itself.
+A name is not sealed, so it says facts of the launch only. To look at anything else that a compile depended on may
+import modules and read files: a trusted writer names those.
 """
 
 from __future__ import annotations
@@ -43,15 +44,16 @@ def job_folder(job: str) -> str:
 
 
 def shape_object(job: str, shape: Shape) -> tuple[str, bytes]:
-    """Return the name of a shape, and the object's bytes."""
+    """Return the name of a shape, and the object's bytes, to be sealed."""
     data = Manifest(shapes=(shape,)).to_bytes()
     text = base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
-    name = f"{_HERE}{text}" if len(text) <= _MOST_IN_NAME else f"{_THERE}{sha256(data).hex()}"
+    says = not shape.used and len(text) <= _MOST_IN_NAME
+    name = f"{_HERE}{text}" if says else f"{_THERE}{sha256(data).hex()}"
     return f"{job_folder(job)}/{name}", data
 
 
 def shape_of_name(name: str) -> Shape | None:
-    """Return the shape that a name in a job's folder says; None if the object says it, or a shape has another name."""
+    """Return the shape that a name in a job's folder says; None if it says none, or more than facts of the launch."""
     if not name.startswith(_HERE):
         return None
     text = name.removeprefix(_HERE)
@@ -59,7 +61,7 @@ def shape_of_name(name: str) -> Shape | None:
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except ValueError:
         return None
-    return next(iter(Manifest.from_bytes(data).shapes), None)
+    return next((shape for shape in Manifest.from_bytes(data).shapes if not shape.used), None)
 
 
 def is_in_object(name: str) -> bool:

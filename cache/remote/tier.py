@@ -18,7 +18,7 @@ from gridjit.base.values import dataclass
 from gridjit.cache.manifest import MAX_SHAPES, Manifest, Shape
 from gridjit.cache.remote.address import RemoteAddress
 from gridjit.cache.remote.askers import Askers, Behind
-from gridjit.cache.remote.breaker import Breaker
+from gridjit.cache.remote.breaker import Breaker, Recent
 from gridjit.cache.remote.layout import (
     ENTRIES,
     entry_name,
@@ -85,7 +85,9 @@ class Remote:
         self._opened = opened
         self._clock = clock
         self._known: dict[Limits, Transport] = {}
-        self._misses: dict[str, float] = {}
+        # The shapes of jobs, and the keys that were not there.
+        self._shapes: Recent[tuple[Shape, ...]] = Recent(MISS_S, MOST_MISSES, clock)
+        self._misses: Recent[bool] = Recent(MISS_S, MOST_MISSES, clock)
         self._askers = Askers()
         self._lock = lock()
         self._asked_pack = False
@@ -97,25 +99,30 @@ class Remote:
 
     def find(self, job: str, key_of: Callable[[Shape], str | None]) -> Iterator[Found]:
         """Yield the job's entries for the launch, the newest shapes first; key_of: returns a shape's key of today."""
-        if self._is_silent() or self._was_missed(job) or not self._is_open():
+        if self._is_silent() or not self._is_open():
             return
-        deadline = self._clock() + LOOK_UP_S
-        shapes = self._asked(lambda: self._shapes(job), deadline) or ()
+        deadline, asked = self._clock() + LOOK_UP_S, False
+        if (shapes := self._shapes.get(job)) is None:
+            asked, shapes = True, self._asked(lambda: self._read_shapes(job), deadline) or ()
         for shape in reversed(shapes):
-            if (key := key_of(shape)) is None:
+            if self.breaker.is_open:
+                break
+            if (key := _today(key_of, shape)) is None or self._misses.get(key):
                 continue
-            payload = self._asked(lambda key=key: self._entry(key), deadline)  # type: ignore[misc]
+            asked, payload = True, self._asked(lambda key=key: self._entry(key), deadline)  # type: ignore[misc]
             if payload is not None:
                 self._count("hits")
                 yield Found(shape=shape, key=key, payload=payload, remote=self.address.shown)
                 return
-            if self.breaker.is_open:
-                return
-        self._miss(job)
+            self._misses.put(key, True)
+        self._count("misses" if asked else "remembered")
+        if asked and not self.breaker.is_open:
+            self._shapes.put(job, shapes)
 
-    def forget_miss(self, job: str) -> None:
+    def forget_misses(self, job: str) -> None:
         """Ask for a job again though it was a miss moments ago."""
-        self._misses.pop(job, None)
+        self._shapes.drop(job)
+        self._misses.clear()
 
     def pack(self) -> bytes | None:
         """Return the bundle of the program's entries, the first time that it is asked for."""
@@ -160,10 +167,11 @@ class Remote:
         is_new = transport.put(name, data, new=True)
         shaped, text = shape_object(job, shape)
         if transport.lists:
-            transport.put(shaped, text, new=True)
+            transport.put(shaped, self.sealing.sealed(shaped, job, text), new=True)
         else:
             self._add_to_index(job, shape)
-        self.forget_miss(job)
+        self._shapes.drop(job)
+        self._misses.drop(key)
         self.sent += len(data) * is_new
         self._count("written", is_new)
         return is_new
@@ -204,23 +212,32 @@ class Remote:
             self._asked(lambda: self.transport(ASKING), self._clock() + OPEN_S)
         return ASKING in self._known
 
-    def _shapes(self, job: str) -> tuple[Shape, ...]:
+    def _read_shapes(self, job: str) -> tuple[Shape, ...]:
         """Return the shapes that the remote has for a job."""
         transport = self.transport(ASKING)
         if not transport.lists:
-            return Manifest.from_bytes(transport.get(index_name(job), MOST_SHAPES)).shapes
+            return self._sealed_shapes(transport, job, index_name(job))
         names = transport.names(job_folder(job))[: 2 * MAX_SHAPES]
         known = [shape for name in names if (shape := shape_of_name(name)) is not None]
-        objects = [name for name in names if is_in_object(name)][:_MOST_OBJECTS]
-        read = (transport.get(f"{job_folder(job)}/{name}", MOST_SHAPES) for name in objects)
-        return (*known, *(shape for data in read for shape in Manifest.from_bytes(data).shapes))
+        objects = [f"{job_folder(job)}/{name}" for name in names if is_in_object(name)][:_MOST_OBJECTS]
+        return (*known, *(shape for name in objects for shape in self._sealed_shapes(transport, job, name)))
+
+    def _sealed_shapes(self, transport: Transport, job: str, name: str) -> tuple[Shape, ...]:
+        """Return the shapes in an object; none of an object that is refused."""
+        if (data := transport.get(name, MOST_SHAPES)) is None:
+            return ()
+        try:
+            return Manifest.from_bytes(self.sealing.opened(name, job, data)).shapes
+        except Refused as refused:
+            self._refused(refused)
+            return ()
 
     def _add_to_index(self, job: str, shape: Shape) -> None:
         """Add a shape to the job's index. Of two writers at once, one may lose its shape: a compile more."""
         name, transport = index_name(job), self.transport(WORKING)
-        before = Manifest.from_bytes(transport.get(name, MOST_SHAPES)).shapes
+        before = self._sealed_shapes(transport, job, name)
         if shape not in before:
-            transport.put(name, merged((*before, shape)), new=False)
+            transport.put(name, self.sealing.sealed(name, job, merged((*before, shape))), new=False)
 
     def _entry(self, key: str, limits: Limits = ASKING) -> bytes | None:
         name = entry_name(key)
@@ -238,14 +255,17 @@ class Remote:
         try:
             return self._askers.ask(work, deadline - started)
         except Refused as refused:
-            self._count("refused")
-            self.breaker.refused(f"an entry {refused.reason}")
+            self._refused(refused)
         except Exception as error:  # of any library
             let_through(error)
             self._failed(error)
         finally:
             self.seconds += self._clock() - started
         return None
+
+    def _refused(self, refused: Refused) -> None:
+        self._count("refused")
+        self.breaker.refused(f"an entry {refused.reason}")
 
     def _failed(self, error: Exception) -> None:
         self._count("failed")
@@ -255,18 +275,6 @@ class Remote:
         is_open = self.breaker.is_open
         self._count("silent", is_open)
         return is_open
-
-    def _was_missed(self, job: str) -> bool:
-        was = self._misses.get(job, 0.0) > self._clock()
-        self._count("remembered", was)
-        return was
-
-    def _miss(self, job: str) -> None:
-        self._count("misses")
-        if len(self._misses) >= MOST_MISSES:
-            self._misses.clear()
-        if not self.breaker.is_open:
-            self._misses[job] = self._clock() + MISS_S
 
     def _count(self, name: str, by: int = 1) -> None:
         with section(), self._lock:
@@ -330,6 +338,15 @@ def _end(
     behind.flush(EXIT_S)
     if process == os.getpid() and (used := [remote.told() for remote in remotes if any(remote.counts.values())]):
         save(used)
+
+
+def _today(key_of: Callable[[Shape], str | None], shape: Shape) -> str | None:
+    """Return a shape's key of today; None for a shape that makes no sense here, as anybody may have named it."""
+    try:
+        return key_of(shape)
+    except Exception as error:
+        let_through(error)
+        return None
 
 
 def _said(error: Exception) -> str:

@@ -48,7 +48,7 @@ def led(
     from gridjit.cache.remote.lease import Lease, Waiting
 
     def again() -> Specialization | None:
-        remote.forget_miss(look.key)
+        remote.forget_misses(look.key)
         return find()
 
     with phase("wait for others"):
