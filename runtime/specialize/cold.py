@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gridjit.base.interrupts import let_through
@@ -74,7 +75,7 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
     if cold.here.settings.cache_remotes and (found := _fetched(look, cold)) is not None:
         return add(found, cold)
     if cold.here.settings.compile_server and (found := _served(look, cold)) is not None:
-        _offer(look, cold)
+        _offer(look, found.artifact, cold)
         return add(found, cold)
     locks, key = _lock_for(look, cold)
     with phase("wait for others") as waiting, locks.single_flight(key, _patience(cold)):
@@ -87,12 +88,12 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
         return add(_made_once(look, cold, lambda: locks.end_in_vain(key)), cold)
 
 
-def _offer(look: Look, cold: Cold) -> None:
+def _offer(look: Look, artifact: Artifact, cold: Cold) -> None:
     """Write newly compiled code to the remote caches, behind the program."""
     if cold.here.settings.cache_remotes and _looks_up(look, cold) and cold.form.cached:
         from gridjit.runtime.specialize.fetched import offer
 
-        offer(look, cold.here)
+        offer(look, artifact, cold.here)
 
 
 def _lock_for(look: Look, cold: Cold) -> tuple[Locks, str]:
@@ -123,13 +124,13 @@ def _made(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specialization
     except LaunchNeededError as needed:
         if needed.answer is not None:
             answer = _with_reason(Compiled(artifact=needed.answer), reason, look.key)
-            _, is_stored = _kept(look, answer, None, cold)
+            kept, is_stored = _kept(look, answer, None, cold)
+            _offer(look, kept.artifact, cold)
         raise
     finally:
         if not is_stored:
             in_vain()
-    if is_stored:
-        _offer(look, cold)
+    _offer(look, made.artifact, cold)
     return specialization(look, made, "compiled", _with_lines(reason))
 
 
@@ -148,12 +149,11 @@ def look_up(look: Look, cold: Cold) -> Specialization | None:
         return None
     with phase("look-up"):
         for shape, name in look.candidates():
-            if (found := _read(look, name)) is not None:
+            if (found := _checked(look, look.store.get(name))) is not None:
                 note_use(look.store, look.key, shape, name, look.manifest, cold.locks)
-                if found.artifact.needs_launch:
-                    raise _needed(found.artifact)
+                usable = _usable(look, found, "disk", "in the cache")
                 disk.note_use(look.store, name, hit=True)
-                return specialization(look, found, "disk", "in the cache")
+                return usable
     return None
 
 
@@ -168,7 +168,9 @@ def _fetched(look: Look, cold: Cold) -> Specialization | None:
         return None
     from gridjit.runtime.specialize.fetched import fetched
 
-    where = fetched(look, cold)
+    made, where = fetched(look, cold, partial(_checked, look))
+    if made is not None:
+        return _usable(look, made, "remote", where)
     found = look_up(look.again(), cold) if where else None
     return found and dataclasses.replace(found, origin="remote", reason=where)
 
@@ -308,9 +310,8 @@ def add(found: Specialization, cold: Cold) -> Specialization:
     return found
 
 
-def _read(look: Look, name: str) -> Compiled | None:
-    """Return the artifact of a name with its functions, if it proves right for the launch; else None."""
-    data = look.store.get(name)
+def _checked(look: Look, data: bytes | None) -> Compiled | None:
+    """Return the artifact in stored data with its functions, if it proves right for the launch; else None."""
     artifact = None if data is None else Artifact.from_bytes(data)
     if artifact is None or not (look.is_for(artifact) and look.agrees(artifact)):
         return None
@@ -326,11 +327,13 @@ def _read(look: Look, name: str) -> Compiled | None:
     return Compiled(artifact=artifact, hooks=list(callbacks), module=module)
 
 
-def _needed(answer: Artifact) -> LaunchNeededError:
-    """Return the compile's error that a stored answer stands for."""
-    error = LaunchNeededError(str(answer.metadata.get("error")))
-    error.answer, error.is_stored = answer, True
-    return error
+def _usable(look: Look, made: Compiled, origin: str, reason: str) -> Specialization:
+    """Return stored code as the launch's specialization; raises the LaunchNeededError that an answer stands for."""
+    if made.artifact.needs_launch:
+        error = LaunchNeededError(str(made.artifact.metadata.get("error")))
+        error.answer, error.is_stored = made.artifact, True
+        raise error
+    return specialization(look, made, origin, reason)
 
 
 def note_needed(error: LaunchNeededError, signature: Signature, target: Target, cold: Cold) -> None:

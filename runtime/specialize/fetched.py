@@ -1,4 +1,7 @@
-"""fetched: a job's code from a remote cache, put into the cache's own folder after it proved right for the launch."""
+"""fetched: a job's code from a remote cache, checked as stored code is, and put into the cache's own folder.
+
+A folder that keeps nothing costs another request in the next process, and nothing in this.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +11,40 @@ from typing import TYPE_CHECKING
 
 from gridjit.base.interrupts import let_through
 from gridjit.cache.bundle import import_bundle
+from gridjit.cache.disk import note_use
 from gridjit.cache.errors import CacheError, warn
 from gridjit.compiler.values.artifact import Artifact
 from gridjit.compiler.values.phases import phase
-from gridjit.runtime.specializations.look import shape_of
+from gridjit.runtime.specializations.look import name_of, shape_of
 from gridjit.runtime.specialize.keep import put
 
 if TYPE_CHECKING:
-    from gridjit.cache.remote.tier import Found, RemoteTier
+    from gridjit.cache.remote.tier import RemoteTier
+    from gridjit.compiler.values.artifact import Compiled
     from gridjit.runtime.process.session import Session
     from gridjit.runtime.specializations.look import Look
     from gridjit.runtime.specializations.table import Specialization
     from gridjit.runtime.specialize.cold import Cold
 
 
-def fetched(look: Look, cold: Cold) -> str:
-    """Put the launch's code from a remote cache into the folder, and return where it was; "" if no remote has it."""
+def fetched(look: Look, cold: Cold, checked: Callable[[bytes], Compiled | None]) -> tuple[Compiled | None, str]:
+    """Return a remote cache's code for the launch, and where it was, "" if no remote has it.
+
+    Code that came with others is in the folder only. checked: returns the code in an entry, if it proves right.
+    """
     tier = cold.here.remote
     if tier is None or not cold.form.cached:
-        return ""
+        return None, ""
     with phase("remote cache"):
         if _add_packs(tier, cold) and look.again().stored is not None:
-            return "the program's pack in a remote cache"
+            return None, "the program's pack in a remote cache"
         for found in tier.find(look.key, look.key_of):
-            if _is_added(found, look, cold):
-                return f"in the remote cache {found.remote}"
-    return ""
+            made = checked(found.payload)
+            if made is not None and not made.artifact.private:
+                look.store.together(partial(put, look, made.artifact, found.key, found.payload, cold.locks))
+                note_use(look.store, found.key, hit=True)
+                return made, f"in the remote cache {found.remote}"
+    return None, ""
 
 
 def led(
@@ -66,24 +77,12 @@ def _may_not_compile(cold: Cold) -> bool:
     return cold.here.settings.assert_no_compile or not cold.kernel.may_compile
 
 
-def offer(look: Look, here: Session) -> None:
-    """Write the stored code of a look to the remote caches, behind the program."""
-    tier = here.remote
-    if tier is None or not any(remote.writes for remote in tier.remotes) or (name := look.again().stored) is None:
+def offer(look: Look, artifact: Artifact, here: Session) -> None:
+    """Write compiled code to the remote caches, behind the program."""
+    if artifact.private or (tier := here.remote) is None or not any(remote.writes for remote in tier.remotes):
         return
-    data = look.store.get(name)
-    artifact = None if data is None else Artifact.from_bytes(data)
-    if data is not None and artifact is not None:
-        tier.offer(look.key, shape_of(artifact), name, data)
-
-
-def _is_added(found: Found, look: Look, cold: Cold) -> bool:
-    """Put an entry into the folder if it is right for the launch; return whether it is."""
-    artifact = Artifact.from_bytes(found.payload)
-    if artifact is None or artifact.private or not (look.is_for(artifact) and look.agrees(artifact)):
-        return False
-    put(look, artifact, found.key, found.payload, cold.locks)
-    return True
+    name = name_of(look.key, artifact.footprint.facts, artifact.dependencies)
+    tier.offer(look.key, shape_of(artifact), name, artifact.to_bytes())
 
 
 def _add_packs(tier: RemoteTier, cold: Cold) -> bool:
