@@ -47,6 +47,16 @@ def fetched(look: Look, cold: Cold, checked: Callable[[bytes], Compiled | None])
     return None, ""
 
 
+def pulled(look: Look, here: Session) -> str | None:
+    """Put a job's code from a remote cache into the folder, and return its name; None if no remote has it."""
+    for found in () if here.remote is None else here.remote.find(look.key, look.key_of):
+        artifact = Artifact.from_bytes(found.payload)
+        if artifact is not None and look.is_for(artifact) and look.agrees(artifact):
+            look.store.together(partial(put, look, artifact, found.key, found.payload, here.locks()))
+            return found.key
+    return None
+
+
 def led(
     look: Look, cold: Cold, make: Callable[[], Specialization], find: Callable[[], Specialization | None]
 ) -> Specialization:

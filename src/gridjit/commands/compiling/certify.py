@@ -41,6 +41,7 @@ from gridjit.runtime.specializations.certificate import (
 )
 from gridjit.runtime.specializations.look import Launch, Look
 from gridjit.runtime.specializations.table import Specializations
+from gridjit.runtime.specialize.fetched import pulled
 
 Launches = Mapping[str, tuple[LaunchConfig, ...]]
 _DECLARE = "declare launches, jit(launches=[...]), or record a run"
@@ -244,8 +245,11 @@ def _words(demand: Demand) -> str | None:
 
 
 def stored_name(look: Look) -> str | None:
-    """Return the name of a launch's code where the program will look for it, or None: in the cache folder and bases."""
-    return look.stored
+    """Return the name of a launch's code where the program will look for it, or None.
+
+    It may be in the cache folder, in bases, or in a remote cache, from which it is put into the folder.
+    """
+    return look.stored or pulled(look, session())
 
 
 def _why(demand: Demand, look: Look) -> str:

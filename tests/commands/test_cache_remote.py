@@ -1,0 +1,156 @@
+"""`gridjit cache push`, `pull` and `pack`, and what other commands tell of remote caches."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import cuda
+from gridjit.commands import main
+from gridjit.runtime.environment.settings import settings
+from tests.conftest import fresh_session
+
+
+@gridjit.jit
+def add_one(x):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] += 1
+
+
+@pytest.fixture
+def remote(tmp_path, cache_dir, on_host, monkeypatch):
+    """A remote cache in a folder, unsigned; the cache has one kernel, which the remote lacks."""
+    gridjit.jit(add_one.py_func)[1, 32](np.zeros(3))
+    (tmp_path / "remote").mkdir()
+    monkeypatch.setenv("GRIDJIT_CACHE_REMOTE", f"file://{tmp_path}/remote?unsigned")
+    fresh_session()
+    return tmp_path / "remote"
+
+
+def told(capsys, *words):
+    """Return the status of a command, and the JSON that it prints."""
+    status = main([*words, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def in_empty_cache(tmp_path, monkeypatch, name="empty"):
+    monkeypatch.setenv("GRIDJIT_CACHE_DIR", str(tmp_path / name))
+    fresh_session()
+
+
+def test_code_is_pushed_once_and_pulled_where_it_lacks(remote, tmp_path, capsys, monkeypatch):
+    assert told(capsys, "cache", "push")[1][0] | {"bytes": 0, "remote": ""} == {
+        "remote": "", "added": 1, "known": 0, "bytes": 0,
+    }  # fmt: skip
+    assert told(capsys, "cache", "push")[1][0]["known"] == 1
+    in_empty_cache(tmp_path, monkeypatch)
+    status, (counts,) = told(capsys, "cache", "pull")
+    assert (status, counts["added"], counts["refused"]) == (0, 1, 0)
+    assert told(capsys, "cache", "pull")[1][0]["known"] == 1
+    monkeypatch.setenv("GRIDJIT_ASSERT_NO_COMPILE", "1")
+    monkeypatch.delenv("GRIDJIT_CACHE_REMOTE")
+    fresh_session()
+    found = gridjit.jit(add_one.py_func)
+    found[1, 32](x := np.zeros(3))
+    assert x.tolist() == [1, 1, 1] and found.stats.disk_hits == 1
+
+
+def test_a_pack_has_a_programs_kernels(remote, tmp_path, capsys, monkeypatch):
+    assert main(["cache", "pack", "app/1"]) == 0
+    assert capsys.readouterr().out.startswith(f"file://{remote}: ")
+    in_empty_cache(tmp_path, monkeypatch)
+    status, (counts,) = told(capsys, "cache", "pull", "--pack", "app/1")
+    assert status == 0 and counts["added"] > 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["pull", "--pack", "other"], "has no pack other: `gridjit cache pack` writes one"),
+        (["pull", "--pack", "../x"], "'../x' does not name a pack"),
+        (["push", "--remote", "htps://h/x"], "unknown scheme 'htps': did you mean 'https'?"),
+        (["push", "--remote", "file:///x?unsigned&read-only"], "no remote cache that is named is written to"),
+        (["pull", "--remote", "http://127.0.0.1:1/x"], "nobody is trusted to write there"),
+        (["pull", "--remote", "http://127.0.0.1:1/x?unsigned"], "its names cannot be listed: name a pack"),
+        (["pull", "--remote", "http://127.0.0.1:1/x?unsigned&pack=p"], "remote cache http://127.0.0.1:1/x: "),
+        (["pack", "p", "--kernel", "nothing"], "holds no entry of nothing"),
+        (["pack", "p", "--from", "/nowhere/needs"], "/nowhere/needs cannot be read"),
+    ],
+)
+def test_mistakes_are_named_with_the_way_on(remote, capsys, words, said):
+    try:
+        status = main(["cache", *words])
+    except SystemExit as ended:
+        status = ended.code
+    assert status in (1, 2)
+    assert said in capsys.readouterr().err
+
+
+def test_without_a_remote_the_way_on_is_told(cache_dir, capsys):
+    assert main(["cache", "push"]) == 2
+    assert "give --remote URL, or set GRIDJIT_CACHE_REMOTE" in capsys.readouterr().err
+
+
+def test_a_refused_entry_is_named_and_not_added(remote, tmp_path, capsys, monkeypatch):
+    assert main(["cache", "push"]) == 0
+    (entry,) = (remote / "entries").iterdir()
+    data = bytearray(entry.read_bytes())
+    data[100] ^= 1
+    entry.write_bytes(data)
+    in_empty_cache(tmp_path, monkeypatch)
+    capsys.readouterr()
+    assert main(["cache", "pull"]) == 1
+    out, err = capsys.readouterr()
+    assert "0 added, 0 known, 1 refused" in out
+    assert f"{entry.name[:12]} is damaged" in err
+
+
+def test_a_pack_of_recorded_needs_leaves_out_other_kernels(remote, tmp_path, capsys, monkeypatch):
+    other = gridjit.jit(lambda x: None)
+    monkeypatch.setenv("GRIDJIT_RECORD", str(tmp_path / "needs"))
+    fresh_session()
+    add_one_again = gridjit.jit(add_one.py_func)
+    add_one_again[1, 32](np.zeros(3))
+    monkeypatch.delenv("GRIDJIT_RECORD")
+    fresh_session()
+    other[1, 1](np.zeros(3))
+    assert main(["cache", "pack", "p", "--from", str(tmp_path / "needs")]) == 0
+    in_empty_cache(tmp_path, monkeypatch)
+    assert main(["cache", "pull", "--pack", "p"]) == 0
+    capsys.readouterr()
+    assert [item["kernel"] for item in told(capsys, "cache", "ls")[1]] == [f"{__name__}.add_one"]
+
+
+def test_counts_of_remotes_are_told_as_text_as_json_and_as_metrics(remote, tmp_path, capsys, monkeypatch):
+    counts = dict.fromkeys(("hits", "misses", "remembered", "silent", "refused", "failed", "packs", "written"), 2)
+    line = {"remote": 'a"b', **counts, "dropped": 0, "received": 4096, "sent": 0, "seconds": 0.25}
+    (settings().cache_dir / "remote-uses.jsonl").write_text(f"{json.dumps(line)}\nnot json\n{json.dumps(line)}\n")
+    assert told(capsys, "cache", "stats")[1]["remotes"]['a"b']["hits"] == 4
+    assert main(["cache", "stats"]) == 0
+    assert re.search(r'a"b +4 +4 +4 +4 +4 +8\.0 KiB', capsys.readouterr().out)
+    assert main(["report"]) == 0
+    assert 'remote cache a"b: 4 found, 4 not, 4 failures, 8.0 KiB read' in capsys.readouterr().out
+    file = tmp_path / "metrics"
+    assert main(["cache", "stats", "--metrics", str(file)]) == 0
+    lines = file.read_text().splitlines()
+    assert r'gridjit_remote_seconds_total{remote="a\"b"} 0.5' in lines and lines[-1] == "# EOF"
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".metrics")] == []
+
+
+def test_a_certificate_counts_code_in_a_remote_cache(remote, tmp_path, capsys, monkeypatch):
+    assert main(["cache", "push"]) == 0
+    monkeypatch.setenv("GRIDJIT_RECORD", str(tmp_path / "needs"))
+    fresh_session()
+    gridjit.jit(add_one.py_func)[1, 32](np.zeros(3))
+    monkeypatch.delenv("GRIDJIT_RECORD")
+    in_empty_cache(tmp_path, monkeypatch)
+    assert main(["certify", str(tmp_path / "needs")]) == 0
+    monkeypatch.delenv("GRIDJIT_CACHE_REMOTE")
+    in_empty_cache(tmp_path, monkeypatch, "emptier")
+    assert main(["certify", str(tmp_path / "needs")]) == 1
