@@ -71,9 +71,13 @@ class Askers:
             self._open += 1
             starts = self._threads < min(self._open, self._most)
             self._threads += starts
-        self._tasks.put(task)
-        if starts:
-            _start(self._run)
+            self._tasks.put(task)  # while the lock is held: a thread ends only if there is no task
+        if starts and not _start(self._run):
+            with self._counting:
+                self._threads -= 1
+                task.is_left = not self._threads
+            if task.is_left:
+                raise TimeoutError("it needs a thread, and there is none to be had")
 
     def _leave(self, task: _Task[Any]) -> None:
         """Go on without a task; another thread may take the place of the one that does it."""
@@ -128,9 +132,10 @@ class Behind:
                 return False
             state.waiting += size
             state.works.append((size, work))
-            if not state.runs:
-                state.runs = True
-                _start(state.run)
+            if not state.runs and not _start(state.run):
+                state.waiting, state.works = 0, []
+                return False
+            state.runs = True
         return True
 
     def flush(self, seconds: float) -> bool:
@@ -175,5 +180,10 @@ class _Works:
             return self.changed.wait_for(lambda: not self.runs, seconds)
 
 
-def _start(run: Callable[[], object]) -> None:
-    threading.Thread(target=run, name="gridjit remote cache", daemon=True).start()
+def _start(run: Callable[[], object]) -> bool:
+    """Start a thread; return whether there was one to be had."""
+    try:
+        threading.Thread(target=run, name="gridjit remote cache", daemon=True).start()
+    except RuntimeError:
+        return False
+    return True

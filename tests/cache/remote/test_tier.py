@@ -4,18 +4,22 @@ is asked in vain once in a minute. The clock is the tests' own, so requests are 
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
 from gridjit.cache.manifest import Manifest, Shape
+from gridjit.cache.remote import limits as limits_module
 from gridjit.cache.remote.address import addresses
 from gridjit.cache.remote.breaker import MOST_REFUSED, SILENCE_S
 from gridjit.cache.remote.layout import entry_name, index_name, job_folder, shape_object
 from gridjit.cache.remote.limits import Limits, RemoteError
 from gridjit.cache.remote.sealing import Sealing
-from gridjit.cache.remote.tier import MISS_S, Found, Remote, RemoteTier
+from gridjit.cache.remote.tier import MISS_S, WORKING, Found, Remote, RemoteTier
+from gridjit.cache.remote.transport import open_transport
 
 MANY = 5_000
 PLAIN = Shape.of()
@@ -318,10 +322,9 @@ def test_all_shapes_of_writers_one_after_the_other_are_found(objects: Objects, c
 
 
 def test_a_name_that_nobody_signed_leads_to_facts_of_the_launch_only(clock: Clock) -> None:
-    objects, asked = Objects(), []
+    objects = Objects()
+    asked: list[Shape] = []
     remote = remote_at(objects, clock)
-    import base64
-
     for shape in (ELSEWHERE, BY_BLOCK):
         text = base64.urlsafe_b64encode(Manifest(shapes=(shape,)).to_bytes()).decode().rstrip("=")
         objects.objects[f"{job_folder(job_of(1))}/s-{text}"] = b""
@@ -424,6 +427,41 @@ def test_entries_beyond_the_bytes_that_may_wait_are_dropped(clock: Clock, stoppe
     stopped.set()
     assert tier.flush(60.0)
     assert tier.remotes[0].counts["written"] == 64
+
+
+def test_without_threads_a_remote_is_left_alone_and_nothing_is_written(
+    remote: Remote, objects: Objects, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    fill(remote, range(10))
+    tier = RemoteTier([remote])
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        assert not found(remote, job_of(1))
+        tier.offer(job_of(10), PLAIN, key_of(job_of(10), PLAIN), b"code")
+    assert tier.flush(0.0)
+    assert (remote.counts["failed"], remote.counts["dropped"]) == (1, 1)
+    assert "needs a thread" in remote.breaker.why
+    clock.now += SILENCE_S
+    assert found(remote, job_of(1))
+    tier.offer(job_of(10), PLAIN, key_of(job_of(10), PLAIN), b"code")
+    assert tier.flush(60.0)
+    assert found(remote, job_of(10))
+
+
+def test_entries_are_written_to_a_folder_while_the_interpreter_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(work: Callable[[], object]) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(limits_module, "on_new_thread", refuse)
+    (address,) = addresses(f"file://{tmp_path}/remote")
+    transport = open_transport(address, WORKING)
+    assert transport.put("entries/one", b"code", new=True)
+    assert transport.get("entries/one", 4) == b"code"
 
 
 def test_requests_of_a_look_up_are_bounded(clock: Clock) -> None:
