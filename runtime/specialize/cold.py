@@ -72,7 +72,7 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
     if (found := look_up(look, cold)) is not None:
         return add(found, cold)
     _refuse_uncovered(look, cold)
-    if cold.here.settings.cache_remotes and (found := _fetched(look, cold)) is not None:
+    if (found := fetch(look, cold)) is not None:
         return add(found, cold)
     if cold.here.settings.compile_server and (found := _served(look, cold)) is not None:
         _offer(look, found.artifact, cold)
@@ -112,7 +112,7 @@ def _made_once(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specializ
         return _made(look, cold, in_vain)
     from gridjit.runtime.specialize.fetched import led
 
-    return led(look, cold, lambda: _made(look, cold, in_vain), lambda: _fetched(look, cold))
+    return led(look, cold, lambda: _made(look, cold, in_vain), lambda: fetch(look, cold))
 
 
 def _made(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specialization:
@@ -162,9 +162,12 @@ def _looks_up(look: Look, cold: Cold) -> bool:
     return not (look.job.private or cold.anew or cold.apart)
 
 
-def _fetched(look: Look, cold: Cold) -> Specialization | None:
-    """Return a remote cache's code for the launch, found as any stored code is; None if none has it in time."""
-    if not _looks_up(look, cold):
+def fetch(look: Look, cold: Cold) -> Specialization | None:
+    """Return a remote cache's code for the launch; None if none has it in time.
+
+    Raises LaunchNeededError if the answer there is that a launch is needed.
+    """
+    if not (cold.here.settings.cache_remotes and _looks_up(look, cold)):
         return None
     from gridjit.runtime.specialize.fetched import fetched
 

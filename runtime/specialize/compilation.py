@@ -23,7 +23,7 @@ from gridjit.runtime.environment.tracebacks import for_users
 from gridjit.runtime.process.session import Session, session
 from gridjit.runtime.specializations.look import Launch, Look
 from gridjit.runtime.specializations.table import Displaced, KernelCode, Specialization
-from gridjit.runtime.specialize.cold import Cold, add, in_memory, look_up, note_needed, shown, specialize
+from gridjit.runtime.specialize.cold import Cold, add, fetch, in_memory, look_up, note_needed, shown, specialize
 
 if TYPE_CHECKING:
     from gridjit.compiler.values.artifact import Artifact, Compiled
@@ -269,7 +269,7 @@ class Compilation:
         from gridjit.runtime.specialize.declared import hand_over
 
         self._check_launchable()
-        ahead = hand_over(cast("Kernel", self), here, signature, launch)
+        ahead = hand_over(cast("Kernel", self), here, signature, launch, lambda look: fetch(look, self._cold(here)))
         self._ahead.append(ahead)
         return not ahead.why or ahead.is_settled
 

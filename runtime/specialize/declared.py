@@ -7,10 +7,12 @@ always. Missing code is compiled in this process, which also raises any error.
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gridjit.compiler.values.errors import WITHOUT_LAUNCH
+from gridjit.compiler.values.errors import WITHOUT_LAUNCH, LaunchNeededError
 from gridjit.compiler.values.signature import Signature
 from gridjit.compiler.values.target import Target
 from gridjit.runtime.pool.allowed import why_not
@@ -21,6 +23,7 @@ from gridjit.runtime.specialize.request import CannotBeHandedOverError, CompileR
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.specializations.table import Specialization
 
 # The function of a request.
 BUILD = "gridjit.runtime.workers.build:build"
@@ -125,6 +128,10 @@ class Ahead:
             here.private_jobs.add(self.look.key)
         if self.outcome is not None and self.outcome.unkept:
             here.without_pool(self.why)
+        if self.outcome is not None and self.look is not None and here.settings.cache_remotes:
+            from gridjit.runtime.specialize.fetched import offer_stored
+
+            offer_stored(self.look, here)
         if said := self.told():
             here.report(lambda: f"{self.name}: {said}")
         if self.outcome is not None:
@@ -138,10 +145,16 @@ class Ahead:
             self._stats.count("launches_needed")
 
 
-def hand_over(kernel: Kernel, here: Session, signature: Signature, launch: Launch) -> Ahead:
-    """Return a declared signature, handed over to other processes unless the cache has it, or a reason forbids it.
+def hand_over(
+    kernel: Kernel,
+    here: Session,
+    signature: Signature,
+    launch: Launch,
+    fetch: Callable[[Look], Specialization | None],
+) -> Ahead:
+    """Return a declared signature, handed over to other processes unless a cache has it, or a reason forbids it.
 
-    Raises its job's errors.
+    fetch: returns a remote cache's code, which is in the cache then. Raises the job's errors.
     """
     ahead = Ahead(kernel, signature, kernel.target_for(None), launch)
     processes = here.settings.processes_for(kernel.background)
@@ -149,6 +162,10 @@ def hand_over(kernel: Kernel, here: Session, signature: Signature, launch: Launc
     if ahead.why:
         return ahead
     look = Look.at(here.store(), kernel.job_for(signature, ahead.target), launch)
+    if look.stored is None and not look.needs_launch:
+        with contextlib.suppress(LaunchNeededError):  # an answer, which is in the cache now
+            fetch(look)
+        look = look.again()
     if look.needs_launch:
         ahead.needs_launch()
         return ahead

@@ -95,6 +95,15 @@ def offer(look: Look, artifact: Artifact, here: Session) -> None:
     tier.offer(look.key, shape_of(artifact), name, artifact.to_bytes())
 
 
+def offer_stored(look: Look, here: Session) -> None:
+    """Write the code that another process stored to the remote caches, behind the program."""
+    name = look.again().stored
+    data = None if name is None else look.store.get(name)
+    artifact = None if data is None else Artifact.from_bytes(data)
+    if artifact is not None:
+        offer(look, artifact, here)
+
+
 def _add_packs(tier: RemoteTier, cold: Cold) -> bool:
     """Put the entries of a program's packs into the folder; return whether there were any."""
     added = [_is_pack_added(data, secret, cold) for data, secret in tier.packs()]

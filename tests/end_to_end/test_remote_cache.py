@@ -66,6 +66,7 @@ tier = gridjit.runtime.process.session.session().remote
 flushed = tier is None or tier.flush(60.0)
 print(json.dumps({
     "right": all(right), "flushed": flushed,
+    "story": plain.explain(),
     "origins": sorted(one.origin for one in found),
     "compiles": scale.stats.compiles + plain.stats.compiles,
     "remotes": [] if tier is None else [remote.told() for remote in tier.remotes],
@@ -239,6 +240,19 @@ def test_code_that_stays_in_memory_is_written_nowhere(machine: Callable[..., dic
     for name in ("one", "two"):
         assert machine(name, UNSEEN + PROGRAM, new=True)["origins"] == COMPILED
     assert content(remote) == {}
+
+
+def test_a_declared_kernel_that_another_process_compiled_is_written_and_found(
+    machine: Callable[..., dict[str, Any]], remote: Path
+) -> None:
+    declaration = '@gridjit.jit("void(float32[::1], float32[::1])", background=True)\ndef plain'
+    declared = PROGRAM.replace("@gridjit.jit\ndef plain", declaration)
+    first = machine("one", declared, GRIDJIT_COMPILE_PROCESSES="1")
+    assert (first["origins"], first["compiles"]) == (["compiled", "compiled", "disk"], 2)
+    assert first["remotes"][0]["written"] == 3
+    second = machine("two", declared, GRIDJIT_COMPILE_PROCESSES="1")
+    assert (second["compiles"], second["remotes"][0]["hits"]) == (0, 3)
+    assert "another process" not in second["story"]
 
 
 class Server:

@@ -198,3 +198,12 @@ def test_a_line_that_nobody_asked_to_see_is_not_made(capsys: pytest.CaptureFixtu
     for log in ("", "compiles"):
         Session(Settings.of({"GRIDJIT_LOG": log})).report(lambda: made.append("made") or "a line")
     assert (made, capsys.readouterr().err) == (["made"], "gridjit: a line\n")
+
+
+def test_a_process_that_compiles_for_another_asks_no_remote_cache(
+    cache_dir: Path, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]
+) -> None:
+    monkeypatch.setenv("GRIDJIT_CACHE_REMOTE", f"file://{cache_dir}/remote?unsigned")
+    restart()
+    assert Session(session().settings, compiles_declared=False).remote is None
+    assert Session(session().settings).remote is not None

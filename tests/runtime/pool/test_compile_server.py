@@ -176,6 +176,15 @@ def test_an_edited_function_counts_in_the_next_process(server: Server, tmp_path:
     assert edited.startswith("[0.0, 15.0, 30.0, 45.0] 0 ") and edited.endswith(" served\n")
 
 
+def test_what_a_server_compiled_goes_to_the_remote_caches_of_the_program(server: Server, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(new_script(77))
+    given = environment(server, GRIDJIT_CACHE_REMOTE=f"file://{tmp_path}/remote?unsigned")
+    assert run_python(script, env=given).stdout.endswith(" served\n")
+    elsewhere = given | {"GRIDJIT_CACHE_DIR": str(tmp_path / "cache")}
+    assert run_python(script, env=elsewhere).stdout == "[0.0, 6.0, 12.0, 18.0] 0 True remote\n"
+
+
 @pytest.mark.usefixtures("served")
 def test_each_launch_gets_the_code_that_its_configuration_needs() -> None:
     @gridjit.jit
