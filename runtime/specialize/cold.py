@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from gridjit.base.interrupts import let_through
 from gridjit.base.messages import DEBUG, INFO
-from gridjit.base.stacks import stack_bytes
 from gridjit.base.values import dataclass
 from gridjit.cache import disk
 from gridjit.cache.lock import Locks
@@ -22,16 +21,15 @@ from gridjit.cache.manifest import note_use
 from gridjit.cache.store import Store
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.values.artifact import Artifact, Compiled
-from gridjit.compiler.values.errors import CompileDisabledError, CompileError, LaunchNeededError
+from gridjit.compiler.values.errors import LaunchNeededError
 from gridjit.compiler.values.phases import phase, phases_text, phases_until_now
 from gridjit.compiler.values.signature import Signature
 from gridjit.compiler.values.target import Target
 from gridjit.runtime.process.session import Session
 from gridjit.runtime.specializations.look import Launch, Look
 from gridjit.runtime.specializations.table import Displaced, KernelCode, Specialization
+from gridjit.runtime.specialize.may_compile import check_may_compile, refuse_uncovered, why_missing, with_lines
 
-# Of a compiling thread; a little of 256 KB is the system's own.
-_LEAST_STACK = 240 << 10
 # How many blocks have their own code in a process, per kernel and signature, with jit(specialize="auto").
 _MOST_FOLDED = 2
 
@@ -71,7 +69,7 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
     look = Look.at(cold.store, job, launch)
     if (found := look_up(look, cold)) is not None:
         return add(found, cold)
-    _refuse_uncovered(look, cold)
+    refuse_uncovered(look, cold)
     if (found := fetch(look, cold)) is not None:
         return add(found, cold)
     if cold.here.settings.compile_server and (found := _served(look, cold)) is not None:
@@ -117,8 +115,8 @@ def _made_once(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specializ
 
 def _made(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specialization:
     """Return newly compiled code, stored. in_vain: is called if nothing is stored, as no launch has to wait for it."""
-    reason, is_stored = _why(look, cold), False
-    _check_may_compile(look.job, reason, cold)
+    reason, is_stored = why_missing(look, cold), False
+    check_may_compile(look.job, reason, cold)
     try:
         made, is_stored = _kept(look, *compile_now(look, reason, cold), cold)
     except LaunchNeededError as needed:
@@ -131,7 +129,7 @@ def _made(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specialization
         if not is_stored:
             in_vain()
     _offer(look, made.artifact, cold)
-    return specialization(look, made, "compiled", _with_lines(reason))
+    return specialization(look, made, "compiled", with_lines(reason))
 
 
 def in_memory(signature: Signature, target: Target, launch: Launch, cold: Cold) -> Specialization | None:
@@ -191,7 +189,7 @@ def _served(look: Look, cold: Cold) -> Specialization | None:
         cold.here.call_server(look.job.target)  # it gets ready while this process imports the modules of the request
         from gridjit.runtime.specialize.served import served
 
-    return served(look, cold, lambda: look_up(look.again(), cold), lambda: _with_lines(_why(look, cold)))
+    return served(look, cold, lambda: look_up(look.again(), cold), lambda: with_lines(why_missing(look, cold)))
 
 
 def compile_now(look: Look, reason: str, cold: Cold) -> tuple[Compiled, UnitShelf | None]:
@@ -210,38 +208,6 @@ def compile_now(look: Look, reason: str, cold: Cold) -> tuple[Compiled, UnitShel
         note_compile(cold.kernel, look.launch.config)
     cold.kernel.stats.count("compiles")
     return _followed(view, _with_reason(made, reason, look.key)), shelf
-
-
-def _refuse_uncovered(look: Look, cold: Cold) -> None:
-    """Raise CompileDisabledError for a launch outside of the certificate, before anybody is asked for its code."""
-    if (path := cold.here.settings.certificate) is None or (certificate := cold.here.certificate) is None:
-        return
-    from gridjit.runtime.specializations.certificate import refuse_uncovered
-
-    refuse_uncovered(look, certificate, path, lambda: _with_lines(_why(look, cold)))
-
-
-def _check_may_compile(job: CompileJob, reason: str, cold: Cold) -> None:
-    """Raise CompileDisabledError if nothing may be compiled, CompileError if the compiler would overflow the stack."""
-    if cold.here.settings.assert_no_compile:
-        certificate = cold.here.settings.certificate
-        covered = "" if certificate is None else f"though the certificate {certificate} covers it, "
-        raise CompileDisabledError(
-            f"{job.kernel}{job.signature} for {job.target} is not in the cache ({_with_lines(reason)}), "
-            f"{covered}and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
-        )
-    if not cold.kernel.may_compile:
-        raise CompileDisabledError(
-            f"{job.kernel}{job.signature} for {job.target} is not compiled ({_with_lines(reason)}), "
-            "and disable_compile() was called"
-        )
-    size = stack_bytes()
-    if size is not None and size < _LEAST_STACK:
-        raise CompileError(
-            f"{job.kernel}{job.signature} for {job.target} is not compiled yet, and this thread's stack of "
-            f"{size >> 10} KB is too small for the compiler: launch it from another thread first, or give threads at "
-            "least 256 KB (threading.stack_size)"
-        )
 
 
 def _compiled(look: Look, cold: Cold, shelf: UnitShelf | None) -> tuple[ConfigView, Compiled]:
@@ -367,20 +333,6 @@ def _patience(cold: Cold) -> float:
 
     # A thread that compiles holds numba's lock, and the job's holder may be waiting for that: so it does not wait.
     return cold.lock_timeout if current_view() is None else 0.0
-
-
-def _why(look: Look, cold: Cold) -> str:
-    """Return the reason for the launch's compile, with places as they are stored."""
-    from gridjit.runtime.specializations import explain
-
-    return explain.reason(cold.code.table, look)
-
-
-def _with_lines(reason: str) -> str:
-    """Return the reason with today's lines in its places."""
-    from gridjit.compiler.source.code_place import shown
-
-    return shown(reason)
 
 
 def _kept(look: Look, made: Compiled, shelf: UnitShelf | None, cold: Cold) -> tuple[Compiled, bool]:
