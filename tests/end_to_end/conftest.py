@@ -12,6 +12,7 @@ import pytest
 
 from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.runtime.devices import presence
+from tests.end_to_end.machines import Run, machine_at
 from tests.programs import run_python
 
 # Processes that tests start in other folders import the same sources as this one.
@@ -74,3 +75,15 @@ def rewrite(foreign_rewrites: None) -> Callable[[Callable[[Any], object]], None]
                 return False
 
     return register
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    """A folder that machines share."""
+    return tmp_path / "remote"
+
+
+@pytest.fixture
+def machine(tmp_path: Path, remote: Path) -> Run:
+    """What runs a program on a machine, with the shared folder as its remote cache."""
+    return machine_at(tmp_path, remote)

@@ -6,119 +6,36 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from gridjit.cache.manifest import Manifest, Shape
-from gridjit.cache.remote import limits as limits_module
 from gridjit.cache.remote.address import addresses
+from gridjit.cache.remote.askers import Askers
 from gridjit.cache.remote.breaker import MOST_REFUSED, SILENCE_S
 from gridjit.cache.remote.layout import entry_name, index_name, job_folder, shape_object
 from gridjit.cache.remote.limits import Limits, RemoteError
 from gridjit.cache.remote.sealing import Sealing
-from gridjit.cache.remote.tier import MISS_S, WORKING, Found, Remote, RemoteTier
-from gridjit.cache.remote.transport import open_transport
+from gridjit.cache.remote.tier import MISS_S, Remote, RemoteTier
+from tests.cache.remote.tier.objects import (
+    BY_BLOCK,
+    ELSEWHERE,
+    PLAIN,
+    SEALING,
+    Clock,
+    Objects,
+    fails,
+    fill,
+    found,
+    hangs,
+    job_of,
+    key_of,
+    remote_at,
+    today,
+)
 
 MANY = 5_000
-PLAIN = Shape.of()
-BY_BLOCK = Shape.of(["blockDim"])
-ELSEWHERE = Shape.of(["blockDim"], [("loaded setting", '["antigravity","x"]')])
-SEALING = Sealing(prefix="", trust=None, secret=b"of the tests")
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Objects:
-    """A transport to objects in memory, which notes requests and fails as a test tells it to."""
-
-    def __init__(self, *, lists: bool = True) -> None:
-        self.lists = lists
-        self.objects: dict[str, bytes] = {}
-        self.requests: list[str] = []
-        self.puts: list[str] = []
-        self.reading: Callable[[str], object] = len
-        self.writing: Callable[[str], object] = len
-        self.changed: Callable[[str, bytes], bytes] = lambda name, data: data
-
-    def get(self, name: str, most: int) -> bytes | None:
-        self.requests.append(name)
-        self.reading(name)
-        data = self.objects.get(name)
-        return None if data is None else self.changed(name, data)
-
-    def put(self, name: str, data: bytes, *, new: bool) -> bool:
-        self.puts.append(name)
-        self.writing(name)
-        if new and name in self.objects:
-            return False
-        self.objects[name] = data
-        return True
-
-    def has(self, name: str) -> bool:
-        return name in self.objects
-
-    def names(self, folder: str) -> list[str]:
-        self.requests.append(f"{folder}/")
-        self.reading(folder)
-        inside = (name.removeprefix(f"{folder}/") for name in self.objects if name.startswith(f"{folder}/"))
-        return [name for name in inside if "/" not in name]
-
-    def close(self) -> None:
-        pass
-
-
-def remote_at(objects: Objects, clock: Callable[[], float], sealing: Sealing = SEALING, url: str = "") -> Remote:
-    """Return a remote of objects."""
-    (address,) = addresses(url or "https://remote.example/cache")
-    return Remote(address, sealing, lambda limits: objects, clock)
-
-
-def job_of(number: int) -> str:
-    return f"{number:032x}"
-
-
-def key_of(job: str, shape: Shape, block: int = 32) -> str:
-    """Return the key of an entry of a launch."""
-    return f"{job}{len(shape.facts):x}{block:08x}"
-
-
-def today(job: str, block: int = 32) -> Callable[[Shape], str | None]:
-    return lambda shape: key_of(job, shape, block)
-
-
-def found(remote: Remote, job: str, block: int = 32) -> list[Found]:
-    return list(remote.find(job, today(job, block)))
-
-
-def fill(remote: Remote, jobs: Iterable[int], shape: Shape = BY_BLOCK) -> None:
-    """Write an entry for each job."""
-    for job in map(job_of, jobs):
-        assert remote.write(job, shape, key_of(job, shape), job.encode())
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture(params=[True, False], ids=["lists", "does not list"])
-def objects(request: pytest.FixtureRequest) -> Objects:
-    return Objects(lists=request.param)
-
-
-@pytest.fixture
-def remote(objects: Objects, clock: Clock) -> Remote:
-    return remote_at(objects, clock)
 
 
 @pytest.mark.parametrize("shape", [PLAIN, BY_BLOCK, ELSEWHERE], ids=["plain", "facts", "used"])
@@ -127,32 +44,6 @@ def test_an_entry_that_was_written_is_found(remote: Remote, objects: Objects, sh
     (one,) = found(remote, job_of(1))
     assert (one.shape, one.key, one.payload) == (shape, key_of(job_of(1), shape), job_of(1).encode())
     assert objects.requests[-1] == entry_name(one.key)
-
-
-def hangs(stopped: threading.Event) -> Callable[[str], object]:
-    def hang(name: str) -> object:
-        return stopped.wait()
-
-    return hang
-
-
-@pytest.fixture
-def stopped() -> Iterator[threading.Event]:
-    """Set at the end, so that no thread stays."""
-    event = threading.Event()
-    yield event
-    event.set()
-
-
-def fails(error: BaseException, where: str = "") -> Callable[[str], object]:
-    """Return what raises for names that begin so."""
-
-    def fail(name: str) -> object:
-        if name.startswith(where):
-            raise error
-        return None
-
-    return fail
 
 
 FAULTS = {
@@ -213,7 +104,8 @@ def test_threads_that_hang_do_not_keep_others_from_asking_after_the_silence(
 ) -> None:
     fill(remote, range(20))
     objects.reading = hangs(stopped)
-    for number in range(10):  # more than there are threads
+    remote._askers = Askers(2)
+    for number in range(3):
         assert not found(remote, job_of(number))
         clock.now += SILENCE_S + 1
     objects.reading = len
@@ -275,50 +167,6 @@ def test_a_miss_of_one_launch_is_not_one_of_another(remote: Remote, objects: Obj
         assert not found(remote, job_of(1), block=64)
     assert len(objects.requests) == 2
     assert found(remote, job_of(1), block=32)
-
-
-def test_an_entry_is_found_once_this_process_has_written_it(remote: Remote) -> None:
-    assert not found(remote, job_of(1))
-    fill(remote, [1])
-    assert found(remote, job_of(1))
-
-
-@pytest.mark.parametrize(
-    "fault", [RemoteError("status 403 Forbidden"), RemoteError("status 507"), OSError(28, "full"), RuntimeError("x")]
-)
-def test_puts_that_fail_do_not_silence_look_ups(
-    remote: Remote, objects: Objects, clock: Clock, fault: Exception
-) -> None:
-    fill(remote, range(10))
-    objects.puts.clear()
-    objects.writing = fails(fault)
-    for number in range(1000):
-        remote.write_quietly(job_of(number + 10), PLAIN, key_of(job_of(number + 10), PLAIN), b"code")
-    assert len(objects.puts) == 1
-    assert (remote.counts["dropped"], remote.writing.is_open, remote.breaker.is_open) == (1000, True, False)
-    assert all(found(remote, job_of(number)) for number in range(10))
-    objects.writing = len
-    clock.now += SILENCE_S
-    remote.write_quietly(job_of(99), PLAIN, key_of(job_of(99), PLAIN), b"code")
-    assert found(remote, job_of(99))
-
-
-def test_an_entry_is_there_before_its_shape(remote: Remote, objects: Objects) -> None:
-    objects.writing = fails(OSError("gone"), "jobs/")
-    remote.write_quietly(job_of(1), PLAIN, key_of(job_of(1), PLAIN), b"code")
-    assert objects.puts == [entry_name(key_of(job_of(1), PLAIN)), *objects.puts[1:]]
-    assert len(objects.puts) == 2
-    assert not found(remote, job_of(1))
-
-
-def test_all_shapes_of_writers_one_after_the_other_are_found(objects: Objects, clock: Clock) -> None:
-    shapes = [Shape.of([f"argument {number}"]) for number in range(40)]
-    for shape in shapes:
-        remote_at(objects, clock).write(job_of(1), shape, key_of(job_of(1), shape, shapes.index(shape)), b"code")
-    for number, shape in enumerate(shapes):
-        reader = remote_at(objects, clock)
-        only = {shape: key_of(job_of(1), shape, number)}
-        assert [one.shape for one in reader.find(job_of(1), only.get)] == [shape]
 
 
 def test_a_name_that_nobody_signed_leads_to_facts_of_the_launch_only(clock: Clock) -> None:
@@ -404,64 +252,6 @@ def test_the_second_remote_answers_where_the_first_does_not(clock: Clock) -> Non
     clock.now += MISS_S + 1
     assert [len(list(tier.find(job_of(number), today(job_of(number))))) for number in range(4)] == [1, 1, 1, 0]
     assert tier.remotes[0].counts["failed"] == 1
-
-
-def test_a_read_only_remote_is_never_written_to(clock: Clock) -> None:
-    kept, written = Objects(), Objects()
-    tier = RemoteTier([remote_at(kept, clock, url="https://remote.example/a?read-only"), remote_at(written, clock)])
-    tier.offer(job_of(1), PLAIN, key_of(job_of(1), PLAIN), b"code")
-    assert tier.flush(60.0)
-    assert (kept.puts, tier.remotes[0].counts["dropped"]) == ([], 0)
-    assert found(tier.remotes[1], job_of(1))
-
-
-def test_entries_beyond_the_bytes_that_may_wait_are_dropped(clock: Clock, stopped: threading.Event) -> None:
-    objects = Objects()
-    objects.writing = hangs(stopped)
-    tier = RemoteTier([remote_at(objects, clock)])
-    data = bytes(1 << 20)
-    for number in range(100):
-        tier.offer(job_of(number), PLAIN, key_of(job_of(number), PLAIN), data)
-    assert tier.remotes[0].counts["dropped"] == 100 - 64
-    assert not tier.flush(0.0)
-    stopped.set()
-    assert tier.flush(60.0)
-    assert tier.remotes[0].counts["written"] == 64
-
-
-def test_without_threads_a_remote_is_left_alone_and_nothing_is_written(
-    remote: Remote, objects: Objects, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    fill(remote, range(10))
-    tier = RemoteTier([remote])
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", refuse)
-        assert not found(remote, job_of(1))
-        tier.offer(job_of(10), PLAIN, key_of(job_of(10), PLAIN), b"code")
-    assert tier.flush(0.0)
-    assert (remote.counts["failed"], remote.counts["dropped"]) == (1, 1)
-    assert "needs a thread" in remote.breaker.why
-    clock.now += SILENCE_S
-    assert found(remote, job_of(1))
-    tier.offer(job_of(10), PLAIN, key_of(job_of(10), PLAIN), b"code")
-    assert tier.flush(60.0)
-    assert found(remote, job_of(10))
-
-
-def test_entries_are_written_to_a_folder_while_the_interpreter_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(work: Callable[[], object]) -> None:
-        raise RuntimeError("can't create new thread at interpreter shutdown")
-
-    monkeypatch.setattr(limits_module, "on_new_thread", refuse)
-    (address,) = addresses(f"file://{tmp_path}/remote")
-    transport = open_transport(address, WORKING)
-    assert transport.put("entries/one", b"code", new=True)
-    assert transport.get("entries/one", 4) == b"code"
 
 
 def test_requests_of_a_look_up_are_bounded(clock: Clock) -> None:
