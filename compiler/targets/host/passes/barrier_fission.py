@@ -186,10 +186,9 @@ def _changing(
     A warp takes several steps there before the bank is renewed, so what one of these steps makes is the warp's own, and
     so is what an iteration changes.
     """
-    made = names_made(parts.blocks)
     starts = [start for start, alone in zip(parts.starts, loose, strict=True) if alone]
     inside = reached(starts, lambda label: goes_on(parts.blocks[label]))
-    there = frozenset[str]().union(*(made[label] for label in inside))
+    there = frozenset[str]().union(*names_made({label: parts.blocks[label] for label in inside}).values())
     return frozenset[str]().union(*(live[start] for start in starts)) - (lasting - there)
 
 
