@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from gridjit.cache.entry import open_entry, seal
 from gridjit.cache.errors import CacheError
@@ -30,6 +30,8 @@ MAGIC = b"gridjit bundle 1"
 HEAD = struct.Struct("<HQ")  # length of the name, length of the sealed entry
 DIGEST_BYTES = 32
 _MERGED = (SENSITIVE_SUFFIX, PLAIN_SUFFIX)
+# A bundle's file, or its bytes.
+Source: TypeAlias = "str | os.PathLike[str] | bytes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,27 +79,26 @@ def write_bundle(
     return count
 
 
-def bundle_of(
-    store: Store, infos: Iterable[EntryInfo], secret: bytes | None, each: Callable[[str], object] = str
-) -> bytes:
-    """Return the entries that are still there and good as the bytes of a bundle."""
+def bundle_bytes(store: Store, infos: Iterable[EntryInfo], secret: bytes | None) -> bytes:
+    """Return a bundle of the entries that are still there and good."""
     file = io.BytesIO()
-    _write(file, store, sorted(infos, key=_order), secret, each)
+    _write(file, store, sorted(infos, key=_order), secret, str)
     return file.getvalue()
 
 
-def read_bundle(path: str | os.PathLike[str] | bytes, secret: bytes | None) -> Iterator[BundleEntry]:
-    """Yield the entries of a file or of bytes; raises CacheError unless it is a bundle, whole and unaltered."""
-    with _opened(path) as file:
+def read_bundle(source: Source, secret: bytes | None) -> Iterator[BundleEntry]:
+    """Yield the entries of a bundle; raises CacheError if it is not one, or is cut short or altered."""
+    source_name = "in memory" if isinstance(source, bytes) else str(source)
+    with _opened(source) as file:
         # Of the open file, so that nobody can put another in its place between the check and the reading.
-        _check(path, file)
+        _check(source_name, file)
         file.seek(len(MAGIC))
         while (head := file.read(HEAD.size))[:2] != b"\0\0":
             name_length, length = HEAD.unpack(head)
             name, data = file.read(name_length).decode("ascii", "replace"), file.read(length)
             parsed = parse_file_name(name)
             if parsed is None:
-                raise CacheError(f"a bundle has {name!r}, which does not name an entry")
+                raise CacheError(f"bundle {source_name}: {name!r} does not name an entry")
             yield BundleEntry(key=parsed[0], suffix=parsed[1], payload=open_entry(parsed[0], data, secret=secret))
 
 
@@ -110,20 +111,20 @@ def entries_in(path: str | os.PathLike[str]) -> int:
 
 
 def import_bundle(
-    path: str | os.PathLike[str] | bytes,
+    source: Source,
     store: Store,
     locks: Locks,
     secret: bytes | None,
     each: Callable[[str], object] = str,
 ) -> Imported:
-    """Add the entries of a bundle, a file or its bytes, to store. Existing entries stay, or are merged.
+    """Add a bundle's entries to store. Existing entries stay, or are merged.
 
     each: called with the key of each entry before it is added.
-    Raises CacheError, before anything is added, if the file is not a bundle, or is cut short or altered.
+    Raises CacheError, before anything is added, if source is not a bundle, or is cut short or altered.
     """
     done: dict[str, list[str]] = {"added": [], "merged": [], "known": [], "refused": [], "dropped": []}
     # Artifacts come first in a bundle: a manifest is put when what it names is there.
-    for entry in read_bundle(path, secret):
+    for entry in read_bundle(source, secret):
         each(entry.key)
         done["refused" if entry.payload is None else _add(store, locks, entry, entry.payload)].append(entry.key)
     return Imported(**{what: tuple(keys) for what, keys in done.items()})
@@ -168,22 +169,21 @@ def _write(
 
 
 @contextlib.contextmanager
-def _opened(path: str | os.PathLike[str] | bytes) -> Iterator[BinaryIO]:
-    if isinstance(path, bytes):
-        yield io.BytesIO(path)
+def _opened(source: Source) -> Iterator[BinaryIO]:
+    if isinstance(source, bytes):
+        yield io.BytesIO(source)
         return
     # Not blocking: a pipe would make the command wait.
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as file:
+    with open(source, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise CacheError(f"bundle {path} is not a regular file")
+            raise CacheError(f"bundle {source} is not a regular file")
         yield file
 
 
-def _check(path: str | os.PathLike[str] | bytes, file: BinaryIO) -> None:
-    """Raise CacheError unless the open file is a whole bundle."""
+def _check(name: str, file: BinaryIO) -> None:
+    """Raise CacheError unless the open file of a name is a whole bundle."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
-    name = "in memory" if isinstance(path, bytes) else path
     digest = sha256()
     if file.read(len(MAGIC)) != MAGIC:
         raise CacheError(f"{name} is not a gridjit bundle of this version: write one with `gridjit cache export`")

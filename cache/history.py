@@ -17,7 +17,7 @@ from gridjit.base import reading
 from gridjit.base.digests import blake2b, utf8
 from gridjit.base.values import dataclass, field
 from gridjit.cache.key import digest
-from gridjit.cache.store import Store, is_key
+from gridjit.cache.store import EntryInfo, Store, is_key
 
 SCHEMA = 2
 MAX_JOBS = 32
@@ -97,6 +97,16 @@ def read_history(store: Store, kernel: str) -> History:
             for job in _jobs_at(layer, kernel, place):
                 jobs.setdefault(job.key, job)
     return History(kernel=kernel, jobs=tuple(sorted(jobs.values(), key=lambda job: (job.made, job.key))))
+
+
+def job_entry(store: Store, kernel: str, job: str) -> EntryInfo | None:
+    """Return the entry of the job of a key, where add_job puts it if it meets no other; None if it is not there."""
+    for step in range(MAX_JOBS):
+        key = history_key(kernel, (int(job[:8], 16) + step) % MAX_JOBS)
+        found = History.from_bytes(store.get(key))
+        if found is None or any(known.key == job for known in found.jobs):
+            return None if found is None else store.find(key)
+    return None
 
 
 def add_job(store: Store, kernel: str, job: PastJob) -> bool:

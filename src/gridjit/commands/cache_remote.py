@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gridjit.cache.bundle import bundle_of, import_bundle
+from gridjit.cache.bundle import bundle_bytes, import_bundle
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.errors import CacheError
 from gridjit.cache.lock import Locks
@@ -68,7 +68,7 @@ def run_pack(given: argparse.Namespace) -> int:
     done = []
     for remote in remotes:
         with _faults(remote):
-            data = bundle_of(store, kept, remote.sealing.folder_secret)
+            data = bundle_bytes(store, kept, remote.sealing.folder_secret)
             remote.write_pack(given.name, data)
         done.append({**_named(remote), "entries": len(kept), "bytes": len(data)})
     return _report(given, done)
