@@ -20,6 +20,8 @@ HELLO, SURROUNDINGS, TASK, FIRST = b"H", b"S", b"T", b"F"
 # Its answers: a task is begun, with its process's number; done, with its result; or lost, with the reason; or all its
 # tasks are lost.
 BEGUN, DONE, LOST, BROKEN = b"B", b"D", b"L", b"X"
+# The reason for a lost task whose process died.
+ENDED = "the process that compiled it ended"
 
 _HEAD = struct.Struct("<cIII")
 _SIZE = struct.Struct("<I")

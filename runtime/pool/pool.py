@@ -60,6 +60,11 @@ class Task:
         """Whether its result is there, or lost."""
         return self.result is not None or bool(self.lost)
 
+    @property
+    def died(self) -> bool:
+        """Whether the process that did it ended."""
+        return self.lost.startswith(packets.ENDED)
+
 
 class ProcessPool:
     """At most so many processes that do tasks for this one, with its settings, folder, environment and sys.path.
@@ -271,7 +276,7 @@ class ProcessPool:
         if packet.kind == packets.DONE:
             task.result = pickle.loads(packet.data)
         else:
-            task.lost = packet.data.decode() or "the process that compiled it ended"
+            task.lost = packet.data.decode() or packets.ENDED
         del self._open[packet.number]
         self._end_if_done()
 

@@ -166,7 +166,7 @@ class _Worker:
         os.kill(self.pid, signal.SIGKILL)  # harmless to a process that has ended, which is not reaped yet
         status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         what = f"by signal {-status}" if status < 0 else f"with status {status}"
-        return f"the process that compiled it ended, {what}"
+        return f"{packets.ENDED}, {what}"
 
 
 class _Waiting:
