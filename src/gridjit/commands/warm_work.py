@@ -13,6 +13,7 @@ from gridjit.compiler.values.signature import Signature
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.process.session import session
 from gridjit.runtime.specializations.look import Launch, Look
+from gridjit.runtime.specializations.needs import Need
 
 # Of an error, which may quote a user's whole source.
 _MOST_TEXT = 8000
@@ -27,6 +28,18 @@ class WarmTask:
     config: LaunchConfig | None
     target: str | None
     facts: tuple[Fact, ...] = ()
+
+    @classmethod
+    def of(cls, need: Need, target: str) -> WarmTask:
+        """Return the work of a recorded need, for a target."""
+        return cls(kernel=need.kernel, signature=need.signature, config=need.config, target=target, facts=need.facts)
+
+    def to_need(self) -> Need:
+        """Return the need that is recorded for it; only for a work with a target and a read signature."""
+        assert isinstance(self.signature, Signature) and self.target is not None
+        return Need(
+            kernel=self.kernel, signature=self.signature, config=self.config, target=self.target, facts=self.facts
+        )
 
     def __str__(self) -> str:
         launch = f", {self.config}" if self.config else ""
@@ -66,13 +79,13 @@ def _built(work: WarmTask) -> Built:
     label = str(work)
     try:
         kernel = find_kernel(work.kernel)
-        if (reason := _never_stored(kernel, work)) is not None:
+        if (reason := never_stored(kernel, work)) is not None:
             return Built(label=label, error=reason)
         before = kernel.stats.compiles
         artifact = kernel.compile(work.signature, work.config, work.target)
         if artifact.private:
             return Built(label=label, error=f"stays in each process's memory: {'; '.join(artifact.private)}")
-        if not _is_stored(kernel, work):
+        if look_at(kernel, work).stored is None:
             return Built(label=label, error=f"the cache folder {session().settings.cache_dir} did not keep it")
     except LaunchNeededError as error:
         # In a recorded run, a declared signature needed a launch: the answer is stored, and that was all it needed.
@@ -86,7 +99,7 @@ def _built(work: WarmTask) -> Built:
     return Built(label=label, origin="compiled" if kernel.stats.compiles > before else "disk")
 
 
-def _never_stored(kernel: Kernel, work: WarmTask) -> str | None:
+def never_stored(kernel: Kernel, work: WarmTask) -> str | None:
     """Return why a work's result cannot be cached, as far as that is known without compiling it."""
     if not kernel.cached:
         return "the kernel is made with jit(cache=False)"
@@ -95,8 +108,9 @@ def _never_stored(kernel: Kernel, work: WarmTask) -> str | None:
     return None
 
 
-def _is_stored(kernel: Kernel, work: WarmTask) -> bool:
+def look_at(kernel: Kernel, work: WarmTask) -> Look:
+    """Return a look at the stored results of a work's job, which is made anew."""
     from gridjit.compiler.frontend.bindings.types import parse_signature
 
     job = kernel.form_for(work.config).job_for(parse_signature(work.signature), kernel.target_for(work.target))
-    return Look.at(session().store(), job, Launch(config=work.config)).stored is not None
+    return Look.at(session().store(), job, Launch(config=work.config))

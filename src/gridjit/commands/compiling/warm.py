@@ -9,27 +9,24 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import Progress
 
-from gridjit.base import reading
-from gridjit.base.digests import utf8
 from gridjit.base.printable import printable
 from gridjit.commands import printing
-from gridjit.commands.compiling.warm_work import Built, WarmTask
 from gridjit.commands.kernels import find_kernels
 from gridjit.commands.progress import is_wanted, left_text, shown
+from gridjit.commands.recorded import recorded
+from gridjit.commands.warm_work import Built, WarmTask
 from gridjit.compiler.values.errors import ConfigError, GridjitError
 from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.environment.settings import usable_cores
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.pool.pool import ProcessPool, Task
 from gridjit.runtime.process.session import session
-from gridjit.runtime.specializations.needs import Need
 
-_BUILD = "gridjit.commands.compiling.warm_work:build"
+_BUILD = "gridjit.commands.warm_work:build"
 
 
 def run(given: argparse.Namespace) -> int:
@@ -68,41 +65,6 @@ def _kernels(names: Sequence[str]) -> list[tuple[str, Kernel]]:
         return [found for name in names for found in find_kernels(name).items()]
     finally:
         here.compiles_declared = before
-
-
-def recorded(path: Path, targets: Sequence[str] | None) -> tuple[list[WarmTask], list[Built]]:
-    """Return the work of a recorded file, each once, and a failure for every line that is damaged."""
-    try:
-        lines = path.read_text("utf-8", "replace").splitlines()
-    except OSError as error:
-        raise GridjitError(f"{path} cannot be read: {error.strerror}") from None
-    if not any(_may_be_recorded(line) for line in lines) and any(line.strip() for line in lines):
-        raise GridjitError(f"{path} is not a file of recorded needs: GRIDJIT_RECORD={path} has a run write one")
-    works: dict[tuple[object, ...], WarmTask] = {}
-    failures = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            need = Need.from_line(line)
-        except GridjitError as error:
-            failures.append(Built(label=f"{path}:{number}", error=str(error)))
-            continue
-        for target in targets or [need.target]:
-            work = WarmTask(
-                kernel=need.kernel, signature=need.signature, config=need.config, target=target, facts=need.facts
-            )
-            works.setdefault((need.kernel, need.signature, need.facts, target), work)
-    return list(works.values()), failures
-
-
-def _may_be_recorded(line: str) -> bool:
-    """Return whether a line is of a recorded file, of whatever version."""
-    try:
-        plain = reading.parse(utf8(line))
-    except (reading.Unreadable, ValueError):
-        return False
-    return isinstance(plain, dict) and "schema" in plain
 
 
 def build_all(works: Sequence[WarmTask], processes: int, *, quiet: bool) -> list[Built]:
