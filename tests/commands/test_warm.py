@@ -20,8 +20,8 @@ from rich.console import Console
 
 from gridjit.commands import main
 from gridjit.commands.compiling.warm import follow
-from gridjit.commands.warm_work import WarmTask
 from gridjit.commands.progress import shown
+from gridjit.commands.warm_work import WarmTask
 from gridjit.runtime.pool.pool import Task
 from tests.programs import run_python
 

@@ -53,8 +53,11 @@ WALLS = {
     "pytest": ("gridjit.testing",),
     "rich": ("gridjit.commands",),
     "cryptography": ("gridjit.cache.remote.writers",),
+    "distributed": ("gridjit.fleet.dask",),
+    "ray": ("gridjit.fleet.ray",),
+    "mpi4py": ("gridjit.fleet.ranks",),
     "cloudpickle": ("gridjit.runtime.numba_names.serializer",),
-    "torch": ("gridjit.runtime.args.tensors",),
+    "torch": ("gridjit.fleet.ranks", "gridjit.runtime.args.tensors"),
     "yaml": ("gridjit.compiler.key.numba_settings",),
 }
 

@@ -35,7 +35,7 @@ ABOVE_TARGETS = (
     *("runtime.hazards", "runtime.specializations", "runtime.traced", "runtime.pool", "runtime.args"),
     *("runtime.process", "runtime.stepping", "runtime.numba_names", "runtime.launch", "runtime.arrays"),
     *("runtime.specialize", "runtime.tiered", "runtime", "runtime.workers", "runtime.installed"),
-    *("", "starting", "testing", "freezing", "commands", "commands.compiling", "commands.reports"),
+    *("", "starting", "testing", "freezing", "commands", "fleet", "commands.compiling", "commands.reports"),
 )
 LAYERS = (*BELOW_TARGETS, *HOST, *ABOVE_TARGETS)
 # To count down: extensions of numba are loaded, and numba-cuda imported, where a key or a look-up needs them.

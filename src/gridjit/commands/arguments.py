@@ -126,6 +126,12 @@ def _warm(commands: Any) -> None:
     warm.add_argument("--from", dest="file", type=values.file, metavar="FILE", help="what GRIDJIT_RECORD=FILE recorded")
     _add_target(warm, "T,T", "sm_80,sm_90,host (default: as recorded, or this machine)")
     _add_jobs(warm)
+    warm.add_argument(
+        "--on",
+        metavar="ENGINE",
+        type=values.engine,
+        help="have the workers of an engine compile FILE: dask://HOST:8786, ray://HOST:10001, ray://auto, or mpi",
+    )
     _finish(warm, "compiling.warm:run")
 
 
@@ -441,6 +447,10 @@ def check(given: argparse.Namespace) -> None:
             raise values.WrongWord("give files of recorded needs, or --kernels MODULE:KERNEL")
         case "compiling.certify:run" if given.signature and not given.kernels:
             raise values.WrongWord("--signature describes arguments of a kernel: give --kernels MODULE:KERNEL with it")
+        case "compiling.warm:run" if given.on and not given.file:
+            raise values.WrongWord(f"--on {given.on}: give --from FILE with it")
+        case "compiling.warm:run" if given.on and given.jobs:
+            raise values.WrongWord(f"--on {given.on}: the engine says how many jobs run at once; leave --jobs out")
         case "reports.command:run" if given.trace and given.dir:
             raise values.WrongWord("give TRACE or --dir, but not both")
         case "reports.command:run" if given.json and str(given.html) == "-":

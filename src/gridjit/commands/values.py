@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SHELLS = ("bash", "zsh", "fish")
 ORDERS = ("kernel", "size", "age", "target", "compile", "hits", "used")
+_ENGINE = re.compile(r"dask://[^/]+:\d{1,5}|ray://(auto|[^/]+:\d{1,5})|mpi")
 _TARGET = re.compile(r"host|sm_\d{2,3}[af]?")
 _DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0}
 _DAY_S = 86400.0
@@ -126,6 +127,13 @@ def launch(text: str) -> LaunchConfig:
     """Return the launch of --config."""
     read: LaunchConfig = _or_wrong_word(lambda: parse_config(text))
     return read
+
+
+def engine(text: str) -> str:
+    """Return the address of --on."""
+    if not _ENGINE.fullmatch(text):
+        raise WrongWord(f"--on {text}: give dask://HOST:8786, ray://HOST:10001, ray://auto or mpi")
+    return text
 
 
 def targets(text: str) -> list[str]:

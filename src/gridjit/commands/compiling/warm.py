@@ -38,11 +38,34 @@ def run(given: argparse.Namespace) -> int:
     except FileNotFoundError:
         raise GridjitError("the current folder is gone: change to one that exists") from None
     started = time.perf_counter()
+    if given.on:
+        return _run_on(given, started)
     works, unreadable = recorded(given.file, given.target) if given.file else (list(asked(given)), [])
     if given.kernels and not works:
         raise ConfigError(f"no kernel of {', '.join(given.kernels)} declares a signature: give one with --signature")
     builds = unreadable + build_all(works, given.jobs or usable_cores(), quiet=not is_wanted(given))
     return _report(builds, time.perf_counter() - started, as_json=given.json)
+
+
+def _run_on(given: argparse.Namespace, started: float) -> int:
+    """Have an engine's workers build what a run recorded; returns 0 if all of it is in the cache now, else 1."""
+    from gridjit.fleet.engines import warm_on
+
+    with shown(Console(stderr=True, quiet=not is_wanted(given))) as progress:
+        line = progress.add_task(given.on, total=None, left="")
+        over = itertools.count(1)
+
+        def told(built: Built, total: int) -> None:
+            left = left_text(time.perf_counter() - started, number := next(over), total)
+            progress.update(line, completed=number, total=total, description=printable(built.label), left=left)
+
+        done, reports = warm_on(given.on, given.file, given.target, told)
+    if not reports:
+        return 1 if done.failed else 0
+    status = _report(done.builds, time.perf_counter() - started, as_json=given.json, notes=done.notes)
+    for note in () if given.json else done.notes:
+        printing.say_lines(f"gridjit: {note}", error=True)
+    return status
 
 
 def asked(given: argparse.Namespace) -> Iterator[WarmTask]:
@@ -101,7 +124,7 @@ def _outcome(work: WarmTask, task: Task) -> Built:
     return replace(built, work=work)
 
 
-def _report(builds: Iterable[Built], seconds: float, *, as_json: bool) -> int:
+def _report(builds: Iterable[Built], seconds: float, *, as_json: bool, notes: Sequence[str] | None = None) -> int:
     done = list(builds)
     failures = [built for built in done if built.error]
     counts = Counter(built.origin for built in done if not built.error)
@@ -111,6 +134,7 @@ def _report(builds: Iterable[Built], seconds: float, *, as_json: bool) -> int:
         printing.print_json(
             {"compiled": counts["compiled"], "cached": counts["disk"], "failed": failed, "needs_launch": needed}
             | {"seconds": round(seconds, 2)}
+            | ({} if notes is None else {"notes": [*notes]})
         )
     else:
         printing.say(

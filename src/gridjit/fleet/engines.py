@@ -1,0 +1,53 @@
+"""engines: the engine that an address of `gridjit warm --on` means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from gridjit.commands.warm_work import Built
+from gridjit.compiler.values.errors import GridjitError
+from gridjit.fleet.warmed import Warmed
+
+Told = Callable[[Built, int], object]
+
+
+def warm_on(place: str, needs: Path, targets: Sequence[str] | None, told: Told) -> tuple[Warmed, bool]:
+    """Have an engine compile recorded needs; return the outcome, and whether this process reports it.
+
+    place: dask://HOST:PORT, ray://HOST:PORT, ray://auto or mpi. Raises GridjitError if the engine is missing or does
+    not answer.
+    """
+    scheme, _, address = place.partition("://")
+    try:
+        return _ENGINES[scheme](address, needs, targets, told)
+    except ImportError as error:
+        raise GridjitError(str(error)) from error
+
+
+def _on_dask(address: str, needs: Path, targets: Sequence[str] | None, told: Told) -> tuple[Warmed, bool]:
+    from gridjit.fleet import dask
+
+    with dask.connected(address) as client:
+        return dask.warm(client, needs, targets, told=told), True
+
+
+def _on_ray(address: str, needs: Path, targets: Sequence[str] | None, told: Told) -> tuple[Warmed, bool]:
+    from gridjit.fleet import ray
+
+    with ray.connected(address):
+        return ray.warm(needs, targets, told=told), True
+
+
+def _on_mpi(_: str, needs: Path, targets: Sequence[str] | None, told: Told) -> tuple[Warmed, bool]:
+    from gridjit.fleet.ranks import warm, world
+
+    comm = world()
+    return warm(comm, needs, targets, told=told), comm.rank == 0
+
+
+_ENGINES: dict[str, Callable[[str, Path, Sequence[str] | None, Told], tuple[Warmed, bool]]] = {
+    "dask": _on_dask,
+    "ray": _on_ray,
+    "mpi": _on_mpi,
+}
