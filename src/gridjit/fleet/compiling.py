@@ -7,12 +7,11 @@ import socket
 from dataclasses import dataclass, replace
 
 from gridjit.cache.history import job_entry
-from gridjit.commands.kernels import find_kernel
 from gridjit.commands.warm_work import build, look_at
 from gridjit.compiler.values.errors import GridjitError
 from gridjit.compiler.values.target import Target
 from gridjit.fleet.delivery import bundle_of
-from gridjit.fleet.jobs import Job, refusal
+from gridjit.fleet.jobs import Job, kernel_of, refusal
 from gridjit.runtime.pool.pool import Task
 from gridjit.runtime.process.session import session
 
@@ -98,7 +97,7 @@ def make(need: str, key: str) -> Made:
     """Compile a recorded need, unless it is in the cache or the kernel is another here; key: the job's."""
     try:
         work = Job(digest="", need=need, key=key, toolchain=()).work
-        kernel = find_kernel(work.kernel)
+        kernel = kernel_of(work)
         look = look_at(kernel, work)
     except GridjitError as error:
         return Made(refused=str(error))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import queue
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +16,7 @@ from gridjit.commands.warm_work import Built
 from gridjit.compiler.values.errors import GridjitError
 from gridjit.fleet.compiling import Result, compile_job
 from gridjit.fleet.delivery import deliver
-from gridjit.fleet.filling import MOST_KILLED, Attempt
+from gridjit.fleet.filling import MOST_KILLED, MOST_RESULTS, Attempt
 from gridjit.fleet.jobs import Fields, Job, refusal
 from gridjit.fleet.warmed import Warmed, warm_by
 
@@ -22,6 +24,9 @@ try:
     import distributed
 except ImportError as error:
     raise ImportError('distributed is not installed: pip install "gridjit[dask]"') from error
+
+# The name of the data set of results for askers to come.
+PUBLISHED = "gridjit"
 
 
 def warm(
@@ -43,7 +48,7 @@ def warm(
     try:
         return warm_by(engine, f"dask://{client.scheduler.addr.partition('://')[2]}", Path(needs), targets, told)
     finally:
-        engine.drop()
+        engine.end()
 
 
 class WarmPlugin(distributed.WorkerPlugin):  # type: ignore[misc]  # the library is not followed
@@ -73,6 +78,7 @@ class DaskWorkers:
         self._compile = compile
         self._threads: dict[str, int] = {}
         self._open: dict[Any, Attempt] = {}
+        self._kept: deque[Any] = deque(maxlen=MOST_RESULTS)
         self._over: queue.SimpleQueue[Any] = queue.SimpleQueue()
         # Toolchain -> the reason for which each worker refuses it.
         self._refusals: dict[Fields, dict[str, str]] = {}
@@ -114,7 +120,7 @@ class DaskWorkers:
         return known
 
     def finished(self, seconds: float) -> list[tuple[Attempt, Result]]:
-        """Return the tries that are over, and their results, which the workers then forget."""
+        """Return the tries that are over, and their results."""
         try:
             done = [self._over.get(timeout=seconds)]
         except queue.Empty:
@@ -122,7 +128,9 @@ class DaskWorkers:
         while not self._over.empty():
             done.append(self._over.get())
         mine = [future for future in done if future in self._open]
-        return [(self._open.pop(future), result) for future, result in zip(mine, self._results(mine), strict=True)]
+        results = self._results(mine)
+        self._kept += [future for future, result in zip(mine, results, strict=True) if result.bundle]
+        return [(self._open.pop(future), result) for future, result in zip(mine, results, strict=True)]
 
     def _results(self, futures: Sequence[Any]) -> list[Result]:
         try:
@@ -137,6 +145,16 @@ class DaskWorkers:
             self._client.cancel([*self._open])
         self._open.clear()
         return left
+
+    def end(self) -> None:
+        """Cancel the tasks that are not over, and publish the last results: without that, Dask forgets them."""
+        self.drop()
+        if not self._kept:
+            return
+        with contextlib.suppress(OSError):  # the scheduler is gone
+            known = {future.key: future for future in self._client.get_dataset(PUBLISHED, default=[])}
+            known |= {future.key: future for future in self._kept}
+            self._client.publish_dataset([*known.values()][-MOST_RESULTS:], name=PUBLISHED, override=True)
 
 
 def compile_here(job: Job, compile: Callable[[Job], Result]) -> Result:

@@ -14,6 +14,8 @@ from gridjit.fleet.jobs import Job
 
 # A job that ended so many processes or workers is given to no other.
 MOST_KILLED = 2
+# How many results an engine keeps for askers to come; workers find older results in their own caches.
+MOST_RESULTS = 1000
 # How many jobs wait with the engine for each that runs: a worker need not wait for the asker.
 _AHEAD = 4
 # How many seconds pass between two questions for workers, and how long to wait for a result at once.
@@ -49,6 +51,9 @@ class FleetEngine(Protocol):
 
     def drop(self) -> list[Attempt]:
         """Take back all tries that are not over."""
+
+    def end(self) -> None:
+        """Leave the workers, and results for askers to come with them."""
 
 
 def filled(jobs: Iterable[Job], engine: FleetEngine, no_worker: str) -> Iterator[tuple[Job, Result]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from gridjit.commands.warm_work import Built, WarmTask, look_at, never_stored
 from gridjit.compiler.key.toolchain import environment, toolchain
 from gridjit.compiler.values.errors import GridjitError
 from gridjit.compiler.values.target import Target
+from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.process.session import session
 from gridjit.runtime.specializations.needs import Need
 
@@ -84,8 +84,7 @@ def planned(works: Iterable[WarmTask], *, skips_stored: bool = False) -> Iterato
 def _planned(work: WarmTask, skips_stored: bool) -> Job | Built:
     label = str(work)
     try:
-        with _declaring_nothing():
-            kernel = find_kernel(work.kernel)
+        kernel = kernel_of(work)
         look = look_at(kernel, work)
         reason = never_stored(kernel, work)
         if reason is None and look.job.private:
@@ -111,13 +110,12 @@ def _job(work: WarmTask, key: str, target: Target) -> Job:
     )
 
 
-@contextlib.contextmanager
-def _declaring_nothing() -> Iterator[None]:
-    """Import modules without compiling the signatures that their kernels declare."""
+def kernel_of(work: WarmTask) -> Kernel:
+    """Return the kernel of a work; signatures that its module declares are not compiled."""
     here = session()
     before, here.compiles_declared = here.compiles_declared, False
     try:
-        yield
+        return find_kernel(work.kernel)
     finally:
         here.compiles_declared = before
 

@@ -17,7 +17,7 @@ from gridjit.commands.warm_work import Built
 from gridjit.compiler.values.errors import GridjitError
 from gridjit.fleet.compiling import Result, compile_job
 from gridjit.fleet.delivery import deliver
-from gridjit.fleet.filling import MOST_KILLED, Attempt
+from gridjit.fleet.filling import MOST_KILLED, MOST_RESULTS, Attempt
 from gridjit.fleet.jobs import Job
 from gridjit.fleet.warmed import Warmed, warm_by
 
@@ -29,8 +29,6 @@ except ImportError as error:
 
 # Another version's actor does not understand this version's jobs.
 KEEPER, NAMESPACE = f"gridjit-{__version__}", "gridjit"
-# How many results the actor keeps for askers to come; workers find older results in their caches.
-_MOST_RESULTS = 1000
 
 
 def warm(
@@ -51,7 +49,7 @@ def warm(
     try:
         return warm_by(engine, "the Ray cluster", Path(needs), targets, told)
     finally:
-        engine.drop()
+        engine.end()
 
 
 def setup_hook(bundle: bytes) -> Callable[[], object]:
@@ -83,7 +81,7 @@ class Keeper:
         result = await _result(self._tasks[key])
         if result.refused:
             self._tasks.pop(key, None)
-        while len(self._tasks) > _MOST_RESULTS:
+        while len(self._tasks) > MOST_RESULTS:
             self._tasks.popitem(last=False)
         return result
 
@@ -141,6 +139,10 @@ class RayWorkers:
         left = [*self._open.values()]
         self._open.clear()
         return left
+
+    def end(self) -> None:
+        """Forget the tries that are not over; the actor stays."""
+        self.drop()
 
 
 def _keeper() -> Any:
