@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.commands.conftest import LAUNCHES, SOURCE
-from tests.programs import python_path, run_python
+from tests.programs import python_path, run_new_python, run_python
 
 NEEDS = 4
 
@@ -37,10 +37,10 @@ if "FLEET_HOST" in os.environ:
 scale = opstats.scale
 """
 DEADLY = """
-import os
+import os, sys
 import opstats
 
-if "FLEET_HOST" in os.environ:
+if os.environ.get("FLEET_HOST", "a rank") != "a rank" or "gridjit.runtime.workers.worker" in sys.modules:
     with open(f"{os.path.dirname(__file__)}/deaths", "a") as file:
         file.write("died\\n")
     os._exit(3)
@@ -71,10 +71,10 @@ def with_kernel(program: Path, kernel: str, *others: str) -> Path:
     return file
 
 
-def warm(place: str, needs: Path, cache: Path, *, on: str = "--on", **settings: str) -> tuple[int, Any]:
+def warm(place: str, needs: Path, cache: Path) -> tuple[int, Any]:
     """Return the status of `gridjit warm --on PLACE` with a cache of its own, and what it prints."""
-    words = ("-m", "gridjit", "warm", "--from", needs, on, place, "--json")
-    done = run_python(*words, env={**os.environ, "GRIDJIT_CACHE_DIR": str(cache), **settings})
+    words = ("-m", "gridjit", "warm", "--from", needs, "--on", place, "--json")
+    done = run_new_python(*words, env={**os.environ, "GRIDJIT_CACHE_DIR": str(cache)})
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
 
@@ -104,7 +104,7 @@ class Hosts:
         with open(folder / "log", "wb") as log:
             self.running[name] = subprocess.Popen(
                 [sys.executable, *map(str, command)],
-                env={**os.environ, **place, **settings},
+                env={**os.environ, "PYTHONPATH": python_path(self._folder), **place, **settings},
                 cwd=folder,
                 stdout=log,
                 stderr=log,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gridjit.commands.warm_work import Built
@@ -43,7 +44,16 @@ def _on_mpi(_: str, needs: Path, targets: Sequence[str] | None, told: Told) -> t
     from gridjit.fleet.ranks import warm, world
 
     comm = world()
-    return warm(comm, needs, targets, told=told), comm.rank == 0
+    done = warm(comm, needs, targets, told=told)
+    # No process ends before the first has heard of all: mpirun ends all with the first that fails.
+    told_by_ranks = comm.allgather(done.failed)
+    others = [
+        Built(label=f"rank {rank}: {label}", error=error)
+        for rank, failed in enumerate(told_by_ranks)
+        for label, error in failed.items()
+        if label not in done.failed
+    ]
+    return replace(done, builds=(*done.builds, *others)), comm.rank == 0
 
 
 _ENGINES: dict[str, Callable[[str, Path, Sequence[str] | None, Told], tuple[Warmed, bool]]] = {

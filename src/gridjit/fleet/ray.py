@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import os
 from collections import OrderedDict
@@ -52,14 +51,18 @@ def warm(
         engine.end()
 
 
-def setup_hook(bundle: bytes) -> Callable[[], object]:
+def setup_hook(bundle: bytes) -> Callable[[], None]:
     """Return the function that puts a bundle into the cache of each worker process that starts.
 
     bundle: the bytes of a file that `gridjit cache export` wrote.
 
         ray.init(runtime_env={"worker_process_setup_hook": setup_hook(Path("kernels.gridjit").read_bytes())})
     """
-    return functools.partial(deliver, bundle)
+
+    def fill_cache() -> None:  # Ray wants a function with a name
+        deliver(bundle)
+
+    return fill_cache
 
 
 class Keeper:
