@@ -99,22 +99,6 @@ class Need:
         )
 
 
-def read_needs(path: Path) -> list[Need]:
-    """Return the needs of a recorded file, each once; raises ConfigError that names a line that is damaged."""
-    needs = dict[str, Need]()
-    try:
-        lines = path.read_text("utf-8", "replace").splitlines()
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
-    for number, line in enumerate(lines, 1):
-        if line.strip() and line not in needs:
-            try:
-                needs[line] = Need.from_line(line)
-            except ConfigError as error:
-                raise ConfigError(f"{path}:{number}: {error}") from None
-    return list(needs.values())
-
-
 class NeedLog:
     """Adds a line to a file for each need, once per process; any number of processes may share the file."""
 

@@ -19,12 +19,12 @@ from gridjit.cache.store import is_key
 from gridjit.commands import printing
 from gridjit.commands.inventory import EXTENSIONS, KEY_DIGITS, ListedEntry, about, open_cache, read_items, select_some
 from gridjit.commands.progress import steps
+from gridjit.commands.recorded import recorded
 from gridjit.compiler.values.artifact import Artifact
 from gridjit.compiler.values.errors import ConfigError, GridjitError
 from gridjit.runtime.process.remote import open_remote
 from gridjit.runtime.process.session import session
 from gridjit.runtime.specializations.look import shape_of
-from gridjit.runtime.specializations.needs import read_needs
 
 
 def run_push(given: argparse.Namespace) -> int:
@@ -94,7 +94,8 @@ def _chosen(store: DiskStore, given: argparse.Namespace) -> list[ListedEntry]:
 
 def _recorded(items: Sequence[ListedEntry], file: Path) -> list[ListedEntry]:
     """Return the entries that recorded needs are of."""
-    wanted = {(need.kernel.replace(":", "."), str(need.signature), need.target) for need in read_needs(file)}
+    works, _ = recorded(file, None)
+    wanted = {(work.kernel.replace(":", "."), str(work.signature), work.target) for work in works}
     code = [(item, item.artifact) for item in items if item.artifact]
     return [item for item, known in code if (item.kernel, known.signature, str(known.target)) in wanted]
 

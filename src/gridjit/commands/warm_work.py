@@ -89,7 +89,7 @@ def _built(work: WarmTask) -> Built:
             return Built(label=label, error=f"the cache folder {session().settings.cache_dir} did not keep it")
     except LaunchNeededError as error:
         # In a recorded run, a declared signature needed a launch: the answer is stored, and that was all it needed.
-        if any(fact.field == PRESENCE for fact in work.facts) and _is_stored(kernel, work):
+        if any(fact.field == PRESENCE for fact in work.facts) and look_at(kernel, work).stored:
             return Built(label=label, origin="disk" if error.is_stored else "compiled")
         return Built(label=label, error=str(error), needs_launch=True)
     except GridjitError as error:

@@ -16,10 +16,11 @@ from gridjit import __version__
 from gridjit.base import reading
 from gridjit.commands import printing
 from gridjit.commands.compiling.certify_page import show
-from gridjit.commands.compiling.warm import asked, build_all, recorded
-from gridjit.commands.compiling.warm_work import WarmTask
+from gridjit.commands.compiling.warm import asked, build_all
 from gridjit.commands.kernels import find_kernel
 from gridjit.commands.progress import is_wanted, steps
+from gridjit.commands.recorded import recorded
+from gridjit.commands.warm_work import WarmTask
 from gridjit.compiler.frontend.bindings.types import parse_signature
 from gridjit.compiler.source.code_place import shown as with_lines
 from gridjit.compiler.values.artifact import Artifact

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 import pytest
 
-from gridjit.cache.bundle import DIGEST_BYTES, HEAD, MAGIC, bundle_of, import_bundle
+from gridjit.cache.bundle import DIGEST_BYTES, HEAD, MAGIC, bundle_bytes, import_bundle
 from gridjit.cache.errors import CacheError
 from gridjit.cache.lock import Locks
 from gridjit.cache.memory import MemoryStore
@@ -104,7 +104,7 @@ def bundled(*entries: tuple[str, bytes], secret: bytes | None) -> bytes:
     store = MemoryStore()
     for key, data in entries:
         store.put(key, data, suffix=".o")
-    return bundle_of(store, store.entries(), secret)
+    return bundle_bytes(store, store.entries(), secret)
 
 
 def closed(body: bytes) -> bytes:
