@@ -33,8 +33,10 @@ import gridjit, fifty_kernels
 for body in fifty_kernels.BODIES:
     globals()[body.__name__] = gridjit.jit(body)
 """
-NAMES: tuple[str, ...] = ("axpy", "stencil", "block_sum", "histogram", "polynomial")
-NAMES += ("distances", "waves", "bits", "transpose", "sort_pairs")
+NAMES = (
+    *("axpy", "stencil", "block_sum", "histogram", "polynomial"),
+    *("distances", "waves", "bits", "transpose", "sort_pairs"),
+)
 KINDS = ("float32", "float64", "int32", "int64", "uint32")
 _RANK = """
 import os, sys

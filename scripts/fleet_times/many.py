@@ -21,9 +21,11 @@ def engine_of(place: str) -> Any:
     """Return the workers of a place as an engine."""
     scheme, _, address = place.partition("://")
     if scheme == "dask":
-        from gridjit.fleet import dask
+        import distributed
 
-        return dask.DaskWorkers(dask.connected(address), sleep_for)
+        from gridjit.fleet.dask import DaskWorkers
+
+        return DaskWorkers(distributed.Client(address), sleep_for)
     import ray
 
     from gridjit.fleet.ray import RayWorkers

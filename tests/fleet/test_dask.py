@@ -230,3 +230,49 @@ def test_the_plugin_fills_the_caches_of_workers_that_are_there_and_that_join(
     add(hosts, place, "b")
     run_script(WAIT, place, 2)
     assert all(launches_without_compiling(hosts.cache(name)) for name in ("a", "b"))
+
+
+ANCESTORS = """
+import os
+import opstats
+
+def parent(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+if "FLEET_HOST" in os.environ:
+    pid = os.getpid()
+    with open(f"{os.path.dirname(__file__)}/ancestors", "w") as file:
+        while pid > 1:
+            pid = parent(pid)
+            print(pid, file=file)
+scale = opstats.scale
+"""
+
+
+@pytest.mark.slow
+def test_workers_compile_through_the_server_of_their_host(hosts: Hosts, cluster: Place, program: Path) -> None:
+    (program / "served.py").write_text(ANCESTORS)
+    cache = {"GRIDJIT_CACHE_DIR": str(hosts.cache("a"))}
+    hosts.start("server", "-u", "-m", "gridjit", "serve", **cache)
+    log = program / "host server" / "log"
+    while "gridjit serve: for programs" not in log.read_text():
+        assert hosts.running["server"].poll() is None, log.read_text()
+    place = cluster("a", GRIDJIT_COMPILE_SERVER="1")
+    status, told = warm(f"dask://{place}", with_kernel(program, "served:scale"), program / "asker")
+    assert (status, told["compiled"]) == (0, 1)
+    assert str(hosts.running["server"].pid) in (program / "ancestors").read_text().split()
+
+
+@pytest.mark.slow
+def test_when_the_scheduler_dies_the_rest_is_compiled_here(hosts: Hosts, cluster: Place, program: Path) -> None:
+    place = cluster("a")
+    make_pipes(program)
+    words = ["warm", "--from", str(with_kernel(program, "held:scale")), "--on", f"dask://{place}", "--json"]
+    environment = {**os.environ, "GRIDJIT_CACHE_DIR": str(program / "asker")}
+    command = [sys.executable, "-m", "gridjit", *words]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as asker:
+        (program / "begun").read_text()
+        hosts.kill("scheduler")
+        told, _ = asker.communicate()
+    assert (asker.returncode, '"compiled": 1' in told, "1 job was compiled here" in told) == (0, True, True)

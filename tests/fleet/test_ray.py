@@ -115,6 +115,7 @@ def test_of_two_askers_at_once_both_get_the_one_compile(cluster: Path, program: 
 
 KILLED = """
 import signal
+from pathlib import Path
 import gridjit.fleet.ray
 from gridjit.fleet.compiling import compile_job
 

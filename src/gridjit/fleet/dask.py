@@ -7,7 +7,7 @@ import hashlib
 import os
 import queue
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ except ImportError as error:
 
 # The name of the data set of results for askers to come.
 PUBLISHED = "gridjit"
+_CONNECT_S, _CLOSE_S = 10, 2
 
 
 def warm(
@@ -83,11 +84,18 @@ class DaskWorkers:
         # Toolchain -> the reason for which each worker refuses it.
         self._refusals: dict[Fields, dict[str, str]] = {}
 
+    @property
+    def _is_connected(self) -> bool:
+        """Whether the scheduler is there; a client that tries to connect again would wait for long."""
+        return bool(self._client.status == "running")
+
     def slots(self) -> int:
         """Return how many threads the workers have."""
+        if not self._is_connected:
+            return 0
         try:
             self._threads = self._client.nthreads()
-        except OSError:  # the scheduler is gone
+        except OSError:  # the scheduler went just now
             return 0
         return sum(self._threads.values())
 
@@ -141,7 +149,7 @@ class DaskWorkers:
     def drop(self) -> list[Attempt]:
         """Cancel the tasks that are not over."""
         left = [*self._open.values()]
-        if self._open:
+        if self._open and self._is_connected:
             self._client.cancel([*self._open])
         self._open.clear()
         return left
@@ -149,9 +157,9 @@ class DaskWorkers:
     def end(self) -> None:
         """Cancel the tasks that are not over, and publish the last results: without that, Dask forgets them."""
         self.drop()
-        if not self._kept:
+        if not (self._kept and self._is_connected):
             return
-        with contextlib.suppress(OSError):  # the scheduler is gone
+        with contextlib.suppress(OSError):  # the scheduler went just now
             known = {future.key: future for future in self._client.get_dataset(PUBLISHED, default=[])}
             known |= {future.key: future for future in self._kept}
             self._client.publish_dataset([*known.values()][-MOST_RESULTS:], name=PUBLISHED, override=True)
@@ -178,9 +186,14 @@ def _text(told: object) -> str:
     return told if isinstance(told, str) else f"{type(told).__name__}: {told}"
 
 
-def connected(address: str) -> Any:
-    """Return a client of the scheduler at HOST:PORT; raises GridjitError if there is none."""
+@contextlib.contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Yield a client of the scheduler at HOST:PORT; raises GridjitError if there is none."""
     try:
-        return distributed.Client(f"tcp://{address}", timeout=10)
+        client = distributed.Client(f"tcp://{address}", timeout=_CONNECT_S)
     except OSError as error:
         raise GridjitError(f"dask://{address}: no scheduler answers there: {error}") from None
+    try:
+        yield client
+    finally:
+        client.close(timeout=_CLOSE_S)  # a scheduler that is gone would be waited for

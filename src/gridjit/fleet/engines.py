@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +38,8 @@ def _on_dask(address: str, needs: Path, targets: Sequence[str] | None, told: Tol
 def _on_ray(address: str, needs: Path, targets: Sequence[str] | None, told: Told) -> tuple[Warmed, bool]:
     from gridjit.fleet import ray
 
-    with ray.connected(address):
+    # Ray prints events of the cluster on standard output; results tell of them too.
+    with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing), ray.connected(address):
         return ray.warm(needs, targets, told=told), True
 
 
