@@ -12,6 +12,7 @@ from tests.programs import run_new_python, run_python
 NOT_NEEDED = (
     "cache.chain",
     "cache.index",
+    "cache.remote",
     "compiler.hooks",
     "compiler.key.argument_classes",
     "compiler.key.extensions",
@@ -65,3 +66,18 @@ def test_a_first_launch_from_disk_imports_only_what_it_uses(tmp_path: Path) -> N
         assert found == compiles
     assert [name for name in modules if name.removeprefix("gridjit.").startswith(NOT_NEEDED)] == []
     assert len(modules) <= 100, modules
+
+
+def test_a_launch_from_disk_only_reads_the_addresses_of_remote_caches(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    remote = {
+        "GRIDJIT_CACHE_REMOTE": f"file://{tmp_path}/remote?unsigned https://remote.example/cache?unsigned&read-only"
+    }
+    for compiles, run in ((1, run_python), (0, run_new_python)):
+        given = os.environ | {"GRIDJIT_TARGET": "host"} | (remote if compiles == 0 else {})
+        done = run(tmp_path / "program.py", env=given)
+        assert done.returncode == 0, done.stderr
+        found, modules = json.loads(done.stdout)
+        assert found == compiles
+    parts = [name for name in modules if name.startswith("gridjit.cache.remote")]
+    assert parts == ["gridjit.cache.remote", "gridjit.cache.remote.address"]
