@@ -191,6 +191,25 @@ def test_failures_are_listed_and_do_not_stop_the_others(warm: Any, tmp_path: Pat
 
 
 @pytest.mark.usefixtures("kernels")
+def test_code_goes_to_remote_caches_and_comes_from_there(tmp_path: Path) -> None:
+    command = ["-m", "gridjit", "warm", "opstats:declared", "--target", "host"]
+
+    def said(machine: str, remote: str = "remote") -> list[str]:
+        places = {"DIR": tmp_path / machine, "REMOTE": f"file://{tmp_path}/{remote}?unsigned"}
+        given = {f"GRIDJIT_CACHE_{name}": str(value) for name, value in places.items()}
+        done = run_python(*command, env=os.environ | given)
+        return [done.stdout.rpartition(", in ")[0], done.stderr]
+
+    (tmp_path / "file").write_bytes(b"not a folder")
+    assert said("one") == ["1 compiled, 0 in the cache already, 0 failed", ""]
+    assert said("two") == ["0 compiled, 0 in the cache already, 1 from a remote cache, 0 failed", ""]
+    assert said("two") == ["0 compiled, 1 in the cache already, 0 failed", ""]
+    counted, error = said("three", "file")
+    assert counted == "1 compiled, 0 in the cache already, 0 failed"
+    assert error.startswith(f"not all is written: remote cache file://{tmp_path}/file: ")
+
+
+@pytest.mark.usefixtures("kernels")
 def test_a_kernel_that_does_not_compile_says_why_to_people() -> None:
     done = run_python("-m", "gridjit", "warm", "opstats:sized", "--signature", FLOATS, "--target", "host")
     assert done.returncode == 1

@@ -17,6 +17,8 @@ from gridjit.runtime.specializations.needs import Need
 
 # Of an error, which may quote a user's whole source.
 _MOST_TEXT = 8000
+# For which entries of remote caches may take to be written.
+_WRITING_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +50,17 @@ class WarmTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """The outcome of a work: where its code came from ("compiled", "disk"), or why there is none in the cache.
+    """The outcome of a work: where its code came from ("compiled", "disk", "remote"), or why the cache has none.
 
-    needs_launch: whether it compiles for a launch only. work: what it was, None for a line that could not be read.
+    needs_launch: whether it compiles for a launch only. unwritten: why remote caches were not written to. work: what it
+    was, None for a line that could not be read.
     """
 
     label: str
     origin: str = ""
     error: str = ""
     needs_launch: bool = False
+    unwritten: tuple[str, ...] = ()
     work: WarmTask | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -70,9 +74,21 @@ class Built:
 
 
 def build(work: WarmTask) -> Built:
-    """Compile a work, if it is not in the cache, and return the outcome."""
+    """Compile a work, if it is not in a cache, and return the outcome once remote caches have the code, too."""
+    session().asks_remotes = True  # nobody asks for this process
     built = _built(work)
-    return built if len(built.error) < _MOST_TEXT else replace(built, error=f"{built.error[:_MOST_TEXT]} ...")
+    unwritten = _unwritten()
+    built = built if len(built.error) < _MOST_TEXT else replace(built, error=f"{built.error[:_MOST_TEXT]} ...")
+    return replace(built, unwritten=unwritten)
+
+
+def _unwritten() -> tuple[str, ...]:
+    """Wait until remote caches have the code, and return why some have not."""
+    if (tier := session().remote) is None:
+        return ()
+    is_over = tier.flush(_WRITING_S)
+    late = "" if is_over else f"not written within {_WRITING_S:.0f} s"
+    return tuple(why for remote in tier.remotes if remote.writes and (why := remote.writing.why or late))
 
 
 def _built(work: WarmTask) -> Built:
@@ -96,7 +112,8 @@ def _built(work: WarmTask) -> Built:
         return Built(label=label, error=str(error))
     except Exception as error:  # whatever a user's module or a compiler raises: the others are built all the same
         return Built(label=label, error=f"{type(error).__name__}: {error}")
-    return Built(label=label, origin="compiled" if kernel.stats.compiles > before else "disk")
+    found = "remote" if getattr(artifact, "origin", "") == "remote" else "disk"
+    return Built(label=label, origin="compiled" if kernel.stats.compiles > before else found)
 
 
 def never_stored(kernel: Kernel, work: WarmTask) -> str | None:

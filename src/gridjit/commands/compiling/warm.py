@@ -129,19 +129,23 @@ def _report(builds: Iterable[Built], seconds: float, *, as_json: bool, notes: Se
     failures = [built for built in done if built.error]
     counts = Counter(built.origin for built in done if not built.error)
     needed = sum(built.needs_launch for built in done)
+    unwritten = [*dict.fromkeys(why for built in done for why in built.unwritten)]
     if as_json:
         failed = [built.as_dict() for built in failures]
         printing.print_json(
-            {"compiled": counts["compiled"], "cached": counts["disk"], "failed": failed, "needs_launch": needed}
-            | {"seconds": round(seconds, 2)}
+            {"compiled": counts["compiled"], "cached": counts["disk"], "remote": counts["remote"]}
+            | {"failed": failed, "needs_launch": needed, "unwritten": unwritten, "seconds": round(seconds, 2)}
             | ({} if notes is None else {"notes": [*notes]})
         )
     else:
         printing.say(
-            f"{counts['compiled']} compiled, {counts['disk']} in the cache already, {len(failures)} failed"
+            f"{counts['compiled']} compiled, {counts['disk']} in the cache already, "
+            f"{f'{remotely} from a remote cache, ' if (remotely := counts['remote']) else ''}{len(failures)} failed"
             f"{f' ({needed} for want of a launch)' if needed else ''}, "
             f"in {seconds:.1f} s"
         )
+        for why in unwritten:
+            printing.say_lines(f"not all is written: {why}", error=True)
         for built in failures:
             printing.say(f"failed: {built.label}", error=True)
             printing.say_lines(f"  {built.error}", error=True)
