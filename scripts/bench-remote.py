@@ -2,9 +2,9 @@
 """Measure a cold start of many machines with one remote cache: processes over several cache folders, fifty kernels.
 
 Each folder stands for a machine; the remote is a folder that all share, with leases. The time runs from the moment
-when all processes are let go until the last that lives has all its kernels. It is compared with one process alone
-that compiles all of them, and with one that finds all in the remote. With --kill, one process is killed in each
-trial. Exit status 1 if a kernel was compiled twice though nobody was killed.
+when all processes are let go until the last that lives has all its kernels. It is compared with the sum of one process
+alone that compiles all of them, and of all processes that find all in the remote. With --kill, one machine is killed
+in each trial. Exit status 1 if a kernel was compiled twice though nobody was killed.
 
 python scripts/bench-remote.py [--processes 64] [--folders 8] [--trials 3] [--kill] [--remote URL]
 """
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=64)
     parser.add_argument("--folders", type=int, default=8)
     parser.add_argument("--trials", type=int, default=3)
-    parser.add_argument("--kill", action="store_true", help="kill a process that compiles in each trial")
+    parser.add_argument("--kill", action="store_true", help="kill a machine in each trial")
     parser.add_argument("--remote", help="a remote cache instead of a folder; {trial} in it is the trial's number")
     options = parser.parse_args()
     twice = 0
@@ -51,12 +51,15 @@ def main() -> None:
             where = (options.remote or "file://" + top + "/remote?unsigned&lease").replace("{trial}", str(trial))
             (Path(top) / "remote").mkdir()
             compiles, seconds = run(Path(top), where, options.processes, options.folders, options.kill)
-            _, found = run(Path(top) / "found", where, 1, 1, False)
+            _, found = run(Path(top) / "found", where, options.processes, options.folders, False)
         with tempfile.TemporaryDirectory() as alone:
             most, cold = run(Path(alone), "", 1, 1, False)
         twice += compiles > most and not options.kill
-        ready = f"all ready after {seconds:.2f} s, one alone {cold:.2f} s cold and {found:.2f} s from the remote"
-        print(f"trial {trial}: {compiles} compiles of {most} kernels; {ready}", flush=True)
+        share = f"{seconds / (cold + found):.2f} of {cold:.2f} s that one takes and {found:.2f} s that all take to read"
+        print(
+            f"trial {trial}: {compiles} compiles of {most} kernels, all ready after {seconds:.2f} s, {share}",
+            flush=True,
+        )
     sys.exit(1 if twice else 0)
 
 
@@ -69,18 +72,19 @@ def run(top: Path, remote: str, processes: int, folders: int, kill: bool) -> tup
         for one in running:
             tell(one)
         if kill:
-            _kill_one(top, running)
+            _kill_machine(top, running[::folders])
         answers = [json.loads(text) for one in running if (text := said(one))]
         seconds = time.perf_counter() - began
     return sum(answer["compiles"] for answer in answers), seconds
 
 
-def _kill_one(top: Path, running: Sequence[subprocess.Popen[str]]) -> None:
-    """Kill the first process when its machine holds a lease."""
+def _kill_machine(top: Path, running: Sequence[subprocess.Popen[str]]) -> None:
+    """Kill the processes of a machine when some machine holds a lease."""
     leases = top / "remote" / "leases"
     while not (leases.is_dir() and any(leases.iterdir())):
         time.sleep(0.01)
-    running[0].kill()
+    for one in running:
+        one.kill()
 
 
 def environment(folder: Path, remote: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ from gridjit.cache.remote.tier import WORKING, Remote
 Value = TypeVar("Value")
 
 # Seconds of a lease where nobody knows how long the job takes, after which it is old, and between looks.
-PATIENCE_S, OLD_S = 20.0, 120.0
+PATIENCE_S, OLD_S = 10.0, 120.0
 FIRST_LOOK_S, LAST_LOOK_S = 0.02, 0.25
 MOST_LEASES = 64
 
