@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from gridjit.base.interrupts import let_through
+
 Result = TypeVar("Result")
 
 # How many threads wait at once, and how many seconds one without work stays.
@@ -115,15 +117,16 @@ class Askers:
 class Behind:
     """A thread that does works one after the other, while the program goes on.
 
-    most: bytes of works that wait; works beyond are dropped.
+    most: bytes of works that wait; works beyond are dropped. pause: seconds for which the first of many works is put
+    off, unless somebody waits for it: threads of Python take the time from each other.
     """
 
-    def __init__(self, most: int = MOST_WAITING) -> None:
-        self._most = most
+    def __init__(self, most: int = MOST_WAITING, pause: float = 0.0) -> None:
+        self._most, self._pause = most, pause
         self._begin()
 
     def put(self, size: int, work: Callable[[], object]) -> bool:
-        """Do work later, which writes so many bytes; return whether there was room for it. It may not raise."""
+        """Do work later, which writes so many bytes; return whether there was room for it."""
         if self._state.process != os.getpid():
             self._begin()
         state = self._state
@@ -143,24 +146,30 @@ class Behind:
         return self._state.flush(seconds)
 
     def _begin(self) -> None:
-        self._state = _Works()
+        self._state = _Works(self._pause)
 
 
 class _Works:
     """The works of one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause: float) -> None:
         self.process = os.getpid()
+        self.pause = pause
+        self.waited_for = 0
         self.changed = threading.Condition(threading.Lock())
         self.works: list[tuple[int, Callable[[], object]]] = []
         self.waiting = 0
         self.runs = False
 
     def run(self) -> None:
+        with self.changed:
+            self.changed.wait_for(lambda: self.waited_for, self.pause)
         while (next_one := self._next()) is not None:
             size, work = next_one
             try:
                 work()
+            except Exception as error:  # a warning that the program has raised
+                let_through(error)
             finally:
                 with self.changed:
                     self.waiting -= size
@@ -177,7 +186,12 @@ class _Works:
         if self.process != os.getpid():
             return True
         with self.changed:
-            return self.changed.wait_for(lambda: not self.runs, seconds)
+            self.waited_for += 1
+            self.changed.notify_all()
+            try:
+                return self.changed.wait_for(lambda: not self.runs, seconds)
+            finally:
+                self.waited_for -= 1
 
 
 def _start(run: Callable[[], object]) -> bool:

@@ -33,6 +33,7 @@ from gridjit.cache.remote.layout import (
 from gridjit.cache.remote.sealing import Sealing
 from gridjit.cache.remote.transport import Limits, Transport
 from gridjit.cache.remote.writers import Refused
+from gridjit.cache.store import Store
 
 # Seconds of a whole look-up, and for which a miss is remembered.
 LOOK_UP_S, MISS_S = 0.3, 10.0
@@ -40,6 +41,8 @@ LOOK_UP_S, MISS_S = 0.3, 10.0
 OPEN_S = 10.0
 # For which the end of a program waits for entries to be written.
 EXIT_S = 1.0
+# After which an entry that was found is kept in the cache's own folder.
+KEPT_S = 0.1
 # Of requests: in a look-up, for a program's pack, and behind the program or for a command.
 ASKING, PACKS = Limits(whole=LOOK_UP_S), Limits(whole=5.0)
 WORKING = Limits(connect=2.0, silence=10.0, whole=120.0)
@@ -239,9 +242,9 @@ class Remote:
         if shape not in before:
             transport.put(name, self.sealing.sealed(name, job, merged((*before, shape))), new=False)
 
-    def _entry(self, key: str, limits: Limits = ASKING) -> bytes | None:
+    def _entry(self, key: str, limits: Limits | None = None) -> bytes | None:
         name = entry_name(key)
-        data = self.transport(limits).get(name, MOST_ENTRY)
+        data = self.transport(limits or ASKING).get(name, MOST_ENTRY)
         if data is None:
             return None
         self.received += len(data)
@@ -284,14 +287,15 @@ class Remote:
 class RemoteTier:
     """The remotes of a process, in the order in which they are asked.
 
-    save: is given the counts of the remotes that were used, at the end of the process, which waits for a second until
-    entries are written.
+    packed: the entries of programs' packs, until the cache's own folder has them. save: is given the counts of the
+    remotes that were used, at the end of the process, which waits for a second until entries are written.
     """
 
     def __init__(self, remotes: Sequence[Remote], save: Callable[[list[dict[str, Any]]], object] = list) -> None:
         self.remotes = tuple(remotes)
-        self._behind = Behind()
-        weakref.finalize(self, _end, self._behind, self.remotes, save, os.getpid())
+        self.packed: list[Store] = []
+        self._behind, self._keeping = Behind(), Behind(pause=KEPT_S)
+        weakref.finalize(self, _end, (self._keeping, self._behind), self.remotes, save, os.getpid())
 
     def find(self, job: str, key_of: Callable[[Shape], str | None]) -> Iterator[Found]:
         """Yield the entries that remotes have for a job and a launch; see Remote.find."""
@@ -313,9 +317,13 @@ class RemoteTier:
         """Do work, which may not raise, after the entries that are being written."""
         self._behind.put(0, work)
 
+    def keep(self, size: int, work: Callable[[], object]) -> bool:
+        """Do work behind the program that keeps so many bytes in the cache's own folder; return whether it will be."""
+        return self._keeping.put(size, work)
+
     def flush(self, seconds: float) -> bool:
-        """Wait for entries that are being written; return whether all are."""
-        return self._behind.flush(seconds)
+        """Wait for entries that are being written, here and to remotes; return whether all are."""
+        return _flush((self._keeping, self._behind), seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -333,11 +341,16 @@ class _Write:
 
 
 def _end(
-    behind: Behind, remotes: Sequence[Remote], save: Callable[[list[dict[str, Any]]], object], process: int
+    works: Iterable[Behind], remotes: Sequence[Remote], save: Callable[[list[dict[str, Any]]], object], process: int
 ) -> None:
-    behind.flush(EXIT_S)
+    _flush(works, EXIT_S)
     if process == os.getpid() and (used := [remote.told() for remote in remotes if any(remote.counts.values())]):
         save(used)
+
+
+def _flush(works: Iterable[Behind], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    return all(one.flush(max(0.0, end - time.monotonic())) for one in works)
 
 
 def _today(key_of: Callable[[Shape], str | None], shape: Shape) -> str | None:

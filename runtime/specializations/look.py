@@ -62,9 +62,9 @@ class Look:
         started = time.perf_counter()
         return cls(store, job, Key.of(job.fields).digest, launch, started)
 
-    def again(self) -> Look:
-        """Return another look, which reads all anew."""
-        return Look(self.store, self.job, self.key, self.launch, self.started)
+    def again(self, store: Store | None = None) -> Look:
+        """Return another look, which reads all anew. store: another store to look at."""
+        return Look(store or self.store, self.job, self.key, self.launch, self.started)
 
     def for_launch(self, launch: Launch) -> Look:
         """Return a look of another launch at the same results."""

@@ -170,10 +170,7 @@ def fetch(look: Look, cold: Cold) -> Specialization | None:
     from gridjit.runtime.specialize.fetched import fetched
 
     made, where = fetched(look, cold, partial(_checked, look))
-    if made is not None:
-        return _usable(look, made, "remote", where)
-    found = look_up(look.again(), cold) if where else None
-    return found and dataclasses.replace(found, origin="remote", reason=where)
+    return None if made is None else _usable(look, made, "remote", where)
 
 
 def _served(look: Look, cold: Cold) -> Specialization | None:

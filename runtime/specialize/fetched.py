@@ -10,16 +10,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gridjit.base.interrupts import let_through
-from gridjit.cache.bundle import import_bundle
+from gridjit.cache.bundle import import_bundle, read_bundle
 from gridjit.cache.disk import note_use
 from gridjit.cache.errors import CacheError, warn
+from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.values.artifact import Artifact
 from gridjit.compiler.values.phases import phase
 from gridjit.runtime.specializations.look import name_of, shape_of
 from gridjit.runtime.specialize.keep import put
 
 if TYPE_CHECKING:
-    from gridjit.cache.remote.tier import RemoteTier
+    from gridjit.cache.remote.tier import Found, RemoteTier
     from gridjit.compiler.values.artifact import Compiled
     from gridjit.runtime.process.session import Session
     from gridjit.runtime.specializations.look import Look
@@ -27,22 +28,21 @@ if TYPE_CHECKING:
     from gridjit.runtime.specialize.cold import Cold
 
 
-def fetched(look: Look, cold: Cold, checked: Callable[[bytes], Compiled | None]) -> tuple[Compiled | None, str]:
-    """Return a remote cache's code for the launch, and where it was, "" if no remote has it.
+def fetched(look: Look, cold: Cold, checked: Callable[[bytes | None], Compiled | None]) -> tuple[Compiled | None, str]:
+    """Return a remote cache's code for the launch, and where it was; None if no remote has it.
 
-    Code that came with others is in the folder only. checked: returns the code in an entry, if it proves right.
+    checked: returns the code in an entry, if it proves right.
     """
     tier = cold.here.remote
     if tier is None or not cold.form.cached:
         return None, ""
     with phase("remote cache"):
-        if _add_packs(tier, cold) and look.again().stored is not None:
-            return None, "the program's pack in a remote cache"
+        if (packed := _packed(look, cold, tier, checked)) is not None:
+            return packed, "in the program's pack in a remote cache"
         for found in tier.find(look.key, look.key_of):
             made = checked(found.payload)
             if made is not None and not made.artifact.private:
-                look.store.together(partial(put, look, made.artifact, found.key, found.payload, cold.locks))
-                note_use(look.store, found.key, hit=True)
+                tier.keep(len(found.payload), partial(_keep, look, made.artifact, found, cold))
                 return made, f"in the remote cache {found.remote}"
     return None, ""
 
@@ -87,6 +87,12 @@ def _may_not_compile(cold: Cold) -> bool:
     return cold.here.settings.assert_no_compile or not cold.kernel.may_compile
 
 
+def _keep(look: Look, artifact: Artifact, found: Found, cold: Cold) -> None:
+    """Put an entry into the folder."""
+    look.store.together(partial(put, look, artifact, found.key, found.payload, cold.locks))
+    note_use(look.store, found.key, hit=True)
+
+
 def offer(look: Look, artifact: Artifact, here: Session) -> None:
     """Write compiled code to the remote caches, behind the program."""
     if artifact.private or (tier := here.remote) is None or not any(remote.writes for remote in tier.remotes):
@@ -104,17 +110,37 @@ def offer_stored(look: Look, here: Session) -> None:
         offer(look, artifact, here)
 
 
-def _add_packs(tier: RemoteTier, cold: Cold) -> bool:
-    """Put the entries of a program's packs into the folder; return whether there were any."""
-    added = [_is_pack_added(data, secret, cold) for data, secret in tier.packs()]
-    return any(added)
+def _packed(
+    look: Look, cold: Cold, tier: RemoteTier, checked: Callable[[bytes | None], Compiled | None]
+) -> Compiled | None:
+    """Return the launch's code from the program's packs, which are read when they are first asked for."""
+    for data, secret in tier.packs():
+        _take_in(data, secret, cold, tier)
+    for store in [*tier.packed]:
+        for _, name in look.again(store).candidates():
+            if (made := checked(store.get(name))) is not None:
+                note_use(look.store, name, hit=True)
+                return made
+    return None
 
 
-def _is_pack_added(data: bytes, secret: bytes | None, cold: Cold) -> bool:
-    try:
+def _take_in(data: bytes, secret: bytes | None, cold: Cold, tier: RemoteTier) -> None:
+    """Keep a pack's entries in memory until the folder has them: to write them there takes longer than to read them."""
+    store = MemoryStore()
+
+    def keep() -> None:
         done = cold.store.together(partial(import_bundle, data, cold.store, cold.locks, secret))
+        if not done.dropped:
+            tier.packed.remove(store)
+
+    try:
+        for entry in read_bundle(data, secret):
+            if entry.payload is not None:
+                store.put(entry.key, entry.payload, suffix=entry.suffix)
     except (CacheError, OSError) as error:
         let_through(error)
         warn(f"a pack in a remote cache is not used: {error}")
-        return False
-    return bool(done.added or done.merged)
+        return
+    tier.packed.append(store)
+    if not tier.keep(len(data), keep):
+        keep()

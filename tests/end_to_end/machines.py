@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,6 +50,11 @@ def launches():
 
 launches()
 """
+PATIENT = """
+from gridjit.cache.remote import tier
+tier.LOOK_UP_S = tier.EXIT_S = 60.0
+tier.ASKING = tier.PACKS = tier.WORKING
+"""
 TELLS = """
 found = [*scale.specializations, *plain.specializations]
 tier = gridjit.runtime.process.session.session().remote
@@ -79,14 +83,22 @@ def machine_at(tmp_path: Path, remote: Path) -> Run:
     """Return what runs a program on a machine, and returns the JSON that it prints.
 
     url: its remotes; the shared folder, unless it is given. Warnings are errors, unless there is one to be found.
+    hurries: whether it waits for remotes no longer than programs do; else a busy machine takes its time.
     """
 
     def run(
-        name: str, program: str = PROGRAM, *, url: str | None = None, warns: str = "", new: bool = False, **more: str
+        name: str,
+        program: str = PROGRAM,
+        *,
+        url: str | None = None,
+        warns: str = "",
+        new: bool = False,
+        hurries: bool = False,
+        **more: str,
     ) -> dict[str, Any]:
         folder = tmp_path / "programs" / name
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "main.py").write_text(textwrap.dedent(program + TELLS))
+        (folder / "main.py").write_text(("" if hurries else PATIENT) + program + TELLS)
         remotes = f"file://{remote}?unsigned" if url is None else url
         settings = {
             "GRIDJIT_TARGET": "host",

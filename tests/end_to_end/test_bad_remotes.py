@@ -80,7 +80,7 @@ def bad_server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 
 def test_a_bad_server_spoils_nothing(machine: Run, bad_server: Server) -> None:
-    done = machine("one", url=bad_server.url)
+    done = machine("one", url=bad_server.url, hurries=True)
     assert done["origins"] == COMPILED
     (told,) = done["remotes"]
     assert told["hits"] == told["written"] == 0
@@ -88,12 +88,12 @@ def test_a_bad_server_spoils_nothing(machine: Run, bad_server: Server) -> None:
     assert told["failed"] <= 1
     assert 0 < bad_server.connections <= 4
     before = bad_server.connections
-    assert machine("one", url=bad_server.url)["origins"] == STORED
+    assert machine("one", url=bad_server.url, hurries=True)["origins"] == STORED
     assert bad_server.connections == before
 
 
 def test_no_server_spoils_nothing(machine: Run) -> None:
-    done = machine("one", url="http://127.0.0.1:9/cache?unsigned")
+    done = machine("one", url="http://127.0.0.1:9/cache?unsigned", hurries=True)
     assert done["origins"] == COMPILED
     (told,) = done["remotes"]
     assert (told["failed"], told["silent"], told["dropped"]) == (1, 2, 3)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.machines import COMPILED, FOUND, PROGRAM, STORED, Run, content
+from tests.programs import run_python
 
 
 def test_a_machine_finds_the_code_that_another_compiled(machine: Run, remote: Path) -> None:
@@ -124,6 +125,25 @@ def test_code_that_stays_in_memory_is_written_nowhere(machine: Run, remote: Path
     assert content(remote) == {}
 
 
+@pytest.mark.parametrize("keeps", ["", KEEPS_NOTHING], ids=["folder", "no folder"])
+def test_a_pack_has_the_code_of_a_whole_program(machine: Run, remote: Path, tmp_path: Path, keeps: str) -> None:
+    machine("one", url="")
+    url = f"file://{remote}?unsigned"
+    pack = ["-m", "gridjit", "cache", "pack", "program", "--remote", url, "--dir", tmp_path / "one"]
+    assert run_python(*pack).returncode == 0
+    assert [path.name for path in remote.rglob("*") if path.is_file()] == ["program"]
+    done = machine("two", keeps + PROGRAM, url=f"{url}&pack=program")
+    assert (done["origins"], done["remotes"][0]["packs"], done["remotes"][0]["misses"]) == (FOUND, 1, 0)
+    assert machine("two", url="")["origins"] == (COMPILED if keeps else STORED)
+
+
+def test_a_pack_that_is_damaged_is_warned_about(machine: Run, remote: Path) -> None:
+    (remote / "packs").mkdir(parents=True)
+    (remote / "packs" / "program").write_bytes(b"no bundle")
+    url = f"file://{remote}?unsigned&pack=program"
+    assert machine("one", url=url, warns="a pack in a remote cache is not used")["origins"] == COMPILED
+
+
 def test_a_declared_kernel_that_another_process_compiled_is_written_and_found(machine: Run, remote: Path) -> None:
     declaration = '@gridjit.jit("void(float32[::1], float32[::1])", background=True)\ndef plain'
     declared = PROGRAM.replace("@gridjit.jit\ndef plain", declaration)
@@ -206,7 +226,7 @@ launches()
 
 def test_a_child_forked_while_a_thread_waits_for_a_remote_asks_it_too(machine: Run) -> None:
     machine("one")
-    assert machine("two", PROGRAM.removesuffix("launches()\n") + FORKS)["origins"] == ["disk", "disk", "remote"]
+    assert machine("two", PROGRAM.removesuffix("launches()\n") + FORKS)["origins"] == FOUND
 
 
 LEAVES = """
@@ -233,7 +253,7 @@ sys.exit()
 
 
 def test_a_program_ends_though_entries_wait_to_be_written(machine: Run, remote: Path) -> None:
-    assert machine("one", LEAVES + PROGRAM + ENDS)["origins"] == COMPILED[:2]
+    assert machine("one", LEAVES + PROGRAM + ENDS, hurries=True)["origins"] == COMPILED[:2]
     assert len(content(remote)) == 2
     assert sorted(machine("two")["origins"]) == ["compiled", "compiled", "remote"]
 

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from gridjit.cache.remote import tier
 from gridjit.cache.remote.tier import Remote
 from tests.cache.remote.tier.objects import Clock, Objects, remote_at
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """What decides for how many seconds a look-up waits: long, as a busy machine takes its time."""
+
+    def wait(seconds: float) -> None:
+        monkeypatch.setattr(tier, "LOOK_UP_S", seconds)
+
+    wait(60.0)
+    return wait
 
 
 @pytest.fixture

@@ -87,10 +87,11 @@ def test_a_remote_that_fails_is_left_alone_for_a_minute(
 
 @pytest.mark.parametrize("where", ["jobs/", "entries/"])
 def test_a_remote_that_hangs_is_waited_for_once(
-    remote: Remote, objects: Objects, stopped: threading.Event, where: str
+    remote: Remote, objects: Objects, stopped: threading.Event, where: str, patience: Callable[[float], None]
 ) -> None:
     fill(remote, range(1000))
     objects.requests.clear()
+    patience(0.5)
     hang = hangs(stopped)
     objects.reading = lambda name: name.startswith(where) and hang(name)
     look_up_many(remote)
@@ -100,14 +101,16 @@ def test_a_remote_that_hangs_is_waited_for_once(
 
 
 def test_threads_that_hang_do_not_keep_others_from_asking_after_the_silence(
-    remote: Remote, objects: Objects, clock: Clock, stopped: threading.Event
+    remote: Remote, objects: Objects, clock: Clock, stopped: threading.Event, patience: Callable[[float], None]
 ) -> None:
     fill(remote, range(20))
+    patience(0.5)
     objects.reading = hangs(stopped)
     remote._askers = Askers(2)
     for number in range(3):
         assert not found(remote, job_of(number))
         clock.now += SILENCE_S + 1
+    patience(60.0)
     objects.reading = len
     assert found(remote, job_of(3))
 
@@ -224,8 +227,9 @@ def test_threads_find_the_same_and_different_entries_at_once(remote: Remote, obj
 
 
 def test_threads_that_meet_a_remote_that_hangs_wait_once_each(
-    remote: Remote, objects: Objects, stopped: threading.Event
+    remote: Remote, objects: Objects, stopped: threading.Event, patience: Callable[[float], None]
 ) -> None:
+    patience(0.5)
     objects.reading = hangs(stopped)
     start = threading.Barrier(8)
 

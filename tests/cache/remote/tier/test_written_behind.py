@@ -11,6 +11,7 @@ import pytest
 from gridjit.cache.manifest import Shape
 from gridjit.cache.remote import limits as limits_module
 from gridjit.cache.remote.address import addresses
+from gridjit.cache.remote.askers import Behind
 from gridjit.cache.remote.breaker import SILENCE_S
 from gridjit.cache.remote.layout import entry_name
 from gridjit.cache.remote.limits import RemoteError
@@ -81,6 +82,25 @@ def test_a_read_only_remote_is_never_written_to(clock: Clock) -> None:
     assert tier.flush(60.0)
     assert (kept.puts, tier.remotes[0].counts["dropped"]) == ([], 0)
     assert found(tier.remotes[1], job_of(1))
+
+
+def test_many_works_begin_after_a_pause_or_when_somebody_waits() -> None:
+    done = threading.Event()
+    assert Behind(pause=0.001).put(1, done.set)
+    assert done.wait(60.0)
+    patient, works = Behind(pause=1e6), list[int]()
+    assert all(patient.put(1, lambda number=number: works.append(number)) for number in range(9))  # type: ignore[misc]
+    assert works == []
+    assert patient.flush(60.0)
+    assert works == [*range(9)]
+
+
+def test_a_work_that_fails_keeps_no_other_from_being_done() -> None:
+    behind, works = Behind(), list[int]()
+    behind.put(1, lambda: 1 // 0)
+    behind.put(1, lambda: works.append(1))
+    assert behind.flush(60.0)
+    assert works == [1]
 
 
 def test_entries_beyond_the_bytes_that_may_wait_are_dropped(clock: Clock, stopped: threading.Event) -> None:
