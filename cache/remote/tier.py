@@ -287,14 +287,14 @@ class Remote:
 class RemoteTier:
     """The remotes of a process, in the order in which they are asked.
 
-    packed: the entries of programs' packs, until the cache's own folder has them. save: is given the counts of the
+    packed: the entries of programs' packs, as far as memory is spent on them. save: is given the counts of the
     remotes that were used, at the end of the process, which waits for a second until entries are written.
     """
 
     def __init__(self, remotes: Sequence[Remote], save: Callable[[list[dict[str, Any]]], object] = list) -> None:
         self.remotes = tuple(remotes)
         self.packed: list[Store] = []
-        self._behind, self._keeping = Behind(), Behind(pause=KEPT_S)
+        self._behind, self._keeping = Behind(), Behind(MOST_PACK, KEPT_S)
         weakref.finalize(self, _end, (self._keeping, self._behind), self.remotes, save, os.getpid())
 
     def find(self, job: str, key_of: Callable[[Shape], str | None]) -> Iterator[Found]:
@@ -317,9 +317,9 @@ class RemoteTier:
         """Do work, which may not raise, after the entries that are being written."""
         self._behind.put(0, work)
 
-    def keep(self, size: int, work: Callable[[], object]) -> bool:
-        """Do work behind the program that keeps so many bytes in the cache's own folder; return whether it will be."""
-        return self._keeping.put(size, work)
+    def keep(self, size: int, work: Callable[[], object]) -> None:
+        """Do work behind the program that keeps so many bytes in the cache's own folder, unless too many wait."""
+        self._keeping.put(size, work)
 
     def flush(self, seconds: float) -> bool:
         """Wait for entries that are being written, here and to remotes; return whether all are."""

@@ -125,14 +125,8 @@ def _packed(
 
 
 def _take_in(data: bytes, secret: bytes | None, cold: Cold, tier: RemoteTier) -> None:
-    """Keep a pack's entries in memory until the folder has them: to write them there takes longer than to read them."""
+    """Keep a pack's entries in memory, and put them into the folder, which takes longer than to read them."""
     store = MemoryStore()
-
-    def keep() -> None:
-        done = cold.store.together(partial(import_bundle, data, cold.store, cold.locks, secret))
-        if not done.dropped:
-            tier.packed.remove(store)
-
     try:
         for entry in read_bundle(data, secret):
             if entry.payload is not None:
@@ -142,5 +136,4 @@ def _take_in(data: bytes, secret: bytes | None, cold: Cold, tier: RemoteTier) ->
         warn(f"a pack in a remote cache is not used: {error}")
         return
     tier.packed.append(store)
-    if not tier.keep(len(data), keep):
-        keep()
+    tier.keep(len(data), partial(cold.store.together, partial(import_bundle, data, cold.store, cold.locks, secret)))
