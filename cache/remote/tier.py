@@ -294,8 +294,9 @@ class RemoteTier:
     def __init__(self, remotes: Sequence[Remote], save: Callable[[list[dict[str, Any]]], object] = list) -> None:
         self.remotes = tuple(remotes)
         self.packed: list[Store] = []
-        self._behind, self._keeping = Behind(), Behind(MOST_PACK, KEPT_S)
-        weakref.finalize(self, _end, (self._keeping, self._behind), self.remotes, save, os.getpid())
+        # A remote that takes long keeps no other waiting.
+        self._keeping, self._behind = Behind(MOST_PACK, KEPT_S), [Behind() for _ in self.remotes]
+        weakref.finalize(self, _end, (self._keeping, *self._behind), self.remotes, save, os.getpid())
 
     def find(self, job: str, key_of: Callable[[Shape], str | None]) -> Iterator[Found]:
         """Yield the entries that remotes have for a job and a launch; see Remote.find."""
@@ -308,9 +309,9 @@ class RemoteTier:
 
     def offer(self, job: str, shape: Shape, key: str, payload: bytes) -> None:
         """Write an entry behind the program to all remotes that are written to."""
-        for remote in self.remotes:
+        for remote, behind in zip(self.remotes, self._behind, strict=True):
             write = _Write(remote=remote, job=job, shape=shape, key=key, payload=payload)
-            if remote.writes and not self._behind.put(len(payload), write):
+            if remote.writes and not behind.put(len(payload), write):
                 remote.drop()
 
     def behind(self, work: Callable[[], object]) -> None:
@@ -323,7 +324,7 @@ class RemoteTier:
 
     def flush(self, seconds: float) -> bool:
         """Wait for entries that are being written, here and to remotes; return whether all are."""
-        return _flush((self._keeping, self._behind), seconds)
+        return _flush((self._keeping, *self._behind), seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

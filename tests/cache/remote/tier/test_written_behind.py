@@ -84,6 +84,17 @@ def test_a_read_only_remote_is_never_written_to(clock: Clock) -> None:
     assert found(tier.remotes[1], job_of(1))
 
 
+def test_a_remote_that_hangs_keeps_no_other_from_being_written_to(clock: Clock, stopped: threading.Event) -> None:
+    hung, good = Objects(), Objects()
+    written = threading.Event()
+    hung.writing = hangs(stopped)
+    good.writing = lambda name: name.startswith("jobs/") and written.set()
+    tier = RemoteTier([remote_at(hung, clock), remote_at(good, clock)])
+    tier.offer(job_of(1), PLAIN, key_of(job_of(1), PLAIN), b"code")
+    assert written.wait(60.0)
+    assert not tier.flush(0.0)
+
+
 def test_many_works_begin_after_a_pause_or_when_somebody_waits() -> None:
     done = threading.Event()
     assert Behind(pause=0.001).put(1, done.set)
