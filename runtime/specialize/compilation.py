@@ -184,7 +184,7 @@ class Compilation:
     def found(
         self, here: Session, signature: Signature, target: Target, launch: Launch
     ) -> tuple[Specialization | None, Look | None]:
-        """Return the specialization for a launch, in memory or in the cache, and the look at the cache."""
+        """Return the specialization for a launch, in memory or in a cache, and the look at the cache."""
         cold = self._cold(here)
         if (found := in_memory(signature, target, launch, cold)) is not None:
             return found, None
@@ -192,7 +192,7 @@ class Compilation:
             with phase("key"):
                 job = self.job_for(signature, target)
             look = Look.at(cold.store, job, launch)
-            found = look_up(look, cold)
+            found = look_up(look, cold) or fetch(look, cold)
         return None if found is None else add(found, cold), look
 
     def made_elsewhere(self, here: Session, ahead: Ahead, launch: Launch) -> Specialization | None:

@@ -144,6 +144,17 @@ def test_a_pack_that_is_damaged_is_warned_about(machine: Run, remote: Path) -> N
     assert machine("one", url=url, warns="a pack in a remote cache is not used")["origins"] == COMPILED
 
 
+def test_specialized_code_of_a_tiered_kernel_is_written_and_found(machine: Run, remote: Path) -> None:
+    declaration = '@gridjit.jit(specialize="blockdim", tiered=True)\ndef plain'
+    tiered = PROGRAM.replace("@gridjit.jit\ndef plain", declaration) + "plain.wait_for_compiles()\nlaunches()\n"
+    first = machine("one", tiered)
+    assert "generic code served 1 launch" in first["story"]
+    assert first["remotes"][0]["written"] == 4
+    second = machine("two", tiered)
+    assert second["origins"] == FOUND
+    assert second["compiles"] == 0
+
+
 def test_a_declared_kernel_that_another_process_compiled_is_written_and_found(machine: Run, remote: Path) -> None:
     declaration = '@gridjit.jit("void(float32[::1], float32[::1])", background=True)\ndef plain'
     declared = PROGRAM.replace("@gridjit.jit\ndef plain", declaration)
