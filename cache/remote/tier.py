@@ -41,8 +41,8 @@ LOOK_UP_S, MISS_S = 0.3, 10.0
 OPEN_S = 10.0
 # For which the end of a program waits for entries to be written.
 EXIT_S = 1.0
-# After which an entry that was found is kept in the cache's own folder.
-KEPT_S = 0.1
+# For which entries that were found wait to be put into the cache's own folder: by then a program has started.
+KEPT_S = 1.0
 # Of requests: in a look-up, for a program's pack, and behind the program or for a command.
 ASKING, PACKS = Limits(whole=LOOK_UP_S), Limits(whole=5.0)
 WORKING = Limits(connect=2.0, silence=10.0, whole=120.0)
