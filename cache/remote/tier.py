@@ -314,9 +314,9 @@ class RemoteTier:
             if remote.writes and not behind.put(len(payload), write):
                 remote.drop()
 
-    def behind(self, work: Callable[[], object]) -> None:
-        """Do work, which may not raise, after the entries that are being written."""
-        self._behind.put(0, work)
+    def behind(self, remote: Remote, work: Callable[[], object]) -> None:
+        """Do work, which may not raise, after the entries that are being written to a remote."""
+        self._behind[self.remotes.index(remote)].put(0, work)
 
     def keep(self, size: int, work: Callable[[], object]) -> None:
         """Do work behind the program that keeps so many bytes in the cache's own folder, unless too many wait."""

@@ -80,7 +80,7 @@ def led(
         return make()
     finally:
         if got is not None:
-            tier.behind(got.done)
+            tier.behind(remote, got.done)
 
 
 def _may_not_compile(cold: Cold) -> bool:
