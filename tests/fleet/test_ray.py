@@ -24,7 +24,7 @@ NODE = """
 import sys
 import ray
 
-made = ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+made = ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
 print(made.address_info["address"], flush=True)
 sys.stdin.read()
 ray.shutdown()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -79,14 +81,19 @@ class Keeper:
         key = (job.digest, number)
         if key not in self._tasks:
             where = "DEFAULT" if node is None else NodeAffinitySchedulingStrategy(node, soft=False)
-            task = ray.remote(compile_here).options(max_retries=MOST_KILLED - 1, scheduling_strategy=where)
-            self._tasks[key] = task.remote(compile, job)
+            self._tasks[key] = _on_worker().options(scheduling_strategy=where).remote(compile, job)
         result = await _result(self._tasks[key])
         if result.refused:
             self._tasks.pop(key, None)
         while len(self._tasks) > MOST_RESULTS:
             self._tasks.popitem(last=False)
         return result
+
+
+@functools.cache
+def _on_worker() -> Any:
+    """Return compile_here as a task, which Ray tries once more if its worker dies; it is sent to workers once."""
+    return ray.remote(max_retries=MOST_KILLED - 1)(compile_here)
 
 
 async def _result(task: Any) -> Result:
@@ -110,6 +117,7 @@ class RayWorkers:
         self._open: dict[Any, Attempt] = {}
         self._nodes: list[str] = []
         self._turn = itertools.count()
+        self._keeper = _keeper()
 
     def slots(self) -> int:
         """Return how many processors the nodes offer."""
@@ -126,7 +134,8 @@ class RayWorkers:
         if not able:
             return "each node refused it"
         node = able[next(self._turn) % len(able)] if attempt.avoided else None
-        self._open[_keeper().result.remote(self._compile, attempt.job, attempt.number, node)] = attempt
+        asked = self._keeper.result.remote(self._compile, attempt.job, attempt.number, node)
+        self._open[asked] = attempt
         return ""
 
     def finished(self, seconds: float) -> list[tuple[Attempt, Result]]:
@@ -149,7 +158,7 @@ class RayWorkers:
 
 
 def _keeper() -> Any:
-    """Return the actor, which stays when its first asker ends; another one if it died."""
+    """Return the actor, which stays when its first asker ends, and starts anew where its node dies."""
     made = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Keeper)
     return made.options(name=KEEPER, namespace=NAMESPACE, get_if_exists=True, lifetime="detached").remote()
 
@@ -172,7 +181,9 @@ def connected(address: str) -> Iterator[None]:
     """Be connected to a cluster: HOST:PORT of its client server, or "auto"; raises GridjitError if none answers."""
     place = address if address == "auto" else f"ray://{address}"
     try:
-        ray.init(address=place, log_to_driver=False, logging_level="ERROR")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an error follows, which says more
+            ray.init(address=place, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise GridjitError(f"ray://{address}: no cluster answers there: {error}") from None
     try:
