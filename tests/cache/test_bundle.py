@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from gridjit.cache.bundle import HEAD, MAGIC, Imported, import_bundle, read_bundle, write_bundle
+from gridjit.cache.bundle import HEAD, MAGIC, Imported, bundle_bytes, import_bundle, read_bundle, write_bundle
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.errors import CacheError
-from gridjit.cache.history import PastJob, add_job, read_history
+from gridjit.cache.history import History, PastJob, add_job, job_entry, read_history
 from gridjit.cache.lock import Locks
 from gridjit.cache.manifest import Manifest, Shape, read_manifest
 from gridjit.cache.memory import MemoryStore
@@ -54,6 +54,27 @@ def test_what_is_exported_is_what_is_imported(key_of: KeyOf, store: Store, tmp_p
     assert (len(done.added), done.merged, done.known, done.refused) == (4, (), (), ())
     again = import_bundle(tmp_path / "b", store, Locks(), None)
     assert again == Imported(added=(), merged=(), known=done.added, refused=(), dropped=())
+
+
+def test_a_bundle_in_memory_is_the_same_as_in_a_file(key_of: KeyOf, store: Store, tmp_path: Path) -> None:
+    source = filled(key_of)
+    bundle = bundle_bytes(source, source.entries(), None)
+    assert bundle == export(source, tmp_path / "b")
+    with pytest.raises(CacheError, match="bundle in memory is cut short or altered"):
+        import_bundle(bundle[:-1], store, Locks(), None)
+    assert [*store.entries()] == []
+    assert len(import_bundle(bundle, store, Locks(), None).added) == 4
+    assert contents(store) == contents(source)
+
+
+def test_the_entry_of_a_job_is_found_among_others(key_of: KeyOf) -> None:
+    store = MemoryStore()
+    for number in range(8):
+        add_job(store, "k", PastJob.of(key_of(number), [("number", str(number))], 1.0))
+    told = [job_entry(store, "k", key_of(number)) for number in range(9)]
+    assert told[8] is None
+    found = [History.from_bytes(store.get(entry.key)) for entry in told if entry is not None]
+    assert [job.key for history in found if history for job in history.jobs] == [key_of(n) for n in range(8)]
 
 
 def test_the_same_entries_are_the_same_bytes(key_of: KeyOf, tmp_path: Path) -> None:

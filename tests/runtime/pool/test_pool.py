@@ -223,6 +223,7 @@ def test_a_worker_that_dies_loses_its_own_task_and_no_other(new_pool: NewPool) -
     pool = new_pool(1)
     before, dead, after = (pool.submit(f"pooltasks:{name}") for name in ("who", "die", "who"))
     assert pool.wait(dead).lost == "the process that compiled it ended, by signal 9"
+    assert dead.died
     assert pool.wait(after).result[0] != pool.wait(before).result[0]
 
 
