@@ -43,11 +43,11 @@ def _on_ray(address: str, needs: Path, targets: Sequence[str] | None, told: Told
         return ray.warm(needs, targets, told=told), True
 
 
-def _on_mpi(_: str, needs: Path, targets: Sequence[str] | None, told: Told) -> tuple[Warmed, bool]:
+def _on_mpi(address: str, needs: Path, targets: Sequence[str] | None, told: Told) -> tuple[Warmed, bool]:
     from gridjit.fleet.ranks import warm, world
 
     comm = world()
-    done = warm(comm, needs, targets, told=told)
+    done = warm(comm, needs, targets)
     # No process ends before the first has heard of all: mpirun ends all with the first that fails.
     told_by_ranks = comm.allgather(done.failed)
     others = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -63,44 +63,35 @@ def warm(
     comm: Comm,
     needs: str | os.PathLike[str],
     targets: Sequence[str] | None = None,
-    *,
-    told: Callable[[Built, int], object] = lambda built, total: None,
 ) -> Warmed:
     """Compile recorded needs, a share on each process of a program; then each process's cache has all code.
 
     comm: an object with rank, size and allgather, such as mpi4py's communicators, or `TorchComm()`; each of its
-    processes calls this. needs: the file that GRIDJIT_RECORD=FILE wrote. targets: as for gridjit.fleet.plan. told:
-    called with each outcome here, and the number of needs.
+    processes calls this. needs: the file that GRIDJIT_RECORD=FILE wrote. targets: as for gridjit.fleet.plan.
     Processes with different toolchains share nothing. Raises GridjitError on each process if the file cannot be read on
     one of them.
 
         gridjit.fleet.warm(MPI.COMM_WORLD, "needs.jsonl").failed
     """
     known: list[Built] = []
-    jobs, unreadable, total, wrong = _planned(needs, targets, known.append)
+    jobs, unreadable, wrong = _planned(needs, targets, known.append)
     toolchains = comm.allgather((wrong, tuple(dict.fromkeys(job.toolchain for job in jobs))))
     if why := next((said for said, _ in toolchains if said), ""):
         raise GridjitError(why)
-    for built in known:
-        told(built, total)
-
-    def note(built: Built) -> None:
-        known.append(built)
-        told(built, total)
-
     own = [job for job in jobs if owner(job, [has for _, has in toolchains]) == comm.rank]
-    made = {job.digest: packed(one) for job, one in made_here(own)}
-    gathered: dict[str, Result] = {}
-    for results in comm.allgather(made):
-        gathered.update(results)
+    shares = comm.allgather({job.digest: packed(made) for job, made in made_here(own)})
+    gathered: dict[str, Result] = {digest: result for share in shares for digest, result in share.items()}
     left = [job for job in jobs if job.digest not in gathered or gathered[job.digest].refused]
-    for job in jobs:
-        if job not in left:
-            note(taken(job, gathered[job.digest]))
-    for job, one in made_here(left):
-        note(built_here(job, one))
+    known += _ended(jobs, gathered, left)
     reasons = ["no process has the same kernel" for _ in left]
     return Warmed(builds=(*unreadable, *known), notes=(*notes(reasons), *_others(jobs, toolchains)))
+
+
+def _ended(jobs: Sequence[Job], gathered: Mapping[str, Result], left: Sequence[Job]) -> Iterator[Built]:
+    """Yield the outcome of each job: with the code that its owner compiled, or else compiled here."""
+    here = {job.digest for job in left}
+    yield from (taken(job, gathered[job.digest]) for job in jobs if job.digest not in here)
+    yield from (built_here(job, made) for job, made in made_here(left))
 
 
 def owner(job: Job, toolchains: Sequence[Sequence[Fields]]) -> int:
@@ -111,19 +102,19 @@ def owner(job: Job, toolchains: Sequence[Sequence[Fields]]) -> int:
 
 def _planned(
     needs: str | os.PathLike[str], targets: Sequence[str] | None, note: Callable[[Built], object]
-) -> tuple[list[Job], list[Built], int, str]:
-    """Return the jobs, the unreadable lines, the number of needs, and why there is none: the others wait for this."""
+) -> tuple[list[Job], list[Built], str]:
+    """Return the jobs, the unreadable lines, and why there are none: the other processes wait for that."""
     try:
         works, unreadable = recorded(Path(needs), targets)
     except GridjitError as error:
-        return [], [], 0, str(error)
+        return [], [], str(error)
     jobs = []
     for found in planned(works):
         if isinstance(found, Job):
             jobs.append(found)
         else:
             note(found)
-    return jobs, unreadable, len(works), ""
+    return jobs, unreadable, ""
 
 
 def _others(jobs: Sequence[Job], toolchains: Sequence[tuple[str, Sequence[Fields]]]) -> Iterator[str]:

@@ -10,12 +10,12 @@ from pathlib import Path
 from gridjit.commands.recorded import recorded
 from gridjit.commands.warm_work import Built, WarmTask
 from gridjit.compiler.values.errors import GridjitError
-from gridjit.fleet.compiling import MAKE, Made, Result, outcome
+from gridjit.fleet.compiling import MAKE, Made, Result, make, outcome
 from gridjit.fleet.delivery import deliver, why_not_kept
 from gridjit.fleet.filling import MOST_KILLED, FleetEngine, ended, filled
 from gridjit.fleet.jobs import Job, planned
 from gridjit.runtime.environment.settings import usable_cores
-from gridjit.runtime.pool.pool import ProcessPool
+from gridjit.runtime.pool.pool import ProcessPool, Task
 from gridjit.runtime.process.session import session
 
 
@@ -96,14 +96,27 @@ def made_here(jobs: Sequence[Job], count: int | None = None) -> Iterator[tuple[J
         return
     pool = ProcessPool(session().settings, min(count or usable_cores(), len(jobs)))
     try:
-        tasks = [(job, pool.submit(MAKE, job.need, job.key)) for job in jobs]
+        tasks = [(job, _begun(pool, job)) for job in jobs]
         for job, task in tasks:
-            made, killed = outcome(job, pool.wait(task)), 1
+            made, killed = _waited(pool, job, task), 1
             while isinstance(made, str) and killed < MOST_KILLED:
-                made, killed = outcome(job, pool.wait(pool.submit(MAKE, job.need, job.key))), killed + 1
+                made, killed = _waited(pool, job, _begun(pool, job)), killed + 1
             yield job, Made(error=ended(killed, made)) if isinstance(made, str) else made
     finally:
         pool.end()
+
+
+def _begun(pool: ProcessPool, job: Job) -> Task | None:
+    """Hand a job to the processes; None if none can be started."""
+    try:
+        return pool.submit(MAKE, job.need, job.key)
+    except OSError:
+        return None
+
+
+def _waited(pool: ProcessPool, job: Job, task: Task | None) -> Made | str:
+    """Return a job's outcome, or how the process that compiled it ended."""
+    return make(job.need, job.key) if task is None else outcome(job, pool.wait(task))
 
 
 def built_here(job: Job, made: Made) -> Built:
