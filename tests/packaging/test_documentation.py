@@ -20,7 +20,9 @@ from tests.programs import run_new_python, run_python
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 _BLOCK = re.compile(
-    r"(?P<skip><!-- not run -->\n+)?^```python\n(?P<code>.*?)^```\n(?:\n*```output\n(?P<output>.*?)^```)?", re.M | re.S
+    r"(?P<skip><!-- not run -->\n+(?:<!-- file \S+ -->\n)?)?"
+    r"^```python\n(?P<code>.*?)^```\n(?:\n*```output\n(?P<output>.*?)^```)?",
+    re.M | re.S,
 )
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.M | re.S)
 _BETWEEN = "==== next block ===="
