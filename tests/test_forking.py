@@ -22,6 +22,7 @@ SOON_S = 60.0
 ROOT = Path(__file__).parents[1]
 # What belongs to one launch or one call, whose own thread waits for it; what runs elsewhere but holds nothing.
 OTHERS = {
+    "cache/remote/askers.py": "threading.Event( threading.Condition(",  # of one call; on a lock of forking's
     "cache/remote/limits.py": "allocate_lock allocate_lock",  # of one call
     "runtime/devices/cuda/memory/carrying.py": "allocate_lock allocate_lock",  # of one copy
     "runtime/devices/host/launch.py": "allocate_lock allocate_lock threading.Condition( allocate_lock",

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from gridjit.base.forking import lock
 from gridjit.base.interrupts import let_through
 
 Result = TypeVar("Result")
@@ -65,7 +66,7 @@ class Askers:
     def _begin(self) -> None:
         self._process = os.getpid()
         self._tasks: queue.SimpleQueue[_Task[Any]] = queue.SimpleQueue()
-        self._counting = threading.Lock()
+        self._counting = lock()
         self._threads = self._open = 0
 
     def _add(self, task: _Task[Any]) -> None:
@@ -156,7 +157,7 @@ class _Works:
         self.process = os.getpid()
         self.pause = pause
         self.waited_for = 0
-        self.changed = threading.Condition(threading.Lock())
+        self.changed = threading.Condition(lock())
         self.works: list[tuple[int, Callable[[], object]]] = []
         self.waiting = 0
         self.runs = False
