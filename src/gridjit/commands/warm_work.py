@@ -99,6 +99,7 @@ def _built(work: WarmTask) -> Built:
             return Built(label=label, error=reason)
         before = kernel.stats.compiles
         artifact = kernel.compile(work.signature, work.config, work.target)
+        _unwritten()  # in the cache folder, too
         if artifact.private:
             return Built(label=label, error=f"stays in each process's memory: {'; '.join(artifact.private)}")
         if look_at(kernel, work).stored is None:
