@@ -50,7 +50,8 @@ class Made:
 
 def compile_job(job: Job) -> Result:
     """Return a job's code, compiled or found by this worker; its toolchain is compared first."""
-    if why := refusal(job.toolchain):
+    why = refusal(job.toolchain) if session().settings.cache else "GRIDJIT_CACHE turns its cache off"
+    if why:
         return Result(refused=why, where=name())
     made = _made(job)
     return Result(killed=1, ended=made, where=name()) if isinstance(made, str) else packed(made)

@@ -90,11 +90,11 @@ def taken(job: Job, result: Result) -> Built:
     return replace(built, origin=result.origin)
 
 
-def made_here(jobs: Sequence[Job], count: int | None = None) -> Iterator[tuple[Job, Made]]:
-    """Yield each job with its outcome, compiled by at most so many processes of this machine."""
+def made_here(jobs: Sequence[Job]) -> Iterator[tuple[Job, Made]]:
+    """Yield each job with its outcome, compiled by processes of this machine."""
     if not jobs:
         return
-    pool = ProcessPool(session().settings, min(count or usable_cores(), len(jobs)))
+    pool = ProcessPool(session().settings, min(usable_cores(), len(jobs)))
     try:
         tasks = [(job, _begun(pool, job)) for job in jobs]
         for job, task in tasks:
