@@ -23,7 +23,8 @@ def bundle_of(keys: Iterable[str]) -> bytes:
 def deliver(bundle: bytes) -> Imported:
     """Add the entries of a bundle to this process's cache, checked as by `gridjit cache import`.
 
-    bundle: what `gridjit cache export` writes. What is there already stays, so a second delivery changes nothing.
+    bundle: the bytes of a file that `gridjit cache export` wrote. Entries that are there stay, so a second delivery
+    changes nothing.
     Raises GridjitError if it is not a whole bundle.
     """
     here = session()
