@@ -325,8 +325,9 @@ class Kernel(Compilation, _NumbasNames, Indexable):
         return Story(explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self.in_memory(), told))
 
     def _told(self) -> list[str]:
-        """Return what people are told besides: of what needs a launch, and of what other processes compile."""
-        return [*self._code.needs_launch.values(), *(said for ahead in self._ahead if (said := ahead.told()))]
+        """Return what people are told besides: of launches that are needed, other processes, and remote caches."""
+        ahead = (said for one in self._ahead if (said := one.told()))
+        return [*self._code.needs_launch.values(), *ahead, *session().told_of_remotes()]
 
     def in_memory(self) -> tuple[Specialization, ...]:
         """Return the specializations that are in use now."""

@@ -203,6 +203,13 @@ class Remote:
         """Count an entry that is not written."""
         self._count("dropped")
 
+    def story(self) -> str:
+        """Return the counts in words, with the last failures."""
+        counts = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number)
+        why = "".join(f"; {one.why}" for one in (self.breaker, self.writing) if one.why)
+        left = ", left alone now" if self.breaker.is_open else ""
+        return f"remote cache {self.address.shown}: {counts}, {self.seconds * 1e3:.0f} ms of waiting{left}{why}"
+
     def told(self) -> dict[str, Any]:
         """Return the counts, as plain values."""
         sums = {"received": self.received, "sent": self.sent, "seconds": round(self.seconds, 6)}

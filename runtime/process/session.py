@@ -191,6 +191,11 @@ class Session:
 
         return open_tier(self.settings, self.secret)
 
+    def told_of_remotes(self) -> list[str]:
+        """Return, in words, how the remote caches answered this process, as far as it asked them."""
+        asked = () if self.settings.cache_remotes == () or self.remote is None else self.remote.remotes
+        return [remote.story() for remote in asked if any(remote.counts.values())]
+
     @cached_property
     def recorder(self) -> NeedLog | None:
         """The log of specializations that this process needs, if a setting asks for it."""

@@ -154,3 +154,15 @@ def test_a_certificate_counts_code_in_a_remote_cache(remote, tmp_path, capsys, m
     monkeypatch.delenv("GRIDJIT_CACHE_REMOTE")
     in_empty_cache(tmp_path, monkeypatch, "emptier")
     assert main(["certify", str(tmp_path / "needs")]) == 1
+
+
+def test_explain_tells_what_remote_caches_did(remote, tmp_path, monkeypatch):
+    assert main(["cache", "push"]) == 0
+    monkeypatch.setenv("GRIDJIT_CACHE_REMOTE", f"http://127.0.0.1:1/x?unsigned file://{remote}?unsigned")
+    in_empty_cache(tmp_path, monkeypatch)
+    kernel = gridjit.jit(add_one.py_func)
+    kernel[1, 32](np.zeros(3))
+    told = kernel.explain()
+    assert re.search(rf"1\. .*, remote in .* ms\n   why: in the remote cache file://{remote}\n", told)
+    assert re.search(r"remote cache http://127.0.0.1:1/x: 1 failed, .* left alone now; .*refused", told)
+    assert re.search(rf"remote cache file://{remote}: 1 hits, ", told)
