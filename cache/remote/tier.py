@@ -205,10 +205,11 @@ class Remote:
 
     def story(self) -> str:
         """Return the counts in words, with the last failures."""
-        counts = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number)
-        why = "".join(f"; {one.why}" for one in (self.breaker, self.writing) if one.why)
+        head = f"remote cache {self.address.shown}: "
+        counts = ", ".join(f"{name} {number}" for name, number in self.counts.items() if number)
+        why = "".join(f"; {one.why.removeprefix(head)}" for one in (self.breaker, self.writing) if one.why)
         left = ", left alone now" if self.breaker.is_open else ""
-        return f"remote cache {self.address.shown}: {counts}, {self.seconds * 1e3:.0f} ms of waiting{left}{why}"
+        return f"{head}{counts}, waited {self.seconds * 1e3:.0f} ms{left}{why}"
 
     def told(self) -> dict[str, Any]:
         """Return the counts, as plain values."""
