@@ -14,7 +14,8 @@ from typing import TypeVar
 from gridjit.base import reading
 from gridjit.base.interrupts import let_through
 from gridjit.base.values import dataclass
-from gridjit.cache.remote.tier import WORKING, Remote
+from gridjit.cache.remote.limits import Limits
+from gridjit.cache.remote.tier import Remote
 
 Value = TypeVar("Value")
 
@@ -22,6 +23,8 @@ Value = TypeVar("Value")
 PATIENCE_S, OLD_S = 10.0, 120.0
 FIRST_LOOK_S, LAST_LOOK_S = 0.02, 0.25
 MOST_LEASES = 64
+# Of requests that a launch waits for.
+LEASING = Limits(silence=0.5, whole=1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +37,7 @@ class Lease:
     def done(self) -> None:
         """Say that what was compiled is written; a fault costs others some seconds."""
         try:
-            self.remote.transport(WORKING).put(f"{self.name}.done", b"done", new=True)
+            self.remote.transport(LEASING).put(f"{self.name}.done", b"done", new=True)
         except Exception as error:  # of any library
             let_through(error)
 
@@ -71,10 +74,11 @@ class Waiting:
                     return found
         except Exception as error:  # of any library
             let_through(error)
+            self._remote.leasing.failed(str(error))
         return None
 
     def _take(self, name: str) -> bool:
-        return self._remote.transport(WORKING).put(name, str(int(self._now())).encode(), new=True)
+        return self._remote.transport(LEASING).put(name, str(int(self._now())).encode(), new=True)
 
     def _wait(self, name: str, look: Callable[[], Value | None]) -> Value | None:
         """Return look()'s answer, or None when the lease of a name is over."""
@@ -89,10 +93,10 @@ class Waiting:
             pause = min(LAST_LOOK_S, pause * 1.2)
 
     def _is_done(self, name: str) -> bool:
-        return self._remote.transport(WORKING).has(f"{name}.done")
+        return self._remote.transport(LEASING).has(f"{name}.done")
 
     def _is_old(self, name: str) -> bool:
-        data = self._remote.transport(WORKING).get(name, 64)
+        data = self._remote.transport(LEASING).get(name, 64)
         try:
             return self._now() - reading.whole(reading.parse(data or b"0")) > OLD_S
         except reading.Unreadable:

@@ -81,7 +81,7 @@ class Remote:
     ) -> None:
         self.address = address
         self.sealing = sealing
-        self.breaker, self.writing = Breaker(clock), Breaker(clock)
+        self.breaker, self.writing, self.leasing = Breaker(clock), Breaker(clock), Breaker(clock)
         self.counts = dict.fromkeys(COUNTS, 0)
         self.received = self.sent = 0
         self.seconds = 0.0

@@ -20,7 +20,7 @@ from gridjit.runtime.specializations.look import name_of, shape_of
 from gridjit.runtime.specialize.keep import put
 
 if TYPE_CHECKING:
-    from gridjit.cache.remote.tier import Found, RemoteTier
+    from gridjit.cache.remote.tier import Found, Remote, RemoteTier
     from gridjit.compiler.values.artifact import Compiled
     from gridjit.runtime.process.session import Session
     from gridjit.runtime.specializations.look import Look
@@ -63,7 +63,7 @@ def led(
     """Return find()'s code once another machine has written it, or make()'s, for which others wait meanwhile."""
     tier = cold.here.remote
     remotes = () if tier is None or _may_not_compile(cold) else tier.remotes
-    remote = next((one for one in remotes if one.address.lease and one.writes), None)
+    remote = next((one for one in remotes if one.address.lease and one.writes and _answers(one)), None)
     if tier is None or remote is None:
         return make()
     from gridjit.cache.remote.lease import Lease, Waiting
@@ -81,6 +81,11 @@ def led(
     finally:
         if got is not None:
             tier.behind(remote, got.done)
+
+
+def _answers(remote: Remote) -> bool:
+    """Return whether a launch may wait for a remote's leases: neither they nor entries were asked for in vain."""
+    return not (remote.breaker.is_open or remote.leasing.is_open)
 
 
 def _may_not_compile(cold: Cold) -> bool:

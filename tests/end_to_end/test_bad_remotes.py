@@ -92,6 +92,17 @@ def test_a_bad_server_spoils_nothing(machine: Run, bad_server: Server) -> None:
     assert bad_server.connections == before
 
 
+@pytest.mark.parametrize("answer", ["hung", "forbidden", "closing"])
+def test_a_bad_server_is_asked_for_no_lease(machine: Run, answer: str) -> None:
+    connections = []
+    for lease in ("", "&lease"):
+        server = Server(SERVERS[answer])
+        assert machine(f"one{lease}", url=server.url + lease, hurries=True)["origins"] == COMPILED
+        connections.append(server.connections)
+        server.end()
+    assert connections[0] == connections[1]
+
+
 def test_no_server_spoils_nothing(machine: Run) -> None:
     done = machine("one", url="http://127.0.0.1:9/cache?unsigned", hurries=True)
     assert done["origins"] == COMPILED

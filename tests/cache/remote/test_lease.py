@@ -102,3 +102,15 @@ def test_a_remote_that_fails_keeps_nobody_from_compiling() -> None:
     (address,) = addresses("file:///nowhere?unsigned&lease")
     gone = Remote(address, Sealing(prefix="", trust=None), opened)
     assert Waiting(gone, JOB, sleep=fail).lead_or_find(never) is None
+
+
+def test_after_a_fault_a_remote_is_asked_for_no_lease_for_a_minute() -> None:
+    (address,) = addresses("https://remote.example/cache?unsigned&lease")
+
+    def opened(limits: Limits) -> Transport:
+        assert limits.whole <= 1.0
+        raise ConnectionRefusedError("connection refused")
+
+    remote = Remote(address, Sealing(prefix="", trust=None), opened)
+    assert Waiting(remote, JOB, sleep=fail).lead_or_find(never) is None
+    assert (remote.leasing.is_open, remote.breaker.is_open, remote.writing.is_open) == (True, False, False)
