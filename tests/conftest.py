@@ -47,8 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Prepare what the processes of a run share; xdist's begin with this environment.
 
     They share servers, and a folder of objects that LLVM made, as far as pytest's cache can be written with runs to
-    come. Where the tests that need a GPU are left out, none is visible: the others show what happens without one. A
-    shell has its background jobs ignore interrupts. Tests that send some wait for them to be felt.
+    come. None reads the developer's own file of settings. Where the tests that need a GPU are left out, none is
+    visible: the others show what happens without one. A shell has its background jobs ignore interrupts. Tests that
+    send some wait for them to be felt.
     """
     if "not gpu" in config.option.markexpr:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -58,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if FOLDER not in os.environ and (kept := _kept_objects(config)) is not None:
         os.environ[FOLDER] = str(kept)
         config.add_cleanup(functools.partial(os.environ.__delitem__, FOLDER))
-    for variable, name in ((FOLDER, "objects"), (MEETING, "servers")):
+    for variable, name in ((FOLDER, "objects"), (MEETING, "servers"), ("XDG_CONFIG_HOME", "config")):
         if variable not in os.environ:
             os.environ[variable] = tempfile.mkdtemp(prefix=f"gridjit-{name}-")
             config.add_cleanup(functools.partial(_forget, variable))

@@ -1,6 +1,7 @@
-"""Settings: the environment variables gridjit reads. Each is declared once, in VARIABLES, and read nowhere else.
+"""Settings: gridjit's settings, declared once in VARIABLES, and read once: variables, files, the program's choice.
 
 An invalid value is a ConfigError when the settings are first used. A name that is close to a setting's is a warning.
+sources.py reads files and the program's choice, and is imported where there are some.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gridjit.base.interrupts import let_through
+from gridjit.base.messages import warn_or_log
 from gridjit.base.values import dataclass, field
 from gridjit.cache.folder import rooted
-from gridjit.compiler.values.errors import ConfigError
+from gridjit.compiler.values.errors import ConfigError, ConfigWarning
 
 if TYPE_CHECKING:
     from gridjit.cache.remote.address import RemoteAddress
+    from gridjit.runtime.environment.sources import Given
 
 PREFIX = "GRIDJIT_"
 _CHECKS = ("bounds", "uninitialized", "races")
@@ -38,7 +42,7 @@ def usable_cores() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The environment's settings. VARIABLES gives each field's variable, setting_words.py its meaning."""
+    """A process's settings. VARIABLES gives each field's variable, setting_words.py its meaning."""
 
     cache_dir: Path
     cache_writers: Path
@@ -79,17 +83,18 @@ class Settings:
     host_patience: float = 10.0
 
     @classmethod
-    def of(cls, environ: Mapping[str, str]) -> Settings:
+    def of(cls, environ: Mapping[str, str], values: Mapping[str, Any] | None = None) -> Settings:
         """Return environ's settings; raises ConfigError naming a variable, its value and the accepted values.
 
-        An empty variable counts as not set.
+        An empty variable counts as not set. values: the values of all sources, by fields, in place of the variables'.
         """
-        given: dict[str, Any] = {one.field: one.value(text) for one in VARIABLES if (text := environ.get(one.name))}
-        unset = {
+        if (given := values) is None:
+            given = {one.field: one.value(text) for one in VARIABLES if (text := environ.get(one.name))}
+        unset: dict[str, Any] = {
             "cache_dir": _folder(environ, "XDG_CACHE_HOME", ".cache"),
             "cache_writers": _folder(environ, "XDG_CONFIG_HOME", ".config") / "trusted-writers.json",
         }
-        return cls(**(unset | given))
+        return cls(**{**unset, **given})
 
     @property
     def processes_that_serve(self) -> int:
@@ -103,15 +108,74 @@ class Settings:
         return self.processes_that_serve
 
 
-@functools.cache
+class ProcessSettings:
+    """This process's settings, once they are read, and the program's choice, by variables.
+
+    owner: who gave the settings, if the program cannot choose them: "program", for a process that compiles for another,
+    or "command", for a command that imports a program.
+    """
+
+    found: Settings | None = None
+    owner = ""
+    chosen: dict[str, Given] = {}
+
+
 def settings() -> Settings:
     """Return this process's settings, read on the first call; warns of variables that look misspelt."""
-    found = Settings.of(os.environ)
+    return _read() if (found := ProcessSettings.found) is None else found
+
+
+def use_settings(wanted: Settings | None, *, owner: str = "") -> None:
+    """Use these settings from now on, which an owner gave; None: forget settings and choice, as a new process would."""
+    ProcessSettings.found, ProcessSettings.owner = wanted, owner
+    if wanted is None:
+        ProcessSettings.chosen = {}
+
+
+def default_settings() -> Settings:
+    """Return the settings of a process to which no source gives any."""
+    return Settings.of(os.environ, {})
+
+
+def _read() -> Settings:
+    files = setting_files(os.environ)
+    found = _of_all_sources(files) if ProcessSettings.chosen or any(files) else Settings.of(os.environ)
     if unknown := unknown_names(os.environ):
         from gridjit.runtime.environment.misspelt import warn_of_misspelt  # misspelt names are rare
 
         warn_of_misspelt(unknown, [one.name for one in VARIABLES])
+    ProcessSettings.found = found
     return found
+
+
+def _of_all_sources(files: tuple[str | None, str | None]) -> Settings:
+    from gridjit.runtime.environment.sources import Sources  # most processes have the environment only
+
+    found = Sources.of(VARIABLES, os.environ, files, ProcessSettings.chosen)
+    if (user := files[0]) is not None and user in found.unread:
+        warn_or_log(ConfigWarning(f"{user} is not read: it {found.unread[user]}"), logger="gridjit")
+    return Settings.of(os.environ, found.values(VARIABLES))
+
+
+def setting_files(environ: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """Return the paths of the user's file, and of the nearest project's file; None for a missing file."""
+    folder = _folder(environ, "XDG_CONFIG_HOME", ".config")
+    user = f"{folder}.toml"
+    return user if os.path.exists(user) else None, _project_file(environ.get("HOME"))
+
+
+def _project_file(home: str | None) -> str | None:
+    """Return the nearest pyproject.toml, from the current folder up to, but without, the home and the root."""
+    try:
+        folder = os.getcwd()
+    except OSError as error:
+        let_through(error)
+        return None
+    while not os.path.exists(path := os.path.join(folder, "pyproject.toml")):
+        folder = os.path.dirname(folder)
+        if folder in ("/", home):
+            return None
+    return path
 
 
 def unknown_names(environ: Mapping[str, str]) -> list[str]:
@@ -142,6 +206,11 @@ class Variable(NamedTuple):
     name: str
     field: str
     read: Callable[[str], Any]
+
+    @property
+    def key(self) -> str:
+        """The setting's name in files and for gridjit.settings: "cache_dir"."""
+        return self.name.removeprefix(PREFIX).lower()
 
     def value(self, text: str) -> Any:
         """Return the value of a text that is not empty; raises ConfigError."""

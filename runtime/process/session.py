@@ -15,7 +15,7 @@ from gridjit.cache.store import Store
 from gridjit.compiler.values.errors import ConfigError, DeviceError, shown
 from gridjit.compiler.values.phases import Phases
 from gridjit.compiler.values.target import Target
-from gridjit.runtime.environment.settings import Settings, settings
+from gridjit.runtime.environment.settings import Settings, settings, use_settings
 from gridjit.runtime.queues.attention import watchers
 
 if TYPE_CHECKING:
@@ -313,8 +313,8 @@ def session() -> Session:
 
 
 def end_session() -> None:
-    """Forget the session and the settings: the next call reads the environment again."""
-    settings.cache_clear()
+    """Forget the session and the settings: the next call reads all sources again."""
+    use_settings(None)
     for ended in _sessions:
         ended.end()
     if watchers:
@@ -325,10 +325,18 @@ def end_session() -> None:
 
 
 def begin_session(wanted: Settings, *, compiles_declared: bool) -> Session:
-    """Return a new session of these settings, which is the process's from now on."""
+    """Return a new session of these settings, which another program gave, and which are the process's from now on."""
     end_session()
+    use_settings(wanted, owner="program")
     _sessions.append(Session(wanted, compiles_declared=compiles_declared))
     return _sessions[0]
+
+
+def use_in_session(wanted: Settings) -> None:
+    """Use settings from now on that differ only in settings which are read at each use."""
+    use_settings(wanted)
+    for there in _sessions:
+        there.settings = wanted
 
 
 def _make_session() -> Session:

@@ -11,7 +11,7 @@ import numba
 import gridjit
 from gridjit.compiler.targets.ptx.toolkit import disassembled, include_directories, library, log_text
 from gridjit.compiler.values.errors import ConfigError
-from gridjit.runtime.environment.settings import settings
+from gridjit.runtime.environment.settings import use_settings
 from kernel_times.inner_loops import Loop, inner_loop
 from kernel_times.kernel import Kernel
 
@@ -64,7 +64,7 @@ def way(codegen: str, mode: str) -> str:
 def choose_generator(codegen: str) -> None:
     """Have gridjit's compiles to come made by a generator: nvvm or llvm."""
     os.environ["GRIDJIT_CODEGEN"] = codegen
-    settings.cache_clear()
+    use_settings(None)
 
 
 def gridjit_code(kernel: Kernel, codegen: str, mode: str, arch: str | None, size: int) -> Code:

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.memory.device_array import DeviceArray
     from gridjit.runtime.memory.layout import StridedLayout
     from gridjit.runtime.numba_names.for_one_signature import AlreadySpecializedError
+    from gridjit.runtime.process.chosen import settings
     from gridjit.runtime.process.current import (
         create_event,
         create_stream,
@@ -137,6 +138,7 @@ _HOME = {
     "graph": "gridjit.runtime.graph",
     "install": "gridjit.installing",
     "jit": "gridjit.runtime.jit",
+    "settings": "gridjit.runtime.process.chosen",
     "uninstall": "gridjit.installing",
 }
 _MODULES = {name: f"gridjit.{name}" for name in ("cuda", "griddepcontrol", "launchconfig", "static")}
@@ -206,6 +208,7 @@ __all__ = [
     "install",
     "jit",
     "launchconfig",
+    "settings",
     "static",
     "uninstall",
 ]

@@ -51,10 +51,11 @@ def inside(known: Mapping[str, Module]) -> dict[str, set[str]]:
 
 def outside(known: Mapping[str, Module]) -> dict[str, set[str]]:
     """Return, for each module, the top-level names of what is neither of the package nor of Python that it imports."""
-    ours = {name.partition(".")[0] for name in known}
+    inside = {name.partition(".")[0] for name in known} | sys.stdlib_module_names
+    inside |= {"tomllib"}  # which Python 3.10 lacks
     found = {}
     for name, module in known.items():
-        tops = {given.partition(".")[0] for given in _imported(module, set(known))} - ours - sys.stdlib_module_names
+        tops = {given.partition(".")[0] for given in _imported(module, set(known))} - inside
         found[name] = {top for top in tops if top and not top.startswith("_")}  # Python's own, of any version
     return found
 

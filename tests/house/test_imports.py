@@ -57,6 +57,7 @@ WALLS = {
     "ray": ("gridjit.fleet.ray",),
     "mpi4py": ("gridjit.fleet.ranks",),
     "cloudpickle": ("gridjit.runtime.numba_names.serializer",),
+    "tomli": ("gridjit.runtime.environment.files",),
     "torch": ("gridjit.fleet.ranks", "gridjit.runtime.args.tensors"),
     "yaml": ("gridjit.compiler.key.numba_settings",),
 }

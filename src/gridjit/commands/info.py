@@ -16,7 +16,15 @@ from gridjit.compiler.numba_state.pristine import is_known_version
 from gridjit.compiler.values.errors import ConfigError, DeviceError
 from gridjit.runtime.devices import presence
 from gridjit.runtime.environment.misspelt import near_name
-from gridjit.runtime.environment.settings import VARIABLES, Settings, Variable, unknown_names
+from gridjit.runtime.environment.settings import (
+    VARIABLES,
+    ProcessSettings,
+    Settings,
+    Variable,
+    setting_files,
+    unknown_names,
+)
+from gridjit.runtime.environment.sources import Sources
 from gridjit.runtime.pool.address import listening_process
 from gridjit.runtime.process.session import Session, session
 
@@ -42,6 +50,7 @@ def run(given: argparse.Namespace) -> int:
 def collect() -> dict[str, Any]:
     """Return the facts as values: numbers, texts, lists, None for a missing fact."""
     here, made_with = session(), dict(toolchain("ptx"))
+    sources = Sources.of(VARIABLES, os.environ, setting_files(os.environ), ProcessSettings.chosen)
     return {
         "gridjit": made_with["gridjit"],
         "python": platform.python_version(),
@@ -66,7 +75,8 @@ def collect() -> dict[str, Any]:
         },
         "remotes": [_remote(address, here) for address in here.settings.cache_remotes],
         "compile_server": listening_process(here.settings.cache_dir),
-        "settings": [_setting(one, here.settings) for one in VARIABLES],
+        "settings": [_setting(one, here.settings, sources) for one in VARIABLES],
+        "unread_files": [{"file": path, "why": why} for path, why in sources.unread.items()],
         "unknown_variables": [
             {"variable": name, "did_you_mean": near_name(name, [one.name for one in VARIABLES])}
             for name in unknown_names(os.environ)
@@ -99,9 +109,9 @@ def _remote(address: RemoteAddress, here: Session) -> dict[str, Any]:
     return {"remote": address.shown, "trusted": found.sealing.told, "written": found.writes, "why_not": None}
 
 
-def _setting(one: Variable, settings: Settings) -> dict[str, Any]:
+def _setting(one: Variable, settings: Settings, sources: Sources) -> dict[str, Any]:
     value = getattr(settings, one.field)
-    return {"variable": one.name, "value": _plain(value), "source": _source(one)}
+    return {"variable": one.name, "value": _plain(value), "source": _source(one, sources)}
 
 
 def _plain(value: Any) -> Any:
@@ -112,10 +122,10 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _source(one: Variable) -> str:
-    """Return where a setting is from: "environment", "default", or the other variable that the default depends on."""
-    if os.environ.get(one.name):
-        return "environment"
+def _source(one: Variable, sources: Sources) -> str:
+    """Return a setting's source: "environment", a file, "default", or the variable that the default depends on."""
+    if (given := sources.given.get(one.name)) is not None and given.text:
+        return given.source
     base = _BASES.get(one.field, "")
     return base if os.path.isabs(os.environ.get(base, "")) else "default"
 
@@ -147,6 +157,8 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "compile server", f"process {server}" if server else "none: `gridjit serve` is one"
     for one in facts["settings"]:
         yield one["variable"], f"{_text(one['value'])}  ({one['source']})"
+    for one in facts["unread_files"]:
+        yield "settings", f"{one['file']} is not read: it {one['why']}"
     for unknown in facts["unknown_variables"]:
         near = f"; did you mean {unknown['did_you_mean']}?" if unknown["did_you_mean"] else ""
         yield unknown["variable"], f"is not a setting of gridjit{near}"

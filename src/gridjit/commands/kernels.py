@@ -13,6 +13,7 @@ from gridjit.commands.scripts import is_script, line_of, script
 from gridjit.commands.values import parts_of
 from gridjit.compiler.values.errors import ConfigError, GridjitError
 from gridjit.runtime.environment.misspelt import near_names
+from gridjit.runtime.environment.settings import ProcessSettings, settings, use_settings
 from gridjit.runtime.kernel import Kernel
 
 
@@ -22,6 +23,7 @@ def find_kernels(name: str) -> dict[str, Kernel]:
     The module may be a script, "script.py".
     """
     module_name, path = parts_of(name)
+    use_settings(settings(), owner=ProcessSettings.owner or "command")
     module = script(module_name) if is_script(module_name) else import_module(module_name)
     if path:
         return {name: _attribute(module, path, name)}
