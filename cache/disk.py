@@ -17,7 +17,7 @@ from gridjit.base.forking import lock, section
 from gridjit.base.interrupts import let_through, tolerated
 from gridjit.base.values import dataclass
 from gridjit.cache import files
-from gridjit.cache.entry import open_entry, seal
+from gridjit.cache.entry import open_entry, seal, why_refused
 from gridjit.cache.errors import warn
 from gridjit.cache.folder import (
     Distrusted,
@@ -50,10 +50,11 @@ _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """The result of reading every entry: the number of good entries, and the bad ones."""
+    """The result of reading every entry: the number of good entries, the bad ones, and why each of these is bad."""
 
     good: int
     bad: tuple[EntryInfo, ...]
+    reasons: tuple[str, ...] = ()
 
 
 class _Unnoted(threading.local):
@@ -220,19 +221,20 @@ class DiskStore:
 
         each: called with the key of each entry before it is read.
         """
-        good, bad = 0, []
+        good, bad, reasons = 0, [], []
         for info in self.entries():
             each(info.key)
-            match self._is_good(info):
-                case True:
+            match self._why_bad(info):
+                case "":
                     good += 1
-                case False:
+                case str(reason):
                     bad.append(info)
+                    reasons.append(reason)
         if remove and not self.read_only:
             for info in bad:
                 files.remove_file(self._place, files.file_name(info.key, info.suffix))
             self.collect()
-        return Verification(good=good, bad=tuple(bad))
+        return Verification(good=good, bad=tuple(bad), reasons=tuple(reasons))
 
     def collect(self) -> None:
         """Remove dead writers' files, note files without a row, drop rows without a file, and keep the bounds."""
@@ -253,14 +255,18 @@ class DiskStore:
         if self._bounds is not None:
             self._bounds.close()
 
-    def _is_good(self, info: EntryInfo) -> bool | None:
-        """Return whether an entry opens, or None if it went meanwhile."""
+    def _why_bad(self, info: EntryInfo) -> str | None:
+        """Return why an entry does not open, "" if it does, or None if it went meanwhile."""
         try:
             data = files.read_file(self._place, info.key, info.suffix, self._most_bytes)
         except (OSError, MemoryError) as error:
             let_through(error)
-            return False
-        return None if data is None else open_entry(info.key, data, secret=self._secret) is not None
+            return f"cannot be read ({error})"
+        if data is None:
+            return None
+        if open_entry(info.key, data, secret=self._secret) is not None:
+            return ""
+        return why_refused(info.key, data, secret=self._secret)
 
     def _read(self, shard: int, key: str) -> bytes | None:
         """Return the entry's payload from an open directory, and close that; a useless file does not hide another."""

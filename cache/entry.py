@@ -29,16 +29,32 @@ def seal(key: str, payload: bytes, *, secret: bytes | None = None) -> bytes:
 
 def open_entry(key: str, data: bytes, *, secret: bytes | None = None) -> bytes | None:
     """Return the payload sealed under key (and secret), or None if data is anything else."""
-    name = key.encode("ascii")
-    if len(data) < len(name) + TRAILER_BYTES:
-        return None
-    magic, schema, kind, key_length, length = TAIL.unpack_from(data, len(data) - TRAILER_BYTES)
-    expected_kind = CHECKSUM if secret is None else HMAC
-    if (magic, schema, kind, key_length) != (MAGIC, SCHEMA, expected_kind, len(name)):
-        return None
-    if length + key_length + TRAILER_BYTES != len(data) or data[length : length + key_length] != name:
+    kind, length = _trailer(key, data)
+    if kind != (CHECKSUM if secret is None else HMAC):
         return None
     return data[:length] if _seal_is_right(data, secret) else None
+
+
+def why_refused(key: str, data: bytes, *, secret: bytes | None = None) -> str:
+    """Return why data does not open as key's entry, in words that follow the entry's name."""
+    kind, _ = _trailer(key, data)
+    if kind == HMAC and secret is None:
+        return "is signed, and no key is set to check it"
+    if kind == HMAC:
+        return "is damaged, or signed with another key"
+    return "is not signed" if secret is not None and open_entry(key, data) is not None else "is damaged"
+
+
+def _trailer(key: str, data: bytes) -> tuple[int | None, int]:
+    """Return the kind of seal and the payload's length; no kind for data that is not of key, or is incomplete."""
+    name = key.encode("ascii")
+    if len(data) < len(name) + TRAILER_BYTES:
+        return None, 0
+    magic, schema, kind, key_length, length = TAIL.unpack_from(data, len(data) - TRAILER_BYTES)
+    if (magic, schema, key_length) != (MAGIC, SCHEMA, len(name)):
+        return None, 0
+    is_whole = length + key_length + TRAILER_BYTES == len(data) and data[length : length + key_length] == name
+    return (kind, length) if is_whole else (None, 0)
 
 
 def _seal_of(body: memoryview, secret: bytes | None) -> bytes:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ import numpy as np
 import pytest
 
 import gridjit
+from gridjit.cache.entry import open_entry, seal
 from gridjit.cache.store import EntryInfo
 from gridjit.commands import main
 from gridjit.commands.cache_upkeep import surplus
 from gridjit.commands.printing import age_text, size_text
+from gridjit.runtime.process.session import end_session
 
 
 @pytest.fixture
@@ -117,12 +120,37 @@ def test_verify_finds_damage_and_removes_it_only_if_asked(run: Any, filled: Any,
     victim.write_bytes(victim.read_bytes()[:-1] + b"?")
     status, out, _ = run("verify")
     assert status == 1
-    assert f"damaged, or not signed with this key: {victim.name}" in out
+    assert f"{victim.name} is damaged\n" in out
     assert victim.exists()
     assert json.loads(run("verify", "--json")[1])["bad"] == [victim.stem]
     assert run("verify", "--remove")[0] == 1
     assert not victim.exists()
     assert run("verify")[0] == 0
+
+
+def test_verify_tells_damage_from_entries_without_this_key(
+    run: Any, filled: Any, cache_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reasons() -> dict[str, int]:
+        end_session()
+        return Counter(json.loads(run("verify", "--json")[1])["reasons"])
+
+    entries = len([*cache_dir.glob("??/*.*")])
+    keys = [tmp_path / "one", tmp_path / "other"]
+    for number, file in enumerate(keys):
+        file.write_bytes(bytes([65 + number]) * 32)
+        file.chmod(0o400)
+    monkeypatch.setenv("GRIDJIT_CACHE_KEY_FILE", str(keys[0]))
+    assert reasons() == {"is not signed": entries}
+    victim = next(cache_dir.glob("??/*.lcs"))
+    payload = open_entry(victim.stem, victim.read_bytes())
+    assert payload is not None
+    victim.write_bytes(seal(victim.stem, payload, secret=keys[0].read_bytes()))
+    assert reasons() == {"is not signed": entries - 1}
+    monkeypatch.setenv("GRIDJIT_CACHE_KEY_FILE", str(keys[1]))
+    assert reasons() == {"is not signed": entries - 1, "is damaged, or signed with another key": 1}
+    monkeypatch.delenv("GRIDJIT_CACHE_KEY_FILE")
+    assert reasons() == {"is signed, and no key is set to check it": 1}
 
 
 def test_clear_removes_a_kernel_or_everything_and_a_dry_run_nothing(run: Any, filled: Any, listed: Any) -> None:
@@ -180,7 +208,7 @@ def test_a_value_that_makes_no_sense_is_wrong_usage(words: list[str], run: Any) 
     assert error.startswith("gridjit: --")
 
 
-@pytest.mark.parametrize("words", [[], ["defrag"], ["show"], ["gc", "--max-entries", "x"]])
+@pytest.mark.parametrize("words", [["defrag"], ["show"], ["gc", "--max-entries", "x"]])
 def test_an_action_that_is_not_there_is_wrong_usage(words: list[str], run: Any) -> None:
     with pytest.raises(SystemExit) as caught:
         run(*words)

@@ -26,11 +26,12 @@ def run_verify(given: argparse.Namespace) -> int:
         found = store.verify(remove=given.remove, each=lambda key: step(key[:KEY_DIGITS]))
     left = _still_there(store, found.bad) if given.remove else []
     if given.json:
-        keys = {"bad": [info.key for info in found.bad], "left": [info.key for info in left]}
+        keys: dict[str, object] = {"bad": [info.key for info in found.bad], "left": [info.key for info in left]}
+        keys["reasons"] = list(found.reasons)
         printing.print_json({"good": found.good, "removed": given.remove and not left, **keys})
         return 1 if found.bad else 0
-    for info in found.bad:
-        printing.say(f"damaged, or not signed with this key: {info.key}{info.suffix}")
+    for info, reason in zip(found.bad, found.reasons, strict=True):
+        printing.say(f"{info.key}{info.suffix} {reason}")
     gone = " and removed" if found.bad and given.remove and not left else ""
     printing.say(f"{found.good} good, {len(found.bad)} bad{gone}")
     _say_left(store, left)
