@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import functools
 import json
 import os
 import pty
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import gridjit
 from gridjit.commands import demo, main
-from gridjit.commands.completion import candidates
+from gridjit.commands.arguments import check, parser, program_at
+from gridjit.commands.completion import candidates, subcommands_of
 from gridjit.commands.progress import left_text
 from gridjit.compiler.numba_state import pristine
 from gridjit.runtime.environment.settings import VARIABLES
 from tests.programs import run_new_python, run_python
 
+ROOT = Path(__file__).parents[2]
 FLOATS = "void(float32[::1])"
 HEAVY = ("numpy", "numba", "llvmlite", "rich", "diskcache", "gridjit.runtime.kernel", "gridjit.runtime.process.session")
 
@@ -42,6 +46,34 @@ def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> 
     )
 
 
+def commands_of(made: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Yield a parser and the parsers of its commands."""
+    yield made
+    for inner in subcommands_of(made).values():
+        yield from commands_of(inner)
+
+
+@pytest.mark.parametrize("command", [*commands_of(parser())], ids=lambda command: command.prog)
+def test_every_commands_help_ends_with_an_example_that_it_accepts_and_its_page(
+    command: argparse.ArgumentParser,
+) -> None:
+    _, example, page = command.format_help().rstrip().rsplit("\n", 2)
+    words = shlex.split(example.removeprefix("example: gridjit "))
+    assert example.startswith(f"example: {command.prog}")
+    given = parser().parse_args(words[: program_at(words)])
+    given.program = words[program_at(words) :]
+    check(given)
+    assert (ROOT / page.removeprefix("page: ")).is_file()
+
+
+@pytest.mark.parametrize("group", ["cache", "keys"])
+def test_a_group_alone_lists_its_commands(group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([group]) == 0
+    out = capsys.readouterr().out
+    (made,) = (one for one in commands_of(parser()) if one.prog == f"gridjit {group}")
+    assert [name for name in subcommands_of(made) if f"    {name} " not in out] == []
+
+
 @pytest.mark.some(8)
 @pytest.mark.parametrize(
     ("words", "status"),
@@ -53,7 +85,8 @@ def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> 
         ("completion bash", 0),
         ("completion bash -- cache l", 0),
         ("defrag", 2),
-        ("cache", 2),
+        ("cache", 0),
+        ("keys", 0),
         ("cache ls --sort colour", 2),
         ("cache show", 2),
         ("cache gc --max-size big", 2),

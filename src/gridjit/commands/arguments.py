@@ -20,7 +20,13 @@ _QUIET = "without progress"
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that proposes its nearest word for an unknown word."""
+    """A parser that proposes its nearest word for an unknown word, and ends its help with an example."""
+
+    def format_help(self) -> str:
+        """Return the help, then the command's example and page."""
+        from gridjit.commands.examples import end_of_help
+
+        return super().format_help() + end_of_help(self.prog)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
@@ -210,7 +216,7 @@ def _cache(commands: Any) -> None:
         description="Exit status: 0 if all is well, 1 if problems were found, 2 for wrong usage.",
     )
     cache.set_defaults(shown=cache)
-    actions = cache.add_subparsers(title="actions", metavar="ACTION", required=True)
+    actions = cache.add_subparsers(title="actions", metavar="ACTION")
     for add in (_ls, _du, _stats, _show, _verify, _gc, _clear, _export, _import, _push, _pull, _pack):
         add(actions)
 
@@ -324,7 +330,7 @@ def _keys(commands: Any) -> None:
         "for wrong usage.",
     )
     keys.set_defaults(shown=keys)
-    actions = keys.add_subparsers(title="actions", metavar="ACTION", required=True)
+    actions = keys.add_subparsers(title="actions", metavar="ACTION")
     for add in (_new, _trust, _list, _withdraw):
         add(actions)
 
