@@ -1,7 +1,7 @@
 """A cooperative library in twenty lines: `sort_block` sorts a value of each thread, for whatever block is launched.
 
-The library asks for the block size while the kernel is compiled, and requires the shared memory that it needs: the
-caller passes neither. docs/tutorials/cooperative-library.md says how such libraries work.
+The library asks for the block size while the kernel is compiled, and has shared memory of that size: the caller passes
+neither. docs/tutorials/cooperative-library.md says how such libraries work.
 """
 
 import numpy as np
@@ -18,14 +18,12 @@ def sort_block(value):
 
 @cuda.extending.overload(sort_block)
 def overload_sort_block(value):
-    config = ensure_current_launch_config()
-    threads = config.blockdim[0]
+    threads = ensure_current_launch_config().blockdim[0]
     if threads & (threads - 1):
         raise ValueError(f"sort_block needs a block of a power of two, not of {threads}")
-    config.sharedmem = 8 * threads  # at least: more that the launch asks for stays
 
     def bitonic(value):
-        tile, me = cuda.shared.array(0, np.float64), cuda.threadIdx.x
+        tile, me = cuda.shared.array(threads, np.float64), cuda.threadIdx.x
         tile[me] = value
         run = 2
         while run <= threads:
@@ -52,7 +50,7 @@ def main():
     for width in (32, 256):
         rows = np.random.default_rng(width).random((100, width))
         on_device = cuda.to_device(rows)
-        sort_rows[100, width](on_device)  # no shared memory is asked for here
+        sort_rows[100, width](on_device)
         assert (on_device.copy_to_host() == np.sort(rows)).all()
     facts = {str(found.footprint) for found in sort_rows.specializations}
     print("rows of 32 and 256 are sorted;", *sorted(facts))
