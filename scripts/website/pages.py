@@ -22,8 +22,18 @@ _CODE = re.compile(r"`[^`\n]*`")
 _ITEM = re.compile(r"(?P<indent> *)(?:[-*]|\d+\.) ")
 
 
+def on_config(config: Any) -> Any:
+    """Show the version of gridjit beside the site's name."""
+    found = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.M)
+    assert found is not None
+    config.site_name += f" {found[1]}"
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
-    """Add a page for each file outside docs/ that pages link to, and for those that these link to in turn."""
+    """Add the script for searches in a folder, and a page for each file outside docs/ that pages link to, or these."""
+    script = (ROOT / "scripts" / "website" / "iframe-worker.js").read_text()
+    files.append(File.generated(config, "assets/iframe-worker.js", content=script))
     wanted = {name for file in files.documentation_pages() for name in linked(DOCS + file.src_uri)}
     made: set[str] = set()
     while new := {name for name in wanted - made if not name.startswith(DOCS)}:

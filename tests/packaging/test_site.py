@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,24 @@ def test_pages_load_nothing_from_another_host(site: Path) -> None:
     }
     assert loaded
     assert [name for name in loaded if re.match(r"(?:\w+:)?//", name)] == []
+
+
+def test_pages_show_the_version_and_a_switch_of_colors(site: Path) -> None:
+    version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.M)
+    assert version is not None
+    assert f"gridjit {version[1]}" in _read(site, "memory").partition("<main")[0]
+    assert _read(site, "memory").count('name="__palette"') == 3
+
+
+def test_the_search_finds_pages_in_a_folder(site: Path, tmp_path: Path) -> None:
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("neither chromium nor google-chrome is installed")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--dump-dom"]
+    page = f"{(site / 'index.html').as_uri()}?q=footprint"
+    command = [browser, *options, "--virtual-time-budget=20000", page]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    assert re.search(r'search-result__meta">\d+ matching documents<', shown)
 
 
 def test_the_reference_has_parameters_as_a_list_and_examples_as_code(site: Path) -> None:
