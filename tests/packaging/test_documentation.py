@@ -123,6 +123,20 @@ def test_every_file_that_a_document_names_is_there() -> None:
     assert gone == []
 
 
+def test_the_figures_of_the_first_pages_stand_in_the_page_of_benchmarks() -> None:
+    benchmarks = (ROOT / "docs" / "benchmarks.md").read_text()
+    rows, others = (
+        [line for line in page.read_text().splitlines() if line.startswith("|") and "`make bench" in line]
+        for page in (ROOT / "README.md", ROOT / "docs" / "index.md")
+    )
+    assert rows == others
+    for row in rows:
+        _, _, ours, theirs, measured, _, _ = row.split("|")
+        figures = re.findall(r"\d+\.\d+|\d{2,}", f"{ours}{theirs}") + re.findall(r"\d{4}-\d\d-\d\d", measured)
+        assert len(figures) > 1, row
+        assert [figure for figure in figures if figure not in benchmarks] == [], row
+
+
 def test_every_setting_is_documented() -> None:
     read = set(re.findall(r"GRIDJIT_[A-Z_]+", (ROOT / "runtime" / "environment" / "settings.py").read_text()))
     table = set(re.findall(r"^\| `(GRIDJIT_[A-Z_]+)`", (ROOT / "docs" / "settings.md").read_text(), re.M))
