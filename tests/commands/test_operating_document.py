@@ -57,6 +57,7 @@ LEAST = {
     "performance.md": 7,
     "security.md": 5,
     "seeing.md": 5,
+    "tutorials/from-numba-cuda.md": 2,
 }
 
 
