@@ -106,6 +106,9 @@ class LaunchConfig:
             parts.append("programmatic")
         return ", ".join(parts)
 
+    def _repr_html_(self) -> str:
+        return f"<div>launch of <b>{self}</b></div>"
+
 
 def as_launch_config(name: str, given: object) -> LaunchConfig | None:
     """Return the configuration that is given as one or as (griddim, blockdim[, sharedmem]); None for None."""

@@ -201,9 +201,11 @@ class ArrayFacts(_WithNumPysNames):
     def __len__(self) -> int:
         return len(self._ghost)
 
-    def __repr__(self) -> str:
+    @property
+    def described(self) -> str:
+        """The type, shape, device and address, in words."""
         place = "host" if self.device is None else f"device {self.device}"
-        return f"<gridjit array {self.dtype}{list(self.shape)} on {place} at 0x{self.data:x}>"
+        return f"gridjit array {self.dtype}{list(self.shape)} on {place} at 0x{self.data:x}"
 
 
 def descriptor(ghost: Array) -> bytes:

@@ -69,6 +69,24 @@ class DeviceArray(ArrayFacts):
             self.space.read(self._ghost, out, order)
         return out
 
+    def peek(self, key: Any) -> Array | None:
+        """Return the few items of a basic index; None if work, a capture or an error of the stream comes before."""
+        ghost = self._ghost[key]
+        values = np.empty(ghost.shape, ghost.dtype, "C" if ghost.flags.c_contiguous else "F")
+        return values if self.space.peek(ghost, values, self._in(None)) else None
+
+    def __repr__(self) -> str:
+        from gridjit.runtime.memory.shown import items_of
+
+        items = items_of(self)
+        before = "" if not items else ":\n" if "\n" in items else ": "
+        return f"<{self.described}{before}{items}>"
+
+    def _repr_html_(self) -> str:
+        from gridjit.runtime.memory.shown import page_of
+
+        return page_of(self)
+
     def _empty(self) -> Array:
         return np.empty(self.shape, self.dtype, order=self._order)
 

@@ -95,6 +95,12 @@ class Space(Protocol):
     def read(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy ghost into a host array of the same shape and type."""
 
+    def peek(self, ghost: Array, values: Array, stream: Any) -> bool:
+        """Copy a few items as read does if no work of stream comes before that; returns whether it did.
+
+        A captured stream is left alone, and so is an error that is still to be raised.
+        """
+
     def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy ghost into a host array of the same shape and type before stream's next work."""
 
@@ -156,6 +162,13 @@ class HostSpace:
     def read(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy ghost into values in the stream's order, and wait for that."""
         HOST.do(stream_handle(stream), lambda: np.copyto(values, ghost))
+
+    def peek(self, ghost: Array, values: Array, stream: Any) -> bool:
+        """Copy ghost into values if the stream has neither work nor an error; returns whether it did."""
+        if not HOST.at_rest(stream_handle(stream)):
+            return False
+        np.copyto(values, ghost)
+        return True
 
     def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy ghost into values later, in the stream's order."""

@@ -219,6 +219,13 @@ class HostTimeline:
         self._made[0].raise_failure(waited_for)
         return not any(queue.served for queue in waited_for)
 
+    def at_rest(self, stream: int) -> bool:
+        """Return whether a stream has neither work left nor an error to raise."""
+        if not self._made:
+            self._check(stream)
+            return True
+        return not any(queue.served or queue.failure is not None for queue in self._waited_for(stream))
+
     def capturing(self, stream: int) -> bool:
         """Return False: only gridjit captures the host's streams."""
         return False

@@ -66,3 +66,15 @@ def test_an_array_on_the_host_is_refused_by_its_name_and_nothing_is_copied(api, 
     with pytest.raises(ArgumentError, match=r"argument 'out' of writes_block: .* graph .*cuda\.to_device\(\) before"):
         kernel[1, 32, STREAM](direction(out))
     assert len(api.called("cuMemcpy")) == copies
+
+
+def test_an_array_shows_no_items_in_a_captured_stream_and_breaks_no_capture_in_another(api, device):
+    array = to_device(np.arange(3.0), space=device.space).bind(STREAM)
+    api.mode, modes = "the capture's", []
+    copy = api._functions["cuMemcpyAsync"]
+    api._functions = {**api._functions, "cuMemcpyAsync": lambda *given: (modes.append(api.mode), copy(*given))[1]}
+    api.capturing.add(STREAM + 1)
+    assert repr(array).endswith(": [0., 1., 2.]>")
+    api.capturing.add(STREAM)
+    assert repr(array) == f"<{array.described}>"
+    assert ([mode.name for mode in modes], api.mode) == (["CU_STREAM_CAPTURE_MODE_RELAXED"], "the capture's")

@@ -195,6 +195,15 @@ class CudaSpace:
         _, _, on_device = self.driver.memory_at(address)
         return not on_device and not self.driver.stream_capturing(handle)
 
+    def peek(self, ghost: Array, values: Array, stream: Any) -> bool:
+        """Copy dense items if the stream has no work left and is not captured; returns whether it did."""
+        handle = stream_handle(stream)
+        with self._device.current, self.driver.while_capturing():  # another stream may be captured
+            if not _are_dense(ghost, values) or self.timeline.capturing(handle) or not self.timeline.done(handle):
+                return False
+            self.read(ghost, values, stream)
+        return True
+
     def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy ghost into host values in stream's order: they are there when the stream's next work begins."""
         once = without_repeats(ghost)
