@@ -17,10 +17,10 @@ from gridjit.base.interrupts import let_through
 from gridjit.cache.folder import Distrusted, distrust, distrust_owner, read_apart
 from gridjit.compiler.values.errors import ConfigError
 
-_MOST_BYTES = 1 << 20
-# A line that may begin the table: most projects have none, and their files are not parsed.
-_TABLE = re.compile(rb"""^[ \t]*\[?[ \t]*["']?tool["']?[ \t]*(?:\.[^\n]*gridjit|=|\])""", re.M)
 _HEADER = re.compile(r"""^[ \t]*\[[ \t]*["']?tool["']?[ \t]*\.[ \t]*["']?gridjit["']?[ \t]*\]""", re.M)
+
+
+_MOST_BYTES = 1 << 20
 
 
 class UnreadError(Exception):
@@ -33,8 +33,6 @@ def table_of(path: str, *, is_project: bool) -> tuple[dict[str, Any], Callable[[
     Raises UnreadError for a file that must not or cannot be read, and ConfigError for a file that is not TOML.
     """
     data = _data(path, is_project)
-    if is_project and _TABLE.search(data) is None:
-        return {}, str
     try:
         text = data.decode()
         table: Any = _loads(text)

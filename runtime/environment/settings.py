@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gridjit.base.interrupts import let_through
 from gridjit.base.messages import warn_or_log
 from gridjit.base.values import dataclass, field
-from gridjit.cache.folder import rooted
+from gridjit.cache.folder import read_apart, rooted
 from gridjit.compiler.values.errors import ConfigError, ConfigWarning
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ _SIZE = re.compile(r"(\d{1,18}(?:\.\d{0,9})?)\s*([KMGT]?)(?:I?B)?", re.I | re.A)
 _MOST_SECONDS = 1e9
 # More threads, processes or devices than exist; and a number that any other count stays far below.
 MOST, _MOST_ENTRIES = 1 << 16, 1 << 62
+# Of a file of settings; files.py refuses larger ones.
+_MOST_BYTES = 1 << 20
 
 
 def usable_cores() -> int:
@@ -158,7 +160,10 @@ def _of_all_sources(files: tuple[str | None, str | None]) -> Settings:
 
 
 def setting_files(environ: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """Return the paths of the user's file, and of the nearest project's file; None for a missing file."""
+    """Return the paths of the user's file, and of the nearest project's file; None for a missing file.
+
+    A project's file that cannot have a table for gridjit counts as missing.
+    """
     folder = _folder(environ, "XDG_CONFIG_HOME", ".config")
     user = f"{folder}.toml"
     return user if os.path.exists(user) else None, _project_file(environ.get("HOME"))
@@ -175,7 +180,23 @@ def _project_file(home: str | None) -> str | None:
         folder = os.path.dirname(folder)
         if folder in ("/", home):
             return None
-    return path
+    return path if _may_choose(path) else None
+
+
+def _may_choose(path: str) -> bool:
+    """Return whether a project's file may have a table for gridjit: most have none, and are not parsed."""
+    try:
+        data = read_apart(path, _MOST_BYTES, lambda found: None)
+    except OSError as error:
+        let_through(error)
+        return True  # sources.py finds out why
+    return b"gridjit" in data and any(_may_begin_table(line) for line in data.splitlines())
+
+
+def _may_begin_table(line: bytes) -> bool:
+    words = line.lstrip(b"[ \t\"'")
+    after = words[4:].lstrip(b"\"' \t")
+    return words.startswith(b"tool") and (after.startswith((b"=", b"]")) or (after[:1] == b"." and b"gridjit" in after))
 
 
 def unknown_names(environ: Mapping[str, str]) -> list[str]:
