@@ -85,7 +85,7 @@ def test_the_nearest_project_counts_alone(places: Places) -> None:
     places.project.write_text("[tool.gridjit]\nhost_threads = 2\n")
     nearer = places.inner.parent / "pyproject.toml"
     nearer.write_text("[project]\nname = 'tool of gridjit'\n")
-    assert setting_files(os.environ) == (None, str(nearer))
+    assert setting_files(os.environ) == (None, None)
     assert settings().host_threads == len(os.sched_getaffinity(0))
 
 
