@@ -114,14 +114,15 @@ unseen = Unseen()
 @register_rewrite("before-inference")
 class Reads(Rewrite):
     def match(self, func_ir, block, typemap, calltypes):
-        unseen.line
+        {does}
         return False
 """
 
 
-def test_code_that_stays_in_memory_is_written_nowhere(machine: Run, remote: Path) -> None:
+@pytest.mark.parametrize("does", ["unseen.line", "block.body[0].loc.col"], ids=["known", "found out"])
+def test_code_that_stays_in_memory_is_written_nowhere(machine: Run, remote: Path, does: str) -> None:
     for name in ("one", "two"):
-        assert machine(name, UNSEEN + PROGRAM, new=True)["origins"] == COMPILED
+        assert machine(name, UNSEEN.format(does=does) + PROGRAM, new=True)["origins"] == COMPILED
     assert content(remote) == {}
 
 
@@ -269,7 +270,17 @@ def test_a_program_ends_though_entries_wait_to_be_written(machine: Run, remote: 
     assert sorted(machine("two")["origins"]) == ["compiled", "compiled", "remote"]
 
 
-def test_a_program_that_ends_at_once_has_written_its_entries(machine: Run, remote: Path) -> None:
+PUTS_OFF = """
+import atexit, threading
+from gridjit.cache.remote.over_files import FileTransport
+
+ends, put = threading.Event(), FileTransport.put
+atexit.register(ends.set)
+FileTransport.put = lambda self, name, data, *, new: ends.wait() and put(self, name, data, new=new)
+"""
+
+
+def test_a_program_that_ends_writes_its_entries_first(machine: Run) -> None:
     ends = 'print(json.dumps({"right": all(right), "flushed": True}))\nsys.exit()\n'
-    machine("one", PROGRAM + ends, new=True)
+    machine("one", PUTS_OFF + PROGRAM + ends, new=True)
     assert machine("two")["origins"] == FOUND
