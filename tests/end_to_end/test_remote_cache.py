@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from gridjit.cache.remote import key_lines
+from gridjit.cache.remote.trust_file import Writer, change_writers
+from gridjit.cache.remote.writers import SigningKey
 from tests.end_to_end.machines import COMPILED, FOUND, PROGRAM, STORED, Run, content
 from tests.programs import run_python
 
@@ -154,6 +157,28 @@ def test_specialized_code_of_a_tiered_kernel_is_written_and_found(machine: Run, 
     second = machine("two", tiered)
     assert second["origins"] == FOUND
     assert second["compiles"] == 0
+
+
+def test_only_entries_of_trusted_writers_are_run(machine: Run, remote: Path, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography", reason="cryptography is not installed")
+    trust, url = tmp_path / "writers.json", f"file://{remote}?prefix=main"
+    key = SigningKey.new("ci", tmp_path / "key")
+    public = key_lines.read(key_lines.WRITER, key.public)[1]
+
+    def run(name: str, withdrawn: str | None = None, **more: str) -> list[str]:
+        writer = Writer(name="ci", key=public, prefixes=("main",), withdrawn=withdrawn)
+        change_writers(trust, lambda _: (writer,))
+        found: list[str] = machine(name, url=url, GRIDJIT_CACHE_WRITERS=str(trust), **more)["origins"]
+        return found
+
+    assert run("one", GRIDJIT_CACHE_SIGNING_KEY=str(tmp_path / "key")) == COMPILED
+    before = content(remote)
+    assert run("two") == FOUND
+    assert run("three", withdrawn="2026-01-31") == COMPILED
+    assert content(remote) == before
+    for path in (remote / "main" / "entries").iterdir():
+        path.write_bytes(path.read_bytes().replace(b"ELF", b"elf"))
+    assert run("four") == COMPILED
 
 
 def test_a_declared_kernel_that_another_process_compiled_is_written_and_found(machine: Run, remote: Path) -> None:
