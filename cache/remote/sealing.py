@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gridjit.base.values import dataclass
 from gridjit.cache.entry import open_entry, seal
-from gridjit.cache.remote.writers import Refused, SigningKey, Trust
+from gridjit.cache.remote.writers import Refused, SigningKey, Trust, library
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,11 @@ class Sealing:
             return "entries sealed with the key of GRIDJIT_CACHE_KEY_FILE" if self.secret else "unsigned entries"
         names = [writer.name for writer in self.trust.writers if writer.writes(self.prefix) and not writer.withdrawn]
         return f"entries of {', '.join(names) or 'nobody'}"
+
+    def prepare(self) -> None:
+        """Import the library for signatures, if there are any; raises WritersError where it is not installed."""
+        if self.trust is not None:
+            library()
 
     def sealed(self, name: str, key: str, payload: bytes) -> bytes:
         """Return an entry's bytes for the remote, where it is called name."""

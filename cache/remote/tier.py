@@ -218,10 +218,14 @@ class Remote:
         return {"remote": self.address.shown, **whys, **self.counts, **sums}
 
     def _is_open(self) -> bool:
-        """Open the way to it, which may import a library, before time limits begin; return whether that went well."""
+        """Open the way to it, which may import libraries, before time limits begin; return whether that went well."""
         if ASKING not in self._known:
-            self._asked(lambda: self.transport(ASKING), self._clock() + OPEN_S)
+            self._asked(self._open, self._clock() + OPEN_S)
         return ASKING in self._known
+
+    def _open(self) -> None:
+        self.sealing.prepare()
+        self.transport(ASKING)
 
     def _read_shapes(self, job: str) -> tuple[Shape, ...]:
         """Return the shapes that the remote has for a job."""

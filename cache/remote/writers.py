@@ -40,7 +40,7 @@ class SigningKey:
 
     def __init__(self, name: str, secret: bytes) -> None:
         self.name = checked_name(name)
-        self._key = _library().Ed25519PrivateKey.from_private_bytes(secret)
+        self._key = library().Ed25519PrivateKey.from_private_bytes(secret)
         public = self._key.public_key().public_bytes_raw()
         self.public = key_lines.written(WRITER, name, public)
         self._head = TRAILER.pack(MAGIC, VERSION, fingerprint(public), bytes(64))[:_SIGNED]
@@ -137,17 +137,18 @@ def _message(head: bytes, prefix: str, name: str, data: bytes) -> bytes:
 
 
 def _is_right(public: bytes, signature: bytes, message: bytes) -> bool:
-    library = _library()
+    ed25519 = library()
     from cryptography.exceptions import InvalidSignature
 
     try:
-        library.Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+        ed25519.Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
     except (InvalidSignature, ValueError):  # ValueError: a public key that is not a point of the curve
         return False
     return True
 
 
-def _library() -> Any:
+def library() -> Any:
+    """Return the library for signatures; raises WritersError where it is not installed."""
     try:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:

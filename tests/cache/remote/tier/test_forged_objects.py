@@ -6,6 +6,7 @@ import contextlib
 import random
 from collections.abc import Callable
 from hashlib import sha256
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,8 @@ from gridjit.cache.bundle import DIGEST_BYTES, HEAD, MAGIC, bundle_bytes, import
 from gridjit.cache.errors import CacheError
 from gridjit.cache.lock import Locks
 from gridjit.cache.memory import MemoryStore
+from gridjit.cache.remote import sealing as sealing_module
+from gridjit.cache.remote import writers as writers_module
 from gridjit.cache.remote.layout import entry_name, pack_name
 from gridjit.cache.remote.sealing import Sealing
 from gridjit.cache.remote.tier import RemoteTier
@@ -84,6 +87,26 @@ def sealing(request: pytest.FixtureRequest) -> Sealing:
         pytest.importorskip("cryptography", reason="cryptography is not installed")
         return CI
     return SEALING
+
+
+def test_a_look_up_does_not_wait_for_the_library_of_signatures(
+    monkeypatch: pytest.MonkeyPatch, patience: Callable[[float], None]
+) -> None:
+    pytest.importorskip("cryptography", reason="cryptography is not installed")
+    clock, imported = Clock(), writers_module.library
+
+    def slow() -> Any:
+        seconds.append(0.0)
+        clock.now += seconds.pop(0)
+        return imported()
+
+    seconds = [7.0]
+    remote = remote_at(Objects(lists=False), clock, CI)
+    remote.write(JOB, BY_BLOCK, KEY, CODE)
+    patience(5.0)
+    for module in (sealing_module, writers_module):
+        monkeypatch.setattr(module, "library", slow)
+    assert [one.payload for one in found(remote, JOB)] == [CODE]
 
 
 @pytest.mark.parametrize("seed", range(2))
