@@ -114,8 +114,8 @@ import importlib, pkgutil
 import gridjit
 found = [m.name for m in pkgutil.walk_packages(gridjit.__path__, "gridjit.") if not m.name.endswith("__main__")]
 for name in found:
-    # Not pytest's plugins, which the test extra is for, nor what PyInstaller runs, whose name no import can have.
-    if not name.startswith("gridjit.testing") and "-" not in name:
+    # Not what extras are for, nor what PyInstaller runs, whose name no import can have.
+    if not name.startswith(("gridjit.testing", "gridjit.fleet.dask", "gridjit.fleet.ray")) and "-" not in name:
         importlib.import_module(name)
 print(len(found))
 """
