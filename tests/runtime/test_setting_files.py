@@ -243,7 +243,8 @@ def test_a_current_folder_without_folders_above_it_has_no_project(
     assert setting_files(os.environ) == (None, None)
 
 
-def test_a_process_without_files_imports_nothing_to_read_them(places: Places) -> None:
+def test_a_process_without_settings_in_files_imports_nothing_to_read_them(places: Places) -> None:
+    places.project.write_text("[project]\ndependencies = [\n'gridjit',\n]\n[tool.other]\n")
     text = "import sys; from gridjit.runtime.environment.settings import settings; settings(); print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", text], check=True, capture_output=True, text=True)
     readers = {f"gridjit.runtime.environment.{name}" for name in ("files", "sources", "misspelt")}
