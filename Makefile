@@ -5,7 +5,7 @@ SUPPORTED := $(PYTHON) -c 'import sys; sys.version_info < (3, 10) and sys.exit("
 .DEFAULT_GOAL := help
 # What one process of the tests compiles to bytecode is there for the next.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist clean soak bench-cache bench-compile suite docs compat native
+.PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist release clean soak bench-cache bench-compile suite docs compat native
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
@@ -124,6 +124,10 @@ docs: .venv/docs view  ## build the site into site/, with warnings as errors
 
 dist: .venv/test  ## build the sdist and the wheel
 	$(BIN)/python -m build
+
+# At a version's tag, which `python scripts/release.py cut VERSION` prepares. KEY=FILE signs; ARGS=--untagged tries it out.
+release: .venv/run  ## build a release in dist/: sdist, wheel, checks in fresh environments, SBOM, checksums (KEY=FILE)
+	$(BIN)/python scripts/release.py build $(if $(KEY),--key $(KEY)) $(ARGS)
 
 clean:  ## remove what the commands above made
 	rm -rf .venv .view build dist site *.egg-info src/*.egg-info .*_cache .hypothesis .benchmarks

@@ -78,6 +78,7 @@ def test_wheel_and_sdist_hold_the_licence(wheel: Path, sdist: Path) -> None:
         "examples/01_saxpy.py",
         "mkdocs.yml",
         "CITATION.cff",
+        "packaging/conda/meta.yaml",
     ],
 )
 def test_the_sdist_is_the_whole_project(sdist: Path, name: str) -> None:
