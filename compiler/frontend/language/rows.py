@@ -1,0 +1,109 @@
+"""Rows of the table of the kernel language, and the table as the text of docs/kernel-language.md."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+HOST, CUDA, BOTH, NEITHER = ("host",), ("cuda",), ("host", "cuda"), ()
+_BRACES = re.compile(r"\{([^}]*)\}")
+_FIELDS = re.compile(r"\{(?:last|x)?\}")
+_KINDS = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
+
+
+class Row(NamedTuple):
+    """Names of one use. An example with {} or {last} (behind the last dot) holds for each name, with {x} for each array."""
+
+    # Separated by spaces; a name without a dot has the prefix of the name before it, and {a,b} stands for a and b.
+    named: str
+    types: str
+    meaning: str
+    example: str
+    # The arrays that {x} stands for: their types are shown before types.
+    over: str = ""
+    targets: tuple[str, ...] = BOTH
+    # Whether it needs NUMBA_CUDA_ENABLE_NRT=1, which lets kernels allocate.
+    allocates: bool = False
+    # Whether named is a piece of syntax, which no module defines.
+    syntax: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the full names."""
+        return (self.named,) if self.syntax else tuple(_names(self.named))
+
+    @property
+    def examples(self) -> list[list[str]]:
+        """Return the example's lines of Python, for each name and each array that it has a place for."""
+        if _FIELDS.search(self.example) is None:
+            return [self.example.splitlines()]
+        names = self.names if re.search(r"\{(?:last)?\}", self.example) else self.names[:1]
+        filled = (
+            self.example.format(name, last=name.rpartition(".")[2], x=array)
+            for name, array in itertools.product(names, self.over.split() or ("",))
+        )
+        return [text.splitlines() for text in filled]
+
+    @property
+    def all_types(self) -> str:
+        """Return the types of arrays and results as text."""
+        return "; ".join(filter(None, (", ".join(map(_type_of, self.over.split())), self.types)))
+
+
+class Section(NamedTuple):
+    """Rows about one subject, below a title and a text of Markdown."""
+
+    title: str
+    text: str
+    rows: tuple[Row, ...]
+
+
+def _names(named: str) -> Iterator[str]:
+    prefix = ""
+    for word in named.split():
+        head, dot, last = word.rpartition(".")
+        prefix = f"{head}{dot}" if dot else prefix
+        yield from (prefix + name for name in _alternatives(last))
+
+
+def _alternatives(word: str) -> Iterator[str]:
+    parts = _BRACES.split(word)
+    choices = [part.split(",") if place % 2 else [part] for place, part in enumerate(parts)]
+    return map("".join, itertools.product(*choices))
+
+
+def _type_of(array: str) -> str:
+    return "bool" if array == "b1" else _KINDS[array[0]] + array[1:]
+
+
+def page(sections: Iterable[Section]) -> str:
+    """Return the sections as Markdown."""
+    return "\n\n".join(f"## {one.title}\n\n{one.text}\n\n{_table(one.rows)}" for one in sections)
+
+
+def _table(rows: Iterable[Row]) -> str:
+    head = ("| Name | Types | Meaning | Example | Targets |", "|---|---|---|---|---|")
+    return "\n".join((*head, *(f"| {' | '.join(_cells(row))} |" for row in rows)))
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    example = "<br>".join(map(_code, row.examples[0]))
+    targets = ", ".join(row.targets) or "not in kernels"
+    return _shown(row), row.all_types, row.meaning, example, f"{targets}; allocates" if row.allocates else targets
+
+
+def _shown(row: Row) -> str:
+    """Return the names as code: the first with its module, others of the same module without."""
+    shown, before = [], None
+    for name in row.names:
+        prefix, dot, last = ("", "", name) if row.syntax else name.rpartition(".")
+        shown.append(_code(last if prefix == before else f"{prefix}{dot}{last}"))
+        before = prefix
+    return ", ".join(shown)
+
+
+def _code(text: str) -> str:
+    """Return text as code of a cell, where a bar would end the cell."""
+    return f"`{text}`".replace("|", "\\|")
