@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.frontend.language.rows import Row, Section
+from gridjit.compiler.frontend.language.rows import NEITHER, Row, Section
 
 _ROUNDINGS = "{rd,rn,ru,rz}"
 _F64, _F32, _I32, _I64 = "f64[t] = {}(f64[t])", "f32[t] = {}(f32[t])", "i32[t] = {}(i32[t])", "i64[t] = {}(i64[t])"
@@ -51,8 +51,15 @@ LIBDEVICE = Section(
         ),
         Row("cuda.libdevice.jn yn", "(int32, float64)", "Bessel functions of an order", "f64[t] = {}(2, f64[t])"),
         Row("cuda.libdevice.jnf ynf", "(int32, float32)", "the same", "f32[t] = {}(2, f32[t])"),
-        Row("cuda.libdevice.{ceil,fabs,floor,nearbyint,rint,round,trunc}", "float64", "roundings, absolute value", _F64),
-        Row("cuda.libdevice.{ceilf,fabsf,floorf,nearbyintf,rintf,roundf,truncf,saturatef}", "float32", "the same; `saturatef` clamps to 0 and 1", _F32),
+        Row(
+            "cuda.libdevice.{ceil,fabs,floor,nearbyint,rint,round,trunc}", "float64", "roundings, absolute value", _F64
+        ),
+        Row(
+            "cuda.libdevice.{ceilf,fabsf,floorf,nearbyintf,rintf,roundf,truncf,saturatef}",
+            "float32",
+            "the same; `saturatef` clamps to 0 and 1",
+            _F32,
+        ),
         Row(
             "cuda.libdevice.{atan2,copysign,fdim,fmax,fmin,fmod,hypot,nextafter,pow,remainder}",
             "two float64",
@@ -73,13 +80,40 @@ LIBDEVICE = Section(
             "fraction and whole part, fraction and exponent, sine and cosine",
             "first, second = {}(f64[t])",
         ),
-        Row("cuda.libdevice.{modff,frexpf,sincosf,sincospif,fast_sincosf}", "float32; a tuple", "the same", "first, second = {}(f32[t])"),
-        Row("cuda.libdevice.remquo", "float64; (float64, int32)", "remainder and part of the quotient", "rest, part = {}(f64[t], f64[0])"),
+        Row(
+            "cuda.libdevice.{modff,frexpf,sincosf,sincospif,fast_sincosf}",
+            "float32; a tuple",
+            "the same",
+            "first, second = {}(f32[t])",
+        ),
+        Row(
+            "cuda.libdevice.remquo",
+            "float64; (float64, int32)",
+            "remainder and part of the quotient",
+            "rest, part = {}(f64[t], f64[0])",
+        ),
         Row("cuda.libdevice.remquof", "float32; (float32, int32)", "the same", "rest, part = {}(f32[t], f32[0])"),
-        Row("cuda.libdevice.fma fma_" + _ROUNDINGS, "three float64", "`a * b + c`, rounded once", "f64[t] = {}(f64[t], f64[0], f64[1])"),
-        Row("cuda.libdevice.fmaf fmaf_" + _ROUNDINGS, "three float32", "the same", "f32[t] = {}(f32[t], f32[0], f32[1])"),
-        Row("cuda.libdevice.{dadd,dsub,dmul,ddiv}_" + _ROUNDINGS.replace("{rd", "{rd"), "two float64", "arithmetic with a rounding", "f64[t] = {}(f64[t], f64[0])"),
-        Row("cuda.libdevice.{fadd,fsub,fmul,fdiv}_" + _ROUNDINGS, "two float32", "the same", "f32[t] = {}(f32[t], f32[0])"),
+        Row(
+            "cuda.libdevice.fma fma_" + _ROUNDINGS,
+            "three float64",
+            "`a * b + c`, rounded once",
+            "f64[t] = {}(f64[t], f64[0], f64[1])",
+        ),
+        Row(
+            "cuda.libdevice.fmaf fmaf_" + _ROUNDINGS, "three float32", "the same", "f32[t] = {}(f32[t], f32[0], f32[1])"
+        ),
+        Row(
+            "cuda.libdevice.{dadd,dmul,ddiv}_" + _ROUNDINGS,
+            "two float64",
+            "arithmetic with a rounding",
+            "f64[t] = {}(f64[t], f64[0])",
+        ),
+        Row(
+            "cuda.libdevice.{fadd,fsub,fmul,fdiv}_" + _ROUNDINGS,
+            "two float32",
+            "the same",
+            "f32[t] = {}(f32[t], f32[0])",
+        ),
         Row("cuda.libdevice.{drcp,dsqrt}_" + _ROUNDINGS, "float64", "reciprocal and root with a rounding", _F64),
         Row("cuda.libdevice.{frcp,fsqrt}_" + _ROUNDINGS + " frsqrt_rn", "float32", "the same", _F32),
         Row(
@@ -88,13 +122,35 @@ LIBDEVICE = Section(
             "faster and less exact",
             _F32,
         ),
-        Row("cuda.libdevice.fast_{fdividef,powf}", "two float32", "faster and less exact", "f32[t] = {}(f32[t], f32[0])"),
-        Row("cuda.libdevice.{finitef,isinff,isnanf,signbitf,ilogbf}", "float32; int32", "kinds of floats, the sign, the exponent", "i32[t] = {}(f32[t])"),
-        Row("cuda.libdevice.{isfinited,isinfd,isnand,signbitd,ilogb}", "float64; int32", "the same", "i32[t] = {}(f64[t])"),
+        Row(
+            "cuda.libdevice.fast_{fdividef,powf}", "two float32", "faster and less exact", "f32[t] = {}(f32[t], f32[0])"
+        ),
+        Row(
+            "cuda.libdevice.{finitef,isinff,isnanf,signbitf,ilogbf}",
+            "float32; int32",
+            "kinds of floats, the sign, the exponent",
+            "i32[t] = {}(f32[t])",
+        ),
+        Row(
+            "cuda.libdevice.{isfinited,isinfd,isnand,signbitd,ilogb}",
+            "float64; int32",
+            "the same",
+            "i32[t] = {}(f64[t])",
+        ),
         Row("cuda.libdevice.float2{int,uint}_" + _ROUNDINGS, "float32; int32", "conversions", "i32[t] = {}(f32[t])"),
-        Row("cuda.libdevice.float2{ll,ull}_" + _ROUNDINGS + " llrintf llroundf", "float32; int64", "conversions", "i64[t] = {}(f32[t])"),
+        Row(
+            "cuda.libdevice.float2{ll,ull}_" + _ROUNDINGS + " llrintf llroundf",
+            "float32; int64",
+            "conversions",
+            "i64[t] = {}(f32[t])",
+        ),
         Row("cuda.libdevice.double2{int,uint}_" + _ROUNDINGS, "float64; int32", "conversions", "i32[t] = {}(f64[t])"),
-        Row("cuda.libdevice.double2{ll,ull}_" + _ROUNDINGS + " llrint llround", "float64; int64", "conversions", "i64[t] = {}(f64[t])"),
+        Row(
+            "cuda.libdevice.double2{ll,ull}_" + _ROUNDINGS + " llrint llround",
+            "float64; int64",
+            "conversions",
+            "i64[t] = {}(f64[t])",
+        ),
         Row("cuda.libdevice.double2float_" + _ROUNDINGS, "float64; float32", "conversions", "f32[t] = {}(f64[t])"),
         Row("cuda.libdevice.{int,uint}2float_" + _ROUNDINGS, "int32; float32", "conversions", "f32[t] = {}(i32[t])"),
         Row("cuda.libdevice.{ll,ull}2float_" + _ROUNDINGS, "int64; float32", "conversions", "f32[t] = {}(i64[t])"),
@@ -106,8 +162,18 @@ LIBDEVICE = Section(
         Row("cuda.libdevice.int_as_float", "int32; float32", "the float of these bits", "f32[t] = {}(i32[t])"),
         Row("cuda.libdevice.double_as_longlong", "float64; int64", "the bits", "i64[t] = {}(f64[t])"),
         Row("cuda.libdevice.longlong_as_double", "int64; float64", "the float of these bits", "f64[t] = {}(i64[t])"),
-        Row("cuda.libdevice.{double2hiint,double2loint}", "float64; int32", "the upper and lower half of the bits", "i32[t] = {}(f64[t])"),
-        Row("cuda.libdevice.hiloint2double", "two int32; float64", "the float of these halves", "f64[t] = {}(i32[t], i32[0])"),
+        Row(
+            "cuda.libdevice.{double2hiint,double2loint}",
+            "float64; int32",
+            "the upper and lower half of the bits",
+            "i32[t] = {}(f64[t])",
+        ),
+        Row(
+            "cuda.libdevice.hiloint2double",
+            "two int32; float64",
+            "the float of these halves",
+            "f64[t] = {}(i32[t], i32[0])",
+        ),
         Row("cuda.libdevice.{abs,brev,clz,ffs,popc}", "int32", "absolute value, and bits", _I32),
         Row("cuda.libdevice.{brevll,llabs}", "int64", "the same", _I64),
         Row("cuda.libdevice.{clzll,ffsll,popcll}", "int64; int32", "the same", "i32[t] = {}(i64[t])"),
@@ -117,8 +183,18 @@ LIBDEVICE = Section(
             "average, larger, smaller, product of 24 bits, upper half of the product; `u` for unsigned",
             "i32[t] = {}(i32[t], i32[0])",
         ),
-        Row("cuda.libdevice.{llmax,llmin,ullmax,ullmin,mul64hi,umul64hi}", "two int64", "the same", "i64[t] = {}(i64[t], i64[0])"),
-        Row("cuda.libdevice.{byte_perm,sad,usad}", "three int32", "selected bytes; `abs(a - b) + c`", "i32[t] = {}(i32[t], i32[0], i32[1])"),
+        Row(
+            "cuda.libdevice.{llmax,llmin,ullmax,ullmin,mul64hi,umul64hi}",
+            "two int64",
+            "the same",
+            "i64[t] = {}(i64[t], i64[0])",
+        ),
+        Row(
+            "cuda.libdevice.{byte_perm,sad,usad}",
+            "three int32",
+            "selected bytes; `abs(a - b) + c`",
+            "i32[t] = {}(i32[t], i32[0], i32[1])",
+        ),
     ),
 )
 
@@ -133,7 +209,7 @@ NARROW = Section(
     "float16 is a type of arrays and arguments; operators, [math functions](#math-and-cmath) and `abs` take it. bfloat16 and "
     "CUDA's floats of 8 bits are types of arrays where `ml_dtypes` is installed.",
     (
-        Row("cuda.float16", "a type", "float16; np.float16 is the same", "f16[t] = cuda.float16(f64[t]) * f16[t]"),
+        Row("np.float16", "a type", "float16", "f16[t] = np.float16(f64[t]) * f16[t]"),
         Row("cuda.fp16." + _OF_ONE, "float16", "functions of one float16", "f16[t] = {}(f16[t])"),
         Row("cuda.fp16." + _OF_TWO, "two float16", "arithmetic, larger and smaller", "f16[t] = {}(f16[t], f16[0])"),
         Row("cuda.fp16." + _COMPARED, "two float16; bool", "comparisons", "b1[t] = {}(f16[t], f16[0])"),
@@ -145,20 +221,58 @@ NARROW = Section(
             "`_rn`: without a fused operation; `_sat`: clamped to 0 and 1; `_nan`: NaN if one is NaN",
             "f16[t] = {}(f16[t], f16[0])",
         ),
-        Row("cuda.fp16.__hfma{,_relu,_sat}", "three float16", "`_relu`: 0 if negative", "f16[t] = {}(f16[t], f16[0], f16[1])"),
-        Row("cuda.fp16.__{heq,hne,hlt,hle,hgt,hge}{,u}", "two float16; bool", "`u`: true if one is NaN", "b1[t] = {}(f16[t], f16[0])"),
+        Row(
+            "cuda.fp16.__hfma{,_relu,_sat}",
+            "three float16",
+            "`_relu`: 0 if negative",
+            "f16[t] = {}(f16[t], f16[0], f16[1])",
+        ),
+        Row(
+            "cuda.fp16.__{heq,hne,hlt,hle,hgt,hge}{,u}",
+            "two float16; bool",
+            "`u`: true if one is NaN",
+            "b1[t] = {}(f16[t], f16[0])",
+        ),
         Row("cuda.fp16.__hisinf", "float16; int32", "1 for inf, -1 for -inf, else 0", "i32[t] = {}(f16[t])"),
         Row("cuda.fp16.__hisnan", "float16; bool", "whether it is NaN", "b1[t] = {}(f16[t])"),
-        Row("cuda.fp16.__half2" + _HALVES + "_" + _ROUNDINGS + " __half2{char,uchar}_rz", "float16; an integer", "conversions", "i64[t] = {}(f16[t])"),
-        Row("cuda.fp16.__" + _HALVES + "2half_" + _ROUNDINGS, "an integer; float16", "conversions", "f16[t] = {}(i64[t])"),
+        Row(
+            "cuda.fp16.__half2" + _HALVES + "_" + _ROUNDINGS + " __half2{char,uchar}_rz",
+            "float16; an integer",
+            "conversions",
+            "i64[t] = {}(f16[t])",
+        ),
+        Row(
+            "cuda.fp16.__" + _HALVES + "2half_" + _ROUNDINGS,
+            "an integer; float16",
+            "conversions",
+            "f16[t] = {}(i64[t])",
+        ),
         Row("cuda.fp16.__half2float", "float16; float32", "conversion", "f32[t] = {}(f16[t])"),
-        Row("cuda.fp16.__float2half __float2half_" + _ROUNDINGS + " __double2half", "a float; float16", "conversions", "f16[t] = {}(f32[t])"),
+        Row(
+            "cuda.fp16.__float2half __float2half_" + _ROUNDINGS + " __double2half",
+            "a float; float16",
+            "conversions",
+            "f16[t] = {}(f32[t])",
+        ),
         Row("cuda.fp16.__half_as_{short,ushort}", "float16; 16 bits", "the bits", "i16[t] = {}(f16[t])"),
-        Row("cuda.fp16.__{short,ushort}_as_half", "16 bits; float16", "the float16 of these bits", "f16[t] = {}(i16[t])"),
+        Row(
+            "cuda.fp16.__{short,ushort}_as_half", "16 bits; float16", "the float16 of these bits", "f16[t] = {}(i16[t])"
+        ),
         Row("cuda.fp16.__half", "a number", "a float16", "f16[t] = {}(f32[t])"),
-        Row("cuda.fp16.atomicAdd", "`(pointer, float16)`", "an atomic sum", "cuda.fp16.atomicAdd(f16, 0, f16[t])"),
+        Row(
+            "cuda.fp16.atomicAdd",
+            "`(pointer, float16)`",
+            "for pointers, as cffi gives them; arrays are not",
+            "{}(f16, f16[t])",
+            targets=NEITHER,
+        ),
         Row("cuda.bfloat16 cuda.bf16.bfloat16", "a type", "bfloat16", "f32[t] = np.float32({}(f32[t]))"),
-        Row("cuda.bf16." + _OF_ONE, "bfloat16", "functions of one bfloat16", "f32[t] = np.float32({}(cuda.bfloat16(f32[t])))"),
+        Row(
+            "cuda.bf16." + _OF_ONE,
+            "bfloat16",
+            "functions of one bfloat16",
+            "f32[t] = np.float32({}(cuda.bfloat16(f32[t])))",
+        ),
         Row(
             "cuda.bf16." + _OF_TWO + " {hadd,hsub,hmul}_{rn,sat} {hmax,hmin}_nan",
             "two bfloat16",
@@ -177,7 +291,12 @@ NARROW = Section(
             "`a * b + c`, rounded once",
             "f32[t] = np.float32({}(cuda.bfloat16(f32[t]), cuda.bfloat16(f32[0]), cuda.bfloat16(f32[1])))",
         ),
-        Row("cuda.bf16.hisinf", "bfloat16; int32", "1 for inf, -1 for -inf, else 0", "i32[t] = {}(cuda.bfloat16(f32[t]))"),
+        Row(
+            "cuda.bf16.hisinf",
+            "bfloat16; int32",
+            "1 for inf, -1 for -inf, else 0",
+            "i32[t] = {}(cuda.bfloat16(f32[t]))",
+        ),
         Row("cuda.bf16.hisnan", "bfloat16; bool", "whether it is NaN", "b1[t] = {}(cuda.bfloat16(f32[t]))"),
         Row(
             "cuda.bf16.float32_to_bfloat16 float32_to_bfloat16_" + _ROUNDINGS + " float64_to_bfloat16",
@@ -192,9 +311,24 @@ NARROW = Section(
             "conversions",
             "i64[t] = {}(cuda.bfloat16(f32[t]))",
         ),
-        Row("cuda.bf16." + _WIDE + "_to_bfloat16_" + _ROUNDINGS, "an integer; bfloat16", "conversions", "f32[t] = np.float32({}(i64[t]))"),
-        Row("cuda.bf16.bfloat16_as_{int16,uint16}", "bfloat16; 16 bits", "the bits", "i16[t] = {}(cuda.bfloat16(f32[t]))"),
-        Row("cuda.bf16.{int16,uint16}_as_bfloat16", "16 bits; bfloat16", "the bfloat16 of these bits", "f32[t] = np.float32({}(i16[t]))"),
+        Row(
+            "cuda.bf16." + _WIDE + "_to_bfloat16_" + _ROUNDINGS,
+            "an integer; bfloat16",
+            "conversions",
+            "f32[t] = np.float32({}(i64[t]))",
+        ),
+        Row(
+            "cuda.bf16.bfloat16_as_{int16,uint16}",
+            "bfloat16; 16 bits",
+            "the bits",
+            "i16[t] = {}(cuda.bfloat16(f32[t]))",
+        ),
+        Row(
+            "cuda.bf16.{int16,uint16}_as_bfloat16",
+            "16 bits; bfloat16",
+            "the bfloat16 of these bits",
+            "f32[t] = np.float32({}(i16[t]))",
+        ),
         Row(
             "float8.fp8_{e4m3,e5m2,e8m0}",
             "types, of numba.cuda._internal.cuda_fp8",
@@ -208,8 +342,18 @@ RANDOM = Section(
     "Random numbers",
     "`states` is `cuda.random.create_xoroshiro128p_states(64, seed=1)`: a state of xoroshiro128+ for each thread, 2**64 numbers apart.",
     (
-        Row("cuda.random.xoroshiro128p_uniform_{float32,float64}", "(states, index)", "a number in [0, 1)", "f64[t] = {}(states, t)"),
-        Row("cuda.random.xoroshiro128p_normal_{float32,float64}", "(states, index)", "a number of the normal distribution", "f64[t] = {}(states, t)"),
+        Row(
+            "cuda.random.xoroshiro128p_uniform_{float32,float64}",
+            "(states, index)",
+            "a number in [0, 1)",
+            "f64[t] = {}(states, t)",
+        ),
+        Row(
+            "cuda.random.xoroshiro128p_normal_{float32,float64}",
+            "(states, index)",
+            "a number of the normal distribution",
+            "f64[t] = {}(states, t)",
+        ),
         Row("cuda.random.xoroshiro128p_next", "(states, index); uint64", "64 random bits", "u64[t] = {}(states, t)"),
         Row("cuda.random.xoroshiro128p_jump", "(states, index)", "skip 2**64 numbers", "{}(states, t)"),
         Row("cuda.random.init_xoroshiro128p_state", "(states, index, seed)", "a state of a seed", "{}(states, t, 7)"),

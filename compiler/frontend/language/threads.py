@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.frontend.language.rows import BOTH, HOST, NEITHER, Row, Section
+from gridjit.compiler.frontend.language.rows import NEITHER, Row, Section
 
-_NUMBERS = "int32, uint32, int64, uint64, float32, float64"
-_INTEGERS = "int32, uint32, int64, uint64"
+_NUMBERS, _INTEGERS = "i32 u32 i64 u64 f32 f64", "i32 u32 i64 u64"
+_OLD = "old = {}({x}, 0, {x}[t])"
 
 POSITIONS = Section(
     "Positions and sizes",
@@ -22,7 +22,9 @@ POSITIONS = Section(
             "the thread's position in the grid; the number of axes is a constant",
             "x, y = cuda.grid(2)",
         ),
-        Row("cuda.gridsize", "int64; for 2 or 3 axes a tuple of them", "the grid's threads", "i64[t] = cuda.gridsize(1)"),
+        Row(
+            "cuda.gridsize", "int64; for 2 or 3 axes a tuple of them", "the grid's threads", "i64[t] = cuda.gridsize(1)"
+        ),
         Row("cuda.laneid", "int32", "the thread's lane in its warp, 0 to 31", "i32[t] = cuda.laneid"),
         Row("cuda.warpsize", "int32", "32", "i32[t] = cuda.warpsize"),
         Row("cuda.lanemask_lt", "uint32", "the mask of the lanes below this lane", "u32[t] = cuda.lanemask_lt()"),
@@ -39,8 +41,8 @@ POSITIONS = Section(
 
 MEMORY = Section(
     "Memory",
-    "Shapes are constants: literals, globals, `gridjit.static`, or results of arithmetic with these. Arrays of 0 items "
-    "stand for the launch's dynamic shared memory. All such arrays of a kernel begin at the same address.",
+    "Shapes are constants: literals, globals, `gridjit.static`, or results of arithmetic with these. An array of 0 items "
+    "stands for the launch's dynamic shared memory; all arrays of 0 items in a kernel begin at the same address.",
     (
         Row(
             "cuda.shared.array",
@@ -86,34 +88,32 @@ ATOMICS = Section(
     "Each takes an array, an index (a tuple for several axes) and a value, and returns the item's value before. Floats of "
     "the halves are added by [`cuda.fp16.atomicAdd`](#floats-of-16-and-8-bits).",
     (
-        Row("cuda.atomic.add sub", _NUMBERS, "`array[i] += value`, `-=`", "old = {}(f64, 0, 1.0)"),
-        Row("cuda.atomic.max min", _NUMBERS, "the larger or smaller; a NaN stays", "old = {}(f32, 0, np.float32(t))"),
-        Row("cuda.atomic.nanmax nanmin", _NUMBERS, "the same, where a NaN counts as missing", "old = {}(f64, 0, 1.5)"),
-        Row("cuda.atomic.and_ or_ xor", _INTEGERS, "`&=`, `\\|=`, `^=`", "old = {}(i32, 0, 6)"),
-        Row("cuda.atomic.exch", _INTEGERS, "`array[i] = value`", "old = {}(i64, 0, 2)"),
-        Row(
-            "cuda.atomic.inc",
-            "uint32, uint64",
-            "one more, and 0 after `value`",
-            "old = {}(u32, 0, 31)",
-        ),
+        Row("cuda.atomic.add sub", "", "`array[i] += value`, `-=`", _OLD, _NUMBERS),
+        Row("cuda.atomic.max min", "", "the larger, the smaller", _OLD, _NUMBERS),
+        Row("cuda.atomic.nanmax nanmin", "", "the same, where a NaN counts as missing", _OLD, _NUMBERS),
+        Row("cuda.atomic.and_ or_ xor", "", "`&=`, `\\|=`, `^=`", _OLD, _INTEGERS),
+        Row("cuda.atomic.exch", "", "`array[i] = value`", _OLD, _INTEGERS),
+        Row("cuda.atomic.inc", "", "one more, and 0 after `value`", "old = {}({x}, 0, 31)", "u32 u64"),
         Row(
             "cuda.atomic.dec",
-            "uint32, uint64",
-            "one less; `value` after 0, and in place of more than `value`",
-            "old = {}(u64, 0, 31)",
+            "",
+            "one less; `value` after 0 and for more than `value`",
+            "old = {}({x}, 0, 31)",
+            "u32 u64",
         ),
         Row(
             "cuda.atomic.cas",
+            "`(array, index, old, value)`",
+            "write `value` if the item is `old`",
+            "old = {}({x}, 1, 0, 5)",
             _INTEGERS,
-            "`(array, index, old, value)`: write `value` if the item is `old`",
-            "old = {}(i32, 1, 0, 5)",
         ),
         Row(
             "cuda.atomic.compare_and_swap",
+            "`(array, old, value)`",
+            "the same for the first item of an array of one axis",
+            "old = {}({x}, 0, 5)",
             _INTEGERS,
-            "`(array, old, value)`: the same for the first item of an array of one axis",
-            "old = {}(i32, 0, 5)",
         ),
     ),
 )
@@ -135,9 +135,7 @@ BARRIERS = Section(
             "the same; whether all, or any, threads' arguments are not 0",
             "i32[t] = {}(t % 2)",
         ),
-        Row(
-            "cuda.syncwarp", "`(mask=0xFFFFFFFF)`", "wait for the lanes of the mask", "cuda.syncwarp(0xFFFFFFFF)"
-        ),
+        Row("cuda.syncwarp", "`(mask=0xFFFFFFFF)`", "wait for the lanes of the mask", "cuda.syncwarp(0xFFFFFFFF)"),
         Row(
             "cuda.threadfence_block threadfence threadfence_system",
             "",
@@ -160,27 +158,32 @@ BARRIERS = Section(
     ),
 )
 
+_WORDS = "i32 i64 f32 f64"
+
 WARPS = Section(
     "Warps",
     "The mask has a bit for each lane that takes part. Each lane of the mask must reach the operation.",
     (
         Row(
             "cuda.shfl_sync",
-            "`(mask, value, lane)`; int32, int64, float32, float64",
+            "`(mask, value, lane)`; the value's type",
             "the value of another lane",
-            "f32[t] = cuda.shfl_sync(0xFFFFFFFF, f32[t], 0)",
+            "{x}[t] = {}(0xFFFFFFFF, {x}[t], 0)",
+            _WORDS,
         ),
         Row(
             "cuda.shfl_up_sync shfl_down_sync",
-            "`(mask, value, delta)`; the same",
+            "`(mask, value, delta)`; the value's type",
             "the value of the lane that is `delta` below or above, or the own value",
-            "f64[t] = {}(0xFFFFFFFF, f64[t], 1)",
+            "{x}[t] = {}(0xFFFFFFFF, {x}[t], 1)",
+            _WORDS,
         ),
         Row(
             "cuda.shfl_xor_sync",
-            "`(mask, value, bits)`; the same",
+            "`(mask, value, bits)`; the value's type",
             "the value of the lane whose number differs in these bits",
-            "i32[t] = cuda.shfl_xor_sync(0xFFFFFFFF, i32[t], 16)",
+            "{x}[t] = {}(0xFFFFFFFF, {x}[t], 16)",
+            _WORDS,
         ),
         Row(
             "cuda.all_sync any_sync",
@@ -203,14 +206,16 @@ WARPS = Section(
         Row(
             "cuda.match_any_sync",
             "`(mask, value)`; int32",
-            "the mask of the lanes with this lane's value, of int32, int64, float32 or float64",
-            "i32[t] = cuda.match_any_sync(0xFFFFFFFF, i32[t])",
+            "the mask of the lanes with this lane's value",
+            "i32[t] = {}(0xFFFFFFFF, {x}[t])",
+            _WORDS,
         ),
         Row(
             "cuda.match_all_sync",
             "`(mask, value)`; (int32, bool)",
             "the mask if all lanes have the same value, else 0; and whether they have",
-            "same, equal = cuda.match_all_sync(0xFFFFFFFF, i64[t])",
+            "same, equal = {}(0xFFFFFFFF, {x}[t])",
+            _WORDS,
         ),
         Row("cuda.activemask", "uint32", "lanes that are here together", "u32[t] = cuda.activemask()"),
     ),
@@ -223,7 +228,14 @@ GROUPS = Section(
     (
         Row("cuda.cg.this_grid", "a grid group", "the grid as a group", "grid = cuda.cg.this_grid()"),
         Row("cuda.cg.GridGroup.sync", "int32", "wait for all threads of the grid", "cuda.cg.this_grid().sync()"),
-        Row("cuda.cg.this_grid.rank", "", "sizes and ranks of groups", "n = cuda.cg.this_grid().thread_rank()", NEITHER),
+        Row(
+            "ranks and sizes of groups",
+            "",
+            "use [positions and sizes](#positions-and-sizes)",
+            "i64[t] = cuda.cg.this_grid().thread_rank()",
+            targets=NEITHER,
+            syntax=True,
+        ),
     ),
 )
 
