@@ -71,8 +71,8 @@ TYPES = Section(
 
 ARRAYS = Section(
     "Arrays",
-    "Arrays are arguments, globals (copied as constants), and the arrays of [memory](#memory). Indices and slices are in "
-    "[operators](#operators).",
+    "Arrays are arguments, globals (copied as constants), and the arrays of [memory](#memory). Indices and slices are "
+    "in [operators](#operators).",
     (
         Row("array.{size,ndim,itemsize,nbytes}", "int64", "as in NumPy", "i64[t] = f64.{last}"),
         Row("array.{shape,strides}", "a tuple of int64", "as in NumPy", "i64[t] = m.{last}[0]"),
@@ -117,8 +117,8 @@ _TRIGONOMETRIC = "np.{sin,cos,tan,arcsin,arccos,arctan,sinh,cosh,tanh,arcsinh,ar
 
 FUNCTIONS = Section(
     "NumPy functions of numbers",
-    "With arrays and a last argument for the result, as in `np.sin(x, out)`, one thread computes all items. Names that NumPy 2 "
-    "added for the same functions (`np.acos`) may be used too.",
+    "With arrays and a last argument for the result, as in `np.sin(x, out)`, one thread computes all items. Names that "
+    "NumPy 2 added for the same functions (`np.acos`) may be used too.",
     (
         Row(_TRIGONOMETRIC, "also integers", "as in NumPy", _UNARY, "f32 f64 c64 c128"),
         Row("np.{log,log2,log10}", "also integers", "logarithms", _UNARY, "f32 f64 c64 c128"),
@@ -193,8 +193,8 @@ _OF_PARTS = "f64[t] = {}((f64, f64)).size"
 
 ALLOCATIONS = Section(
     "Allocations",
-    "With `NUMBA_CUDA_ENABLE_NRT=1`, kernels allocate: each thread for itself, which is slow on a GPU. These rows need it; without "
-    "it, they do not compile. One thread computes the whole result.",
+    "With `NUMBA_CUDA_ENABLE_NRT=1`, kernels allocate: each thread for itself, which is slow on a GPU. These rows need "
+    "it; without it, they do not compile. One thread computes the whole result.",
     (
         Row(
             "np.{zeros,empty,ones,arange,eye,identity,tri}",
@@ -216,6 +216,14 @@ ALLOCATIONS = Section(
         Row("np.{array}", "an array", "of a list or a tuple", "f64[t] = np.array([1.0, 2.0])[0]", allocates=True),
         Row("np.{copy,ascontiguousarray,asfortranarray}", "an array", "a copy", "f64[t] = {}(f64)[0]", allocates=True),
         Row("np.frombuffer", "a view", "bytes as items", "i64[t] = {}(f64, np.int64)[0]", allocates=True),
+        Row("np.insert", "an array", "an item added", "f64[t] = {}(f64, 1, 2.0)[0]", allocates=True),
+        Row(
+            "np.polynomial.polynomial.polyint",
+            "an array",
+            "the integral's coefficients",
+            "f64[t] = {}(f64)[0]",
+            allocates=True,
+        ),
         Row(
             "np.{append,repeat,roll,delete}",
             "an array",
@@ -311,10 +319,15 @@ MISSING = Section(
     "NumPy functions that kernels do not have",
     "These do not compile, with or without allocations. Write a loop, or compute the result before the launch.",
     (
-        _missing("np.{sort,argsort,unique,unwrap,trim_zeros,vander}", "{}(f64)"),
+        _missing("np.{sort,argsort,unique,unwrap,vander}", "{}(f64)"),
         _missing("np.trapezoid", "{}(f64)"),
         _missing("np.{tril,triu,triu_indices_from,rot90}", "{}(m)"),
+        Row("np.trim_zeros", "", "", "np.trim_zeros(f64)", targets=NEITHER, allocates=True, syntax=True),
         _missing("np.triu_indices", "{}(4)"),
+        _missing("np.{nanargmin,nanargmax,roots}", "{}(f64)"),
+        _missing("np.polynomial.polynomial.{polyadd,polysub,polymul,polydiv}", "{}(f64, f64)"),
+        _missing("np.polynomial.polynomial.polyval", "{}(0.5, f64)"),
+        _missing("np.moveaxis", "{}(m, 0, 1)"),
         _missing("np.fill_diagonal", "{}(m, 1.0)"),
         _missing(
             "np.{dot,vdot,kron,outer,corrcoef,cov,union1d,intersect1d,setdiff1d,setxor1d,isin,allclose,broadcast_arrays,digitize}",

@@ -1,4 +1,4 @@
-"""Rows about floats of other precisions and roundings: libdevice, float16, bfloat16, floats of 8 bits, random floats."""
+"""Rows about libdevice, about float16, bfloat16 and floats of 8 bits, and about random numbers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ _F64, _F32, _I32, _I64 = "f64[t] = {}(f64[t])", "f32[t] = {}(f32[t])", "i32[t] =
 LIBDEVICE = Section(
     "libdevice",
     "`cuda.libdevice` has CUDA's mathematical functions under their names without `__nv_`; "
-    "[NVIDIA's guide](https://docs.nvidia.com/cuda/libdevice-users-guide/) says what each computes. Names with `_rd`, `_rn`, "
-    "`_ru` and `_rz` round down, to nearest, up and towards zero. A function that C calls with a pointer returns a tuple.",
+    "[NVIDIA's guide](https://docs.nvidia.com/cuda/libdevice-users-guide/) says what each computes. Names with `_rd`, "
+    "`_rn`, `_ru` and `_rz` round down, to nearest, up and towards zero. A function that C calls with a pointer "
+    "returns a tuple.",
     (
         Row(
             "cuda.libdevice.{acos,acosh,asin,asinh,atan,atanh,cos,cosh,cospi,sin,sinh,sinpi,tan,tanh}",
@@ -199,15 +200,18 @@ LIBDEVICE = Section(
 )
 
 _HALVES = "{int,ll,short,uint,ull,ushort}"
-_OF_ONE = "{habs,hneg,hceil,hfloor,hrint,htrunc,hcos,hsin,hexp,hexp2,hexp10,hlog,hlog2,hlog10,hrcp,hsqrt,hrsqrt,htanh,htanh_approx}"
+_OF_ONE = (
+    "{habs,hneg,hceil,hfloor,hrint,htrunc,hcos,hsin,hexp,hexp2,hexp10,hlog,hlog2,hlog10,hrcp,hsqrt,hrsqrt,htanh,"
+    "htanh_approx}"
+)
 _OF_TWO = "{hadd,hsub,hmul,hdiv,hmax,hmin}"
 _COMPARED = "{heq,hne,hlt,hle,hgt,hge}"
 _WIDE = "{int16,uint16,int32,uint32,int64,uint64}"
 
 NARROW = Section(
     "Floats of 16 and 8 bits",
-    "float16 is a type of arrays and arguments; operators, [math functions](#math-and-cmath) and `abs` take it. bfloat16 and "
-    "CUDA's floats of 8 bits are types of arrays where `ml_dtypes` is installed.",
+    "float16 is a type of arrays and arguments; operators, [math functions](#math-and-cmath) and `abs` take it. "
+    "bfloat16 and CUDA's floats of 8 bits are types of arrays where `ml_dtypes` is installed.",
     (
         Row("np.float16", "a type", "float16", "f16[t] = np.float16(f64[t]) * f16[t]"),
         Row("cuda.fp16." + _OF_ONE, "float16", "functions of one float16", "f16[t] = {}(f16[t])"),
@@ -340,7 +344,8 @@ NARROW = Section(
 
 RANDOM = Section(
     "Random numbers",
-    "`states` is `cuda.random.create_xoroshiro128p_states(64, seed=1)`: a state of xoroshiro128+ for each thread, 2**64 numbers apart.",
+    "`states` is `cuda.random.create_xoroshiro128p_states(64, seed=1)`: a state of xoroshiro128+ for each thread, "
+    "2**64 numbers apart.",
     (
         Row(
             "cuda.random.xoroshiro128p_uniform_{float32,float64}",

@@ -9,8 +9,8 @@ _ALL = "i8 i16 i32 i64 u8 u16 u32 u64"
 
 OPERATORS = Section(
     "Operators",
-    "Operators have Python's meaning and NumPy's types: two int32 give an int64, a float32 and a float64 a float64. An integer "
-    "that is assigned to an item of fewer bits loses its upper bits.",
+    "Operators have Python's meaning and NumPy's types: two int32 give an int64, a float32 and a float64 a float64. An "
+    "integer that is assigned to an item of fewer bits loses its upper bits.",
     (
         Row("+ - *", "numbers", "sum, difference, product", "f64[t] = f64[t] + 2 * f64[t] - i32[t]", syntax=True),
         Row(
@@ -174,8 +174,8 @@ BUILTINS = Section(
 
 MATHS = Section(
     "math and cmath",
-    "float32 gives float32; integers are taken as float64. `fastmath=True` makes some of these faster and less exact. On a "
-    "GPU they are libdevice's functions.",
+    "float32 gives float32; integers are taken as float64. `fastmath=True` makes some of these faster and less exact. "
+    "On a GPU they are libdevice's functions.",
     (
         Row(
             "math.{acos,asin,atan,cosh,sinh,tan,tanh,acosh,asinh,atanh}",

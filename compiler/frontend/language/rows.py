@@ -1,10 +1,10 @@
-"""Rows of the table of the kernel language, and the table as the text of docs/kernel-language.md."""
+"""Rows of the table of the kernel language: names of one use, with an example that the tests compile."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 HOST, CUDA, BOTH, NEITHER = ("host",), ("cuda",), ("host", "cuda"), ()
@@ -14,7 +14,8 @@ _KINDS = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 
 class Row(NamedTuple):
-    """Names of one use. An example with {} or {last} (behind the last dot) holds for each name, with {x} for each array."""
+    """Names of one use. An example with {} or {last} (behind the last dot) holds for each name, with {x} for each "
+    "array."""
 
     # Separated by spaces; a name without a dot has the prefix of the name before it, and {a,b} stands for a and b.
     named: str
@@ -76,34 +77,3 @@ def _alternatives(word: str) -> Iterator[str]:
 
 def _type_of(array: str) -> str:
     return "bool" if array == "b1" else _KINDS[array[0]] + array[1:]
-
-
-def page(sections: Iterable[Section]) -> str:
-    """Return the sections as Markdown."""
-    return "\n\n".join(f"## {one.title}\n\n{one.text}\n\n{_table(one.rows)}" for one in sections)
-
-
-def _table(rows: Iterable[Row]) -> str:
-    head = ("| Name | Types | Meaning | Example | Targets |", "|---|---|---|---|---|")
-    return "\n".join((*head, *(f"| {' | '.join(_cells(row))} |" for row in rows)))
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    example = "<br>".join(map(_code, row.examples[0]))
-    targets = ", ".join(row.targets) or "not in kernels"
-    return _shown(row), row.all_types, row.meaning, example, f"{targets}; allocates" if row.allocates else targets
-
-
-def _shown(row: Row) -> str:
-    """Return the names as code: the first with its module, others of the same module without."""
-    shown, before = [], None
-    for name in row.names:
-        prefix, dot, last = ("", "", name) if row.syntax else name.rpartition(".")
-        shown.append(_code(last if prefix == before else f"{prefix}{dot}{last}"))
-        before = prefix
-    return ", ".join(shown)
-
-
-def _code(text: str) -> str:
-    """Return text as code of a cell, where a bar would end the cell."""
-    return f"`{text}`".replace("|", "\\|")

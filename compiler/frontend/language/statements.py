@@ -5,8 +5,8 @@ from __future__ import annotations
 from gridjit.compiler.frontend.language.rows import NEITHER, Row, Section
 
 
-def _row(named: str, types: str, meaning: str, example: str, **more: bool) -> Row:
-    return Row(named, types, meaning, example, syntax=True, **more)
+def _row(named: str, types: str, meaning: str, example: str) -> Row:
+    return Row(named, types, meaning, example, syntax=True)
 
 
 def _not(named: str, meaning: str, example: str) -> Row:
@@ -15,8 +15,8 @@ def _not(named: str, meaning: str, example: str) -> Row:
 
 VALUES = Section(
     "Types of values",
-    "Arguments may be of all these types ([arguments](numba-cuda.md#arguments)). A variable has one type in the whole kernel, "
-    "except where one assignment never meets another. Numbers of different types become the wider type.",
+    "Arguments may be of all these types ([arguments](numba-cuda.md#arguments)). A variable has one type in the whole "
+    "kernel, except where one assignment never meets another. Numbers of different types become the wider type.",
     (
         _row("integers", "int8 to int64, uint8 to uint64", "literals are int64; they wrap", "x = 7"),
         _row(
@@ -115,8 +115,8 @@ STATEMENTS = Section(
 
 ERRORS = Section(
     "Printing and errors",
-    "On a GPU, text appears when the device is synchronized. Exceptions and assertions raise in Python, and name the kernel, the "
-    "block and the thread: on the host always, on a GPU with `debug=True` ([debugging](debugging.md)).",
+    "On a GPU, text appears when the device is synchronized. Exceptions and assertions raise in Python, and name the "
+    "kernel, the block and the thread: on the host always, on a GPU with `debug=True` ([debugging](debugging.md)).",
     (
         _row("print", "numbers, bools, texts", "one line of values, at most 32", 'print("thread", t, f64[t])'),
         _row(

@@ -1,9 +1,11 @@
-"""The whole table of the kernel language, and the program around its examples."""
+"""The whole table of the kernel language as Markdown, and the program around its examples."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gridjit.compiler.frontend.language import arrays, floats, numbers, statements, threads
-from gridjit.compiler.frontend.language.rows import page
+from gridjit.compiler.frontend.language.rows import Row, Section
 
 SECTIONS = (*threads.SECTIONS, *numbers.SECTIONS, *arrays.SECTIONS, *floats.SECTIONS, *statements.SECTIONS)
 
@@ -54,4 +56,35 @@ def with_table(text: str) -> str:
     """Return the text of docs/kernel-language.md with the program and the table between its markers."""
     before, _, rest = text.partition(_BEGIN)
     _, _, after = rest.partition(_END)
-    return f"{before}{_BEGIN}```python\n{PROGRAM}```\n\n{page(SECTIONS)}{_END}{after}"
+    return f"{before}{_BEGIN}```python\n{PROGRAM}```\n\n{_page(SECTIONS)}{_END}{after}"
+
+
+def _page(sections: Iterable[Section]) -> str:
+    """Return the sections as Markdown."""
+    return "\n\n".join(f"## {one.title}\n\n{one.text}\n\n{_table(one.rows)}" for one in sections)
+
+
+def _table(rows: Iterable[Row]) -> str:
+    head = ("| Name | Types | Meaning | Example | Targets |", "|---|---|---|---|---|")
+    return "\n".join((*head, *(f"| {' | '.join(_cells(row))} |" for row in rows)))
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    example = "<br>".join(map(_code, row.examples[0]))
+    targets = ", ".join(row.targets) or "not in kernels"
+    return _shown(row), row.all_types, row.meaning, example, f"{targets}; allocates" if row.allocates else targets
+
+
+def _shown(row: Row) -> str:
+    """Return the names as code: the first with its module, others of the same module without."""
+    shown, before = [], None
+    for name in row.names:
+        prefix, dot, last = ("", "", name) if row.syntax else name.rpartition(".")
+        shown.append(_code(last if prefix == before else f"{prefix}{dot}{last}"))
+        before = prefix
+    return ", ".join(shown)
+
+
+def _code(text: str) -> str:
+    """Return text as code of a cell, where a bar would end the cell."""
+    return f"`{text}`".replace("|", "\\|")

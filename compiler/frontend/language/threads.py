@@ -9,8 +9,8 @@ _OLD = "old = {}({x}, 0, {x}[t])"
 
 POSITIONS = Section(
     "Positions and sizes",
-    "Blocks and grids have up to three axes. `gridjit.static` has [the launch as constants](sensitivity.md): a kernel that "
-    "uses one is compiled again for each of its values.",
+    "Blocks and grids have up to three axes. `gridjit.static` has [the launch as constants](sensitivity.md): a kernel "
+    "that uses one is compiled again for each of its values.",
     (
         Row("cuda.threadIdx.x y z", "int32", "the thread's position in its block", "i32[t] = {}"),
         Row("cuda.blockIdx.x y z", "int32", "the block's position in the grid", "i32[t] = {}"),
@@ -41,8 +41,8 @@ POSITIONS = Section(
 
 MEMORY = Section(
     "Memory",
-    "Shapes are constants: literals, globals, `gridjit.static`, or results of arithmetic with these. An array of 0 items "
-    "stands for the launch's dynamic shared memory; all arrays of 0 items in a kernel begin at the same address.",
+    "Shapes are constants: literals, globals, `gridjit.static`, or results of arithmetic with these. An array of 0 "
+    "items stands for the launch's dynamic shared memory; all arrays of 0 items in a kernel begin at the same address.",
     (
         Row(
             "cuda.shared.array",
@@ -85,8 +85,8 @@ MEMORY = Section(
 
 ATOMICS = Section(
     "Atomic operations",
-    "Each takes an array, an index (a tuple for several axes) and a value, and returns the item's value before. Floats of "
-    "the halves are added by [`cuda.fp16.atomicAdd`](#floats-of-16-and-8-bits).",
+    "Each takes an array, an index (a tuple for several axes) and a value, and returns the item's value before. Floats "
+    "of the halves are added by [`cuda.fp16.atomicAdd`](#floats-of-16-and-8-bits).",
     (
         Row("cuda.atomic.add sub", "", "`array[i] += value`, `-=`", _OLD, _NUMBERS),
         Row("cuda.atomic.max min", "", "the larger, the smaller", _OLD, _NUMBERS),
