@@ -27,7 +27,10 @@ HOST = tuple(
 )
 ABOVE_TARGETS = (
     "compiler.targets.ptx",
-    *(f"compiler.frontend.{name}" for name in ("bindings", "faster", "debugging", "narrow", "kept", "isolated")),
+    *(
+        f"compiler.frontend.{name}"
+        for name in ("bindings", "faster", "debugging", "narrow", "kept", "isolated", "language")
+    ),
     *("compiler.frontend.explained", "compiler.frontend.explained.rules", "compiler.frontend", "compiler"),
     *("runtime.environment", "runtime.queues", "runtime.devices", "runtime.simulated"),
     *("runtime.native.layout", "runtime.native", "runtime.memory", "runtime.devices.host"),

@@ -150,6 +150,14 @@ def test_every_public_error_and_warning_is_explained_by_its_name() -> None:
     assert names - explained - {"GridjitError"} == set()  # the base of all, which the page begins with
 
 
+def test_the_glossary_is_in_order_and_has_words_that_other_pages_use() -> None:
+    page = ROOT / "docs" / "glossary.md"
+    words = re.findall(r"^- \*\*(.+)\*\*: .*\.$", page.read_text(), re.M)
+    others = "\n".join(document.read_text() for document in DOCUMENTS if document != page)
+    assert words == sorted(set(words)) and len(words) == page.read_text().count("\n- ")
+    assert [word for word in words if not re.search(rf"\b{word}", others, re.I)] == []
+
+
 def test_every_document_has_a_place_in_the_navigation_of_the_site() -> None:
     """Decisions have theirs in a list of their own."""
     places = (ROOT / "mkdocs.yml").read_text() + (ROOT / "docs" / "decisions" / "README.md").read_text()

@@ -1,19 +1,19 @@
-"""Rows about Python: types of values, statements that compile and statements that do not, printing and errors."""
+"""Terms about Python: types of values, statements that compile and statements that do not, printing and errors."""
 
 from __future__ import annotations
 
-from gridjit.compiler.frontend.language.rows import NEITHER, Row, Section
+from gridjit.compiler.frontend.language.terms import NEITHER, Chapter, Term
 
 
-def _row(named: str, types: str, meaning: str, example: str) -> Row:
-    return Row(named, types, meaning, example, syntax=True)
+def _row(named: str, types: str, meaning: str, example: str) -> Term:
+    return Term(named, types, meaning, example, syntax=True)
 
 
-def _not(named: str, meaning: str, example: str) -> Row:
-    return Row(named, "", meaning, example, targets=NEITHER, syntax=True)
+def _not(named: str, meaning: str, example: str) -> Term:
+    return Term(named, "", meaning, example, targets=NEITHER, syntax=True)
 
 
-VALUES = Section(
+VALUES = Chapter(
     "Types of values",
     "Arguments may be of all these types ([arguments](numba-cuda.md#arguments)). A variable has one type in the whole "
     "kernel, except where one assignment never meets another. Numbers of different types become the wider type.",
@@ -57,7 +57,7 @@ VALUES = Section(
     ),
 )
 
-STATEMENTS = Section(
+STATEMENTS = Chapter(
     "Statements",
     "A kernel is a function of Python whose types are known when it is compiled.",
     (
@@ -68,7 +68,7 @@ STATEMENTS = Section(
         _row("if, elif, else", "", "branches; threads of a warp may differ", "if t > 3: f64[t] = 0.0"),
         _row("while, else", "", "a loop", "while i64[t] > 3: i64[t] -= 3"),
         _row("for, else", "ranges, arrays, tuples of one type", "a loop", "for k in range(3): f64[t] += k"),
-        Row(
+        Term(
             "cuda.literal_unroll",
             "a tuple of several types",
             "a loop over it, unrolled; imported by its own name",
@@ -113,7 +113,7 @@ STATEMENTS = Section(
     ),
 )
 
-ERRORS = Section(
+ERRORS = Chapter(
     "Printing and errors",
     "On a GPU, text appears when the device is synchronized. Exceptions and assertions raise in Python, and name the "
     "kernel, the block and the thread: on the host always, on a GPU with `debug=True` ([debugging](debugging.md)).",
@@ -126,7 +126,7 @@ ERRORS = Section(
             'assert f64[t] >= 0, "negative"',
         ),
         _row("raise", "a class, constants", "an exception", 'if t > 99: raise ValueError("too large")'),
-        Row(
+        Term(
             "cuda.KernelRuntimeError CudaSupportError",
             "classes",
             "numba-cuda's exceptions",
@@ -157,11 +157,11 @@ _STREAMS = (
 )
 
 
-def _outside(named: str, meaning: str, example: str = "{}(f64)") -> Row:
-    return Row(named, "", meaning, example, targets=NEITHER)
+def _outside(named: str, meaning: str, example: str = "{}(f64)") -> Term:
+    return Term(named, "", meaning, example, targets=NEITHER)
 
 
-OUTSIDE = Section(
+OUTSIDE = Chapter(
     "Names of gridjit.cuda for programs",
     "These names are for the program around the kernels; a kernel that uses one does not compile. [API](api.md) and "
     "[numba-cuda](numba-cuda.md) describe them.",
@@ -185,4 +185,4 @@ OUTSIDE = Section(
     ),
 )
 
-SECTIONS = (VALUES, STATEMENTS, ERRORS, OUTSIDE)
+CHAPTERS = (VALUES, STATEMENTS, ERRORS, OUTSIDE)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gridjit.compiler.frontend.language import arrays, floats, numbers, statements, threads
-from gridjit.compiler.frontend.language.rows import Row, Section
+from gridjit.compiler.frontend.language.terms import Chapter, Term
 
-SECTIONS = (*threads.SECTIONS, *numbers.SECTIONS, *arrays.SECTIONS, *floats.SECTIONS, *statements.SECTIONS)
+CHAPTERS = (*threads.CHAPTERS, *numbers.CHAPTERS, *arrays.CHAPTERS, *floats.CHAPTERS, *statements.CHAPTERS)
 
 PROGRAM = """\
 import cmath
@@ -56,30 +56,30 @@ def with_table(text: str) -> str:
     """Return the text of docs/kernel-language.md with the program and the table between its markers."""
     before, _, rest = text.partition(_BEGIN)
     _, _, after = rest.partition(_END)
-    return f"{before}{_BEGIN}```python\n{PROGRAM}```\n\n{_page(SECTIONS)}{_END}{after}"
+    return f"{before}{_BEGIN}```python\n{PROGRAM}```\n\n{_page(CHAPTERS)}{_END}{after}"
 
 
-def _page(sections: Iterable[Section]) -> str:
-    """Return the sections as Markdown."""
-    return "\n\n".join(f"## {one.title}\n\n{one.text}\n\n{_table(one.rows)}" for one in sections)
+def _page(chapters: Iterable[Chapter]) -> str:
+    """Return the chapters as Markdown."""
+    return "\n\n".join(f"## {one.title}\n\n{one.text}\n\n{_table(one.terms)}" for one in chapters)
 
 
-def _table(rows: Iterable[Row]) -> str:
+def _table(terms: Iterable[Term]) -> str:
     head = ("| Name | Types | Meaning | Example | Targets |", "|---|---|---|---|---|")
-    return "\n".join((*head, *(f"| {' | '.join(_cells(row))} |" for row in rows)))
+    return "\n".join((*head, *(f"| {' | '.join(_cells(term))} |" for term in terms)))
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    example = "<br>".join(map(_code, row.examples[0]))
-    targets = ", ".join(row.targets) or "not in kernels"
-    return _shown(row), row.all_types, row.meaning, example, f"{targets}; allocates" if row.allocates else targets
+def _cells(term: Term) -> tuple[str, ...]:
+    example = "<br>".join(map(_code, term.examples[0]))
+    targets = ", ".join(term.targets) or "not in kernels"
+    return _shown(term), term.all_types, term.meaning, example, f"{targets}; allocates" if term.allocates else targets
 
 
-def _shown(row: Row) -> str:
+def _shown(term: Term) -> str:
     """Return the names as code: the first with its module, others of the same module without."""
     shown, before = [], None
-    for name in row.names:
-        prefix, dot, last = ("", "", name) if row.syntax else name.rpartition(".")
+    for name in term.names:
+        prefix, dot, last = ("", "", name) if term.syntax else name.rpartition(".")
         shown.append(_code(last if prefix == before else f"{prefix}{dot}{last}"))
         before = prefix
     return ", ".join(shown)

@@ -18,12 +18,12 @@ import pytest
 import gridjit
 from gridjit import cuda, griddepcontrol
 from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
-from gridjit.compiler.frontend.language.rows import Row
-from gridjit.compiler.frontend.language.table import DTYPES, PROGRAM, SECTIONS, with_table
+from gridjit.compiler.frontend.language.table import CHAPTERS, DTYPES, PROGRAM, with_table
+from gridjit.compiler.frontend.language.terms import Term
 from tests.toolkit import needs_toolkit
 
 PAGE = Path(__file__).parents[3] / "docs" / "kernel-language.md"
-ROWS = [row for section in SECTIONS for row in section.rows]
+ROWS = [row for chapter in CHAPTERS for row in chapter.terms]
 BY_NAME = [pytest.param(row, id=f"{number}-{row.names[0]}") for number, row in enumerate(ROWS)]
 RECORD = np.dtype([("a", np.float32), ("b", np.int32)])
 ARGUMENTS = (*DTYPES, "m", "d", "r", "states", "n")
@@ -81,7 +81,7 @@ def compile_for_cuda(lines: Iterable[str]) -> None:
     gridjit.jit(cache=False)(kernel_of(lines)).compile(signature(), (1, 64), target="sm_90")
 
 
-def check(row: Row, target: str, compiled: object) -> None:
+def check(row: Term, target: str, compiled: object) -> None:
     """Check that all examples of a row compile, together, or that each is refused in words that have its name."""
     if target in row.targets:
         compiled(line for example in row.examples for line in example)
@@ -107,13 +107,13 @@ def allocations(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.some(60)
 @pytest.mark.parametrize("row", BY_NAME)
-def test_an_example_runs_on_the_host_or_is_refused_by_its_name(row: Row) -> None:
+def test_an_example_runs_on_the_host_or_is_refused_by_its_name(row: Term) -> None:
     check(row, "host", run_on_host)
 
 
 @pytest.mark.parametrize("row", [pytest.param(*one.values, id=one.id, marks=needs_toolkit()) for one in BY_NAME])
 @pytest.mark.some(60)
-def test_an_example_compiles_for_cuda_or_is_refused_by_its_name(row: Row) -> None:
+def test_an_example_compiles_for_cuda_or_is_refused_by_its_name(row: Term) -> None:
     check(row, "cuda", compile_for_cuda)
 
 
@@ -180,7 +180,7 @@ def test_the_page_has_the_table() -> None:
 
 
 def test_a_row_names_what_its_braces_stand_for() -> None:
-    row = Row("a.f{x,y}_{1,2} g b.h", "", "", "{}({x}) + {last}", "i32 f64")
+    row = Term("a.f{x,y}_{1,2} g b.h", "", "", "{}({x}) + {last}", "i32 f64")
     assert row.names == ("a.fx_1", "a.fx_2", "a.fy_1", "a.fy_2", "a.g", "b.h")
     assert row.examples[:2] == [["a.fx_1(i32) + fx_1"], ["a.fx_1(f64) + fx_1"]]
     assert len(row.examples) == len(row.names) * 2 == len(list(product(row.names, "if")))

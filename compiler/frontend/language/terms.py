@@ -1,4 +1,4 @@
-"""Rows of the table of the kernel language: names of one use, with an example that the tests compile."""
+"""Terms of the kernel language: names of one use, with an example that the tests compile; each is a row of its table."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-HOST, CUDA, BOTH, NEITHER = ("host",), ("cuda",), ("host", "cuda"), ()
+BOTH, NEITHER = ("host", "cuda"), ()
 _BRACES = re.compile(r"\{([^}]*)\}")
 _FIELDS = re.compile(r"\{(?:last|x)?\}")
 _KINDS = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 
-class Row(NamedTuple):
-    """Names of one use. An example with {} or {last} (behind the last dot) holds for each name, with {x} for each "
-    "array."""
+class Term(NamedTuple):
+    """Names of one use, with an example of it: {} is each name, {last} is it without its module, {x} is each array."""
 
     # Separated by spaces; a name without a dot has the prefix of the name before it, and {a,b} stands for a and b.
     named: str
@@ -53,12 +52,12 @@ class Row(NamedTuple):
         return "; ".join(filter(None, (", ".join(map(_type_of, self.over.split())), self.types)))
 
 
-class Section(NamedTuple):
-    """Rows about one subject, below a title and a text of Markdown."""
+class Chapter(NamedTuple):
+    """Terms about one subject, below a title and a text of Markdown."""
 
     title: str
     text: str
-    rows: tuple[Row, ...]
+    terms: tuple[Term, ...]
 
 
 def _names(named: str) -> Iterator[str]:
