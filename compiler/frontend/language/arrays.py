@@ -205,6 +205,18 @@ ALLOCATIONS = Chapter(
             "f64[t] = {}(4).size",
             allocates=True,
         ),
+        Term(
+            "x[mask]",
+            "an array of bool",
+            "the items where it is true",
+            "f64[t] = f64[b1][0]",
+            allocates=True,
+            syntax=True,
+        ),
+        Term(
+            "x[indices]", "an array of integers", "these items", "f64[t] = f64[i64[:8]][0]", allocates=True, syntax=True
+        ),
+        Term("x > y", "arrays", "comparisons, item by item", "b1[t] = (f64 > 0.5)[0]", allocates=True, syntax=True),
         Term("np.full", "an array", "a new array", "f64[t] = np.full(4, 1.0)[0]", allocates=True),
         Term(
             "np.{zeros_like,empty_like,ones_like}",

@@ -122,7 +122,7 @@ OPERATORS = Chapter(
 
 BUILTINS = Chapter(
     "Built-in functions",
-    "Built-in functions of Python that are in no row do not compile.",
+    "Functions of Python that need no import.",
     (
         Term("builtins.abs", "", "absolute value", "{x}[t] = abs({x}[t])", "i32 i64 f32 f64 c128"),
         Term("builtins.int float bool", "a number", "the number as another type", "i64[t] = {last}(f64[t])"),
@@ -152,6 +152,7 @@ BUILTINS = Chapter(
             "b1[t] = isinstance(t, int)",
         ),
         Term("builtins.hasattr", "a constant name", "whether there is an attribute", 'b1[t] = hasattr(f64, "size")'),
+        Term("builtins.ord", "a text of one character", "its code", 'i64[t] = ord("a")'),
         Term("builtins.print", "", "see [Printing and errors](#printing-and-errors)", "print(t, f64[t])"),
         Term("builtins.breakpoint", "", "stop in a debugger", "breakpoint()", targets=("cuda",)),
         Term(
@@ -163,7 +164,7 @@ BUILTINS = Chapter(
         Term("builtins.hash id callable any all list dict set", "values", "", "{last}(f64)", targets=NEITHER),
         Term("builtins.repr", "values", "", "i64[t] = len(repr(t))", targets=NEITHER),
         Term(
-            "builtins.bytes chr ord str bin hex oct ascii format",
+            "builtins.bytes chr str bin hex oct ascii format",
             "",
             "texts need [allocations](#allocations)",
             "{last}(t)",

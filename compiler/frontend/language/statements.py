@@ -27,7 +27,7 @@ VALUES = Chapter(
         ),
         _row("complex", "complex64, complex128", "literals are complex128", "c128[t] = 1j * c128[t]"),
         _row("bool", "bool", "`True` and `False`", "b1[t] = True"),
-        _row("None", "none", "a constant; an optional value beside others", "x = None"),
+        _row("None", "none", "the absence of a value", "x = None"),
         _row("tuple", "tuples of any values", "made, unpacked, indexed by constants, added", "x, y = (1, 2.0)[:2]"),
         _row("namedtuple", "the class, a global", "made, and read by name", "f64[t] = Point(1.0, 2.0).x"),
         _row("record", "items of structured arrays", "read and written by field", "r[t].a = r[t]['b'] + 1"),

@@ -79,7 +79,7 @@ def _shown(term: Term) -> str:
     """Return the names as code: the first with its module, others of the same module without."""
     shown, before = [], None
     for name in term.names:
-        prefix, dot, last = ("", "", name) if term.syntax else name.rpartition(".")
+        prefix, dot, last = ("", "", name) if term.syntax else name.removeprefix("builtins.").rpartition(".")
         shown.append(_code(last if prefix == before else f"{prefix}{dot}{last}"))
         before = prefix
     return ", ".join(shown)

@@ -1,4 +1,4 @@
-"""Terms of the kernel language: names of one use, with an example that the tests compile; each is a row of its table."""
+"""Terms of the kernel language: names of one use, with an example that the tests compile."""
 
 from __future__ import annotations
 

@@ -85,8 +85,8 @@ MEMORY = Chapter(
 
 ATOMICS = Chapter(
     "Atomic operations",
-    "Each takes an array, an index (a tuple for several axes) and a value, and returns the item's value before. Floats "
-    "of the halves are added by [`cuda.fp16.atomicAdd`](#floats-of-16-and-8-bits).",
+    "Each takes an array, an index (a tuple for several axes) and a value, and returns the item's value before. Items "
+    "of other types than these are refused.",
     (
         Term("cuda.atomic.add sub", "", "`array[i] += value`, `-=`", _OLD, _NUMBERS),
         Term("cuda.atomic.max min", "", "the larger, the smaller", _OLD, _NUMBERS),
@@ -146,7 +146,7 @@ BARRIERS = Chapter(
         Term(
             "griddepcontrol.wait",
             "",
-            "wait for the grids that this grid depends on ([programmatic launches](graphs.md))",
+            "wait for the grids that this grid depends on ([programmatic launches](streams.md))",
             "griddepcontrol.wait()",
         ),
         Term(

@@ -105,14 +105,14 @@ def allocations(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
             pytest.skip("this Python or NumPy is older than the name")
 
 
-@pytest.mark.some(60)
+@pytest.mark.some(40)
 @pytest.mark.parametrize("row", BY_NAME)
 def test_an_example_runs_on_the_host_or_is_refused_by_its_name(row: Term) -> None:
     check(row, "host", run_on_host)
 
 
 @pytest.mark.parametrize("row", [pytest.param(*one.values, id=one.id, marks=needs_toolkit()) for one in BY_NAME])
-@pytest.mark.some(60)
+@pytest.mark.some(40)
 def test_an_example_compiles_for_cuda_or_is_refused_by_its_name(row: Term) -> None:
     check(row, "cuda", compile_for_cuda)
 
