@@ -166,7 +166,7 @@ BUILTINS = Chapter(
         Term(
             "builtins.bytes chr str bin hex oct ascii format",
             "",
-            "texts need [allocations](#allocations)",
+            "texts cannot be made",
             "{last}(t)",
             targets=NEITHER,
         ),
@@ -204,10 +204,10 @@ MATHS = Chapter(
         ),
         Term(
             "math.{ceil,floor,trunc}",
-            "integer, for float16 float16",
+            "int64; float16 for float16",
             "rounding to an integer",
             "i64[t] = {}({x}[t])",
-            _FLOATS,
+            "f16 f32 f64",
         ),
         Term("math.fabs", "integers", "absolute value", "{x}[t] = {}({x}[t])", "f16 f32 f64"),
         Term("math.{degrees,radians}", "integers", "angles", "{x}[t] = {}({x}[t])", _FLOATS),

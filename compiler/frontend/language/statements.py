@@ -18,7 +18,7 @@ VALUES = Chapter(
     "Arguments may be of all these types ([arguments](numba-cuda.md#arguments)). A variable has one type in the whole "
     "kernel, except where one assignment never meets another. Numbers of different types become the wider type.",
     (
-        _row("integers", "int8 to int64, uint8 to uint64", "literals are int64; they wrap", "x = 7"),
+        _row("integers", "int8 to int64, uint8 to uint64", "literals are int64", "x = 7"),
         _row(
             "floats",
             "float16, float32, float64",
@@ -32,9 +32,9 @@ VALUES = Chapter(
         _row("namedtuple", "the class, a global", "made, and read by name", "f64[t] = Point(1.0, 2.0).x"),
         _row("record", "items of structured arrays", "read and written by field", "r[t].a = r[t]['b'] + 1"),
         _row(
-            "Enum, IntEnum",
+            "IntEnum",
             "the class, a global",
-            "members, compared by identity or value",
+            "members, which are integers",
             "b1[t] = i64[t] == Colour.red",
         ),
         _row(
@@ -43,7 +43,7 @@ VALUES = Chapter(
             "compared, measured, printed; arrays of `<U12` have items of text",
             'i64[t] = len("abc")',
         ),
-        _row("datetime64, timedelta64", "items of arrays", "compared and subtracted", "d[0] = d[1]"),
+        _row("datetime64, timedelta64", "items of arrays", "compared and subtracted", "b1[t] = d[0] < d[1]"),
         _row(
             "function",
             "device functions, globals",
