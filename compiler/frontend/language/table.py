@@ -72,7 +72,8 @@ def _table(terms: Iterable[Term]) -> str:
 def _cells(term: Term) -> tuple[str, ...]:
     example = "<br>".join(map(_code, term.examples[0]))
     targets = ", ".join(term.targets) or "not in kernels"
-    return _shown(term), term.all_types, term.meaning, example, f"{targets}; allocates" if term.allocates else targets
+    targets += "; allocates" if term.allocates and term.targets else ""
+    return _shown(term), term.all_types, term.meaning, example, targets
 
 
 def _shown(term: Term) -> str:

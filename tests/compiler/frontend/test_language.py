@@ -104,16 +104,27 @@ def allocations(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
             pytest.skip("this Python or NumPy is older than the name")
 
 
-@pytest.mark.some(40)
+@pytest.mark.some(24)
 @pytest.mark.parametrize("row", BY_NAME)
 def test_an_example_runs_on_the_host_or_is_refused_by_its_name(row: Term) -> None:
     check(row, "host", run_on_host)
 
 
 @pytest.mark.parametrize("row", [pytest.param(*one.values, id=one.id, marks=needs_toolkit()) for one in BY_NAME])
-@pytest.mark.some(40)
+@pytest.mark.some(24)
 def test_an_example_compiles_for_cuda_or_is_refused_by_its_name(row: Term) -> None:
     check(row, "cuda", compile_for_cuda)
+
+
+@pytest.mark.some(4)
+@pytest.mark.parametrize("row", [one for one in BY_NAME if one.values[0].allocates and one.values[0].targets])
+def test_an_example_that_allocates_is_refused_where_kernels_do_not(row: Term, monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.cuda import config
+
+    monkeypatch.setattr(config, "CUDA_ENABLE_NRT", False)
+    for example in row.examples:
+        with pytest.raises(gridjit.CompileError):
+            run_on_host(example)
 
 
 def found(name: str) -> object:
