@@ -9,7 +9,7 @@ _ALL = "i8 i16 i32 i64 u8 u16 u32 u64"
 
 OPERATORS = Chapter(
     "Operators",
-    "Operators have Python's meaning and NumPy's types: two int32 give an int64, a float32 and a float64 a float64. An "
+    "Operators have Python's meaning and numba's types: two int32 give an int64, a float32 with an integer or a float64 a float64. An "
     "integer that is assigned to an item of fewer bits loses its upper bits.",
     (
         Term("+ - *", "numbers", "sum, difference, product", "f64[t] = f64[t] + 2 * f64[t] - i32[t]", syntax=True),
