@@ -30,7 +30,8 @@ class FileTransport:
 
     def __init__(self, address: RemoteAddress, limits: Limits) -> None:
         self._address, self._limits = address, limits
-        self._folder = Path(unquote(urlsplit(address.place).path), address.prefix)
+        self._top = Path(unquote(urlsplit(address.place).path))
+        self._folder = self._top / address.prefix
 
     def get(self, name: str, most: int) -> bytes | None:
         """Return the bytes of a file, or None; more than `most` bytes are a RemoteError."""
@@ -43,7 +44,7 @@ class FileTransport:
     def put(self, name: str, data: bytes, *, new: bool) -> bool:
         """Write a file; return False if it is to be new there, and there was one."""
         file = self._file(name)
-        return self._within(lambda: _write(file, data, new=new))
+        return self._within(lambda: _write(file, data, new=new, top=self._top))
 
     def has(self, name: str) -> bool:
         """Return whether there is a file."""
@@ -82,7 +83,9 @@ def _read(file: Path, most: int) -> bytes | None:
     return b"".join(parts)
 
 
-def _write(file: Path, data: bytes, *, new: bool) -> bool:
+def _write(file: Path, data: bytes, *, new: bool, top: Path) -> bool:
+    if not top.is_dir():  # a file system that is not mounted
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {top}")
     if new and file.exists():
         return False
     temporary = file.with_name(f".gridjit-{os.urandom(8).hex()}")

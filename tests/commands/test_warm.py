@@ -201,6 +201,7 @@ def test_code_goes_to_remote_caches_and_comes_from_there(tmp_path: Path) -> None
         return [done.stdout.rpartition(", in ")[0], done.stderr]
 
     (tmp_path / "file").write_bytes(b"not a folder")
+    (tmp_path / "remote").mkdir()
     assert said("one") == ["1 compiled, 0 in the cache already, 0 failed", ""]
     assert said("two") == ["0 compiled, 0 in the cache already, 1 from a remote cache, 0 failed", ""]
     assert said("two") == ["0 compiled, 1 in the cache already, 0 failed", ""]

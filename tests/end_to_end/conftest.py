@@ -80,6 +80,7 @@ def rewrite(foreign_rewrites: None) -> Callable[[Callable[[Any], object]], None]
 @pytest.fixture
 def remote(tmp_path: Path) -> Path:
     """A folder that machines share."""
+    (tmp_path / "remote").mkdir()
     return tmp_path / "remote"
 
 

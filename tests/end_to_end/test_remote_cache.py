@@ -54,6 +54,7 @@ def test_a_read_only_remote_stays_as_it_is(machine: Run, remote: Path) -> None:
 def test_the_second_of_two_remotes_answers_and_both_are_written_to(machine: Run, remote: Path, tmp_path: Path) -> None:
     machine("one", PROGRAM.replace("(32, 64)", "(32, 32)"))
     other = tmp_path / "other"
+    other.mkdir()
     done = machine("two", url=f"file://{other}?unsigned file://{remote}?unsigned")
     assert done["origins"] == ["compiled", "remote", "remote"]
     assert [one["written"] for one in done["remotes"]] == [1, 1]
@@ -62,6 +63,8 @@ def test_the_second_of_two_remotes_answers_and_both_are_written_to(machine: Run,
 
 @pytest.mark.parametrize("place", ["", "/inside"])
 def test_a_remote_in_the_cache_folder_itself_does_no_harm(machine: Run, tmp_path: Path, place: str) -> None:
+    (tmp_path / f"one{place}").mkdir(parents=True, mode=0o700)
+    (tmp_path / "one").chmod(0o700)
     url = f"file://{tmp_path}/one{place}?unsigned"
     assert machine("one", url=url)["origins"] == COMPILED
     assert machine("one", url=url)["origins"] == STORED

@@ -91,7 +91,7 @@ _PLACES: dict[str, tuple[str, str]] = {
     "s3": ("bucket", "?"),
     "redis": ("redis", "?"),
     "rediss": ("secure_redis", "?"),
-    "files": ("tmp_path", "/remote?"),
+    "files": ("tmp_path", "?"),
 }
 
 

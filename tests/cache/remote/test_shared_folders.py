@@ -24,6 +24,7 @@ def at(url):
 
 @pytest.fixture
 def folder(tmp_path):
+    (tmp_path / "remote").mkdir()
     return tmp_path / "remote"
 
 
@@ -38,6 +39,7 @@ def test_a_name_is_a_file_below_the_place(transport, folder):
 
 
 def test_a_places_name_may_have_any_characters(tmp_path, opened):
+    (tmp_path / "a b#").mkdir()
     opened(at(f"file://{tmp_path}/a%20b%23")).put("c", b"data", new=True)
     assert (tmp_path / "a b#" / "c").read_bytes() == b"data"
 

@@ -157,7 +157,7 @@ def test_entries_are_written_to_a_folder_while_the_interpreter_ends(
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
     monkeypatch.setattr(limits_module, "on_new_thread", refuse)
-    (address,) = addresses(f"file://{tmp_path}/remote")
+    (address,) = addresses(f"file://{tmp_path}")
     transport = open_transport(address, WORKING)
     assert transport.put("entries/one", b"code", new=True)
     assert transport.get("entries/one", 4) == b"code"
