@@ -38,6 +38,14 @@ class RemoteAddress:
     layout: str = ""
 
     @property
+    def told(self) -> str:
+        """The URL with its options, as the setting takes it, without its user and password."""
+        flags = [name for name in _FLAGS if getattr(self, name.replace("-", "_"))]
+        values = [f"{name}={getattr(self, name)}" for name in ("prefix", "pack", "layout") if getattr(self, name)]
+        options = "&".join([*values, *flags])
+        return f"{self.shown}?{options}" if options else self.shown
+
+    @property
     def shown(self) -> str:
         """The URL without its user and password, for messages."""
         scheme, _, rest = self.place.partition("://")
@@ -81,6 +89,8 @@ def check_name(name: str) -> str:
 
 def _address(url: str) -> RemoteAddress:
     try:
+        if url.endswith(","):
+            raise ValueError("a comma ends it: separate addresses by spaces")
         split = _split(url)
         options = _options(split.query)
         _check_place(split)

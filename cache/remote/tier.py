@@ -94,6 +94,8 @@ class Remote:
         self._askers = Askers()
         self._lock = lock()
         self._asked_pack = False
+        # Objects that were replaced, with the reasons.
+        self.replaced: list[str] = []
 
     @property
     def writes(self) -> bool:
@@ -163,14 +165,17 @@ class Remote:
         return self._entry(key, WORKING)
 
     def write(self, job: str, shape: Shape, key: str, payload: bytes) -> bool:
-        """Put an artifact, then its shape, unless they are there; return whether the artifact was new; OSError."""
+        """Put an artifact, then its shape, unless they are there and open here; return whether the artifact was put.
+
+        Raises OSError. So a writer replaces what is damaged, or signed by somebody who is no longer trusted.
+        """
         name = entry_name(key)
         data = self.sealing.sealed(name, key, payload)
         transport = self.transport(WORKING)
-        is_new = transport.put(name, data, new=True)
+        is_new = self._put(transport, name, key, data)
         shaped, text = shape_object(job, shape)
         if transport.lists:
-            transport.put(shaped, self.sealing.sealed(shaped, job, text), new=True)
+            self._put(transport, shaped, job, self.sealing.sealed(shaped, job, text))
         else:
             self._add_to_index(job, shape)
         self._shapes.drop(job)
@@ -178,6 +183,19 @@ class Remote:
         self.sent += len(data) * is_new
         self._count("written", is_new)
         return is_new
+
+    def _put(self, transport: Transport, name: str, key: str, data: bytes) -> bool:
+        """Put an object unless one that opens here is there; return whether it was put."""
+        if transport.put(name, data, new=True):
+            return True
+        there = transport.get(name, MOST_ENTRY)
+        try:
+            if there is not None and self.sealing.opened(name, key, there):
+                return False
+        except Refused as refused:
+            self.replaced.append(f"{name} {refused.reason}")
+        transport.put(name, data, new=False)
+        return True
 
     def write_quietly(self, job: str, shape: Shape, key: str, payload: bytes) -> None:
         """Put an entry as write() does; a failure is noted."""

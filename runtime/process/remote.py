@@ -10,10 +10,11 @@ from gridjit.cache.folder import folder_at
 from gridjit.cache.remote.address import RemoteAddress
 from gridjit.cache.remote.counts import note_counts
 from gridjit.cache.remote.credentials import Credentials
-from gridjit.cache.remote.key_lines import WritersError
+from gridjit.cache.remote.key_lines import WRITER, WritersError, read
 from gridjit.cache.remote.sealing import Sealing
 from gridjit.cache.remote.tier import Remote, RemoteTier
 from gridjit.cache.remote.transport import open_transport
+from gridjit.cache.remote.trust_file import Writer
 from gridjit.cache.remote.writers import SigningKey, Trust
 from gridjit.compiler.values.errors import ConfigError
 from gridjit.runtime.environment.settings import Settings
@@ -57,7 +58,19 @@ def _sealing(address: RemoteAddress, wanted: Settings, secret: bytes | None) -> 
     key = None if wanted.cache_signing_key is None else SigningKey.read(wanted.cache_signing_key)
     if key is not None or os.path.exists(wanted.cache_writers):
         trust = Trust.read(wanted.cache_writers) if os.path.exists(wanted.cache_writers) else Trust()
-        return Sealing(prefix=address.prefix, trust=trust, key=key)
+        return Sealing(prefix=address.prefix, trust=trust if key is None else _with_own(trust, key), key=key)
     if secret is None:
         raise ConfigError(f"remote cache {address.shown}: {_NOBODY}")
     return Sealing(prefix=address.prefix, trust=None, secret=secret)
+
+
+def _with_own(trust: Trust, key: SigningKey) -> Trust:
+    """Return trust with the writer of this process's own key; raises WritersError if it was withdrawn."""
+    name, public = read(WRITER, key.public)
+    known = next((writer for writer in trust.writers if writer.key == public), None)
+    if known is not None and known.withdrawn is not None:
+        raise WritersError(
+            f"the signing key is of {known.name}, who was withdrawn on {known.withdrawn}: nobody runs what it signs; "
+            "make a new key with `gridjit keys new`, or unset GRIDJIT_CACHE_SIGNING_KEY"
+        )
+    return trust if known is not None else Trust(*trust.writers, Writer(name=name, key=public, prefixes=("*",)))

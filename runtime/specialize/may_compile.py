@@ -33,6 +33,7 @@ def check_may_compile(job: CompileJob, reason: str, cold: Cold) -> None:
         raise CompileDisabledError(
             f"{job.kernel}{job.signature} for {job.target} is not in the cache ({with_lines(reason)}), "
             f"{covered}and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
+            f"{''.join(f'; {told}' for told in cold.here.told_of_remotes())}"
         )
     if not cold.kernel.may_compile:
         raise CompileDisabledError(

@@ -168,3 +168,62 @@ def test_explain_tells_what_remote_caches_did(remote, tmp_path, monkeypatch):
         r"remote cache http://127.0.0.1:1/x: misses 1, failed 1, waited \d+ ms, left alone now; .*refused", told
     )
     assert re.search(rf"remote cache file://{remote}: hits 1, ", told)
+
+
+def test_entries_of_a_withdrawn_writer_are_replaced_by_a_trusted_one(remote, tmp_path, capsys, monkeypatch):
+    pytest.importorskip("cryptography", reason="cryptography is not installed")
+    monkeypatch.setenv("GRIDJIT_CACHE_WRITERS", str(tmp_path / "writers.json"))
+    monkeypatch.setenv("GRIDJIT_CACHE_REMOTE", f"file://{remote}?prefix=main")
+    for name in ("one", "two"):
+        assert main(["keys", "new", name, "--file", str(tmp_path / f"{name}.key")]) == 0
+        (tmp_path / f"{name}.pub").write_text(capsys.readouterr().out.splitlines()[-1])
+        assert main(["keys", "trust", str(tmp_path / f"{name}.pub")]) == 0
+    monkeypatch.setenv("GRIDJIT_CACHE_SIGNING_KEY", str(tmp_path / "one.key"))
+    fresh_session()
+    capsys.readouterr()
+    assert told(capsys, "cache", "push")[1][0]["added"] == 1
+    assert main(["keys", "withdraw", "one"]) == 0
+    fresh_session()
+    assert main(["cache", "push"]) == 2
+    assert "the signing key is of one, who was withdrawn on" in capsys.readouterr().err
+    monkeypatch.setenv("GRIDJIT_CACHE_SIGNING_KEY", str(tmp_path / "two.key"))
+    fresh_session()
+    assert main(["cache", "push"]) == 0
+    out, err = capsys.readouterr()
+    assert "1 added, 0 known" in out and "is signed by one, who was withdrawn" in err
+    in_empty_cache(tmp_path, monkeypatch)
+    assert told(capsys, "cache", "pull")[1][0]["added"] == 1
+
+
+def test_a_writer_trusts_itself(remote, tmp_path, capsys, monkeypatch):
+    pytest.importorskip("cryptography", reason="cryptography is not installed")
+    monkeypatch.setenv("GRIDJIT_CACHE_WRITERS", str(tmp_path / "writers.json"))
+    monkeypatch.setenv("GRIDJIT_CACHE_REMOTE", f"file://{remote}?prefix=main")
+    assert main(["keys", "new", "ci", "--file", str(tmp_path / "ci.key")]) == 0
+    monkeypatch.setenv("GRIDJIT_CACHE_SIGNING_KEY", str(tmp_path / "ci.key"))
+    fresh_session()
+    assert main(["cache", "push"]) == 0
+    in_empty_cache(tmp_path, monkeypatch)
+    kernel = gridjit.jit(add_one.py_func)
+    kernel[1, 32](np.zeros(3))
+    assert kernel.specializations[0].origin == "remote"
+
+
+def test_a_pack_without_a_recorded_kernel_is_refused(remote, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("GRIDJIT_RECORD", str(tmp_path / "needs"))
+    fresh_session()
+    gridjit.jit(add_one.py_func)[1, 32](np.zeros(3, np.float32))
+    monkeypatch.delenv("GRIDJIT_RECORD")
+    in_empty_cache(tmp_path, monkeypatch)
+    gridjit.jit(add_one.py_func)[1, 32](np.zeros(3))
+    assert main(["cache", "pack", "p", "--from", str(tmp_path / "needs")]) == 1
+    err = capsys.readouterr().err
+    assert "the cache lacks" in err and "add_one(float32[1d C]) for host" in err and "nothing was written" in err
+
+
+def test_nothing_is_written_where_the_shared_folder_is_not_mounted(remote, tmp_path, capsys):
+    assert main(["cache", "push", "--remote", f"file://{tmp_path}/unmounted?unsigned"]) == 1
+    assert f"there is no folder {tmp_path}/unmounted" in capsys.readouterr().err
+    assert not (tmp_path / "unmounted").exists()
+    assert main(["cache", "pull", "--remote", f"file://{tmp_path}/unmounted?unsigned&prefix=x"]) == 1
+    assert f"{tmp_path}/unmounted?prefix=x&unsigned has no entries: is its address right?" in capsys.readouterr().err

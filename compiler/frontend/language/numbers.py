@@ -9,8 +9,9 @@ _ALL = "i8 i16 i32 i64 u8 u16 u32 u64"
 
 OPERATORS = Chapter(
     "Operators",
-    "Operators have Python's meaning and numba's types: two int32 give an int64, a float32 with an integer or a float64 a float64. An "
-    "integer that is assigned to an item of fewer bits loses its upper bits.",
+    "Operators have Python's meaning and numba's types: two int32 give an int64, a float32 with an integer a "
+    "float64, and so does one with a float64. An integer that is assigned to an item of fewer bits loses its upper "
+    "bits.",
     (
         Term("+ - *", "numbers", "sum, difference, product", "f64[t] = f64[t] + 2 * f64[t] - i32[t]", syntax=True),
         Term(

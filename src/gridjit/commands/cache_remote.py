@@ -38,6 +38,8 @@ def run_push(given: argparse.Namespace) -> int:
             for item in items:
                 step(item.kernel)
                 new += _pushed(remote, store, item)
+        for what in remote.replaced:
+            printing.say(f"gridjit: replaced: {what}", error=True)
         done.append({**_named(remote), "added": new, "known": len(items) - new, "bytes": remote.sent})
     return _report(given, done)
 
@@ -51,6 +53,8 @@ def run_pull(given: argparse.Namespace) -> int:
         name = given.pack or remote.address.pack
         with _faults(remote):
             counts = _pack_pulled(remote, name, store, locks) if name else _all_pulled(remote, store, locks, given)
+        if not any(counts.values()):
+            raise GridjitError(f"remote cache {remote.address.told} has no entries: is its address right?")
         done.append({**_named(remote), **counts, "bytes": remote.received})
     return _report(given, done)
 
@@ -94,10 +98,23 @@ def _chosen(store: DiskStore, given: argparse.Namespace) -> list[ListedEntry]:
 
 def _recorded(items: Sequence[ListedEntry], file: Path) -> list[ListedEntry]:
     """Return the entries that recorded needs are of."""
-    works, _ = recorded(file, None)
-    wanted = {(work.kernel.replace(":", "."), str(work.signature), work.target) for work in works}
-    code = [(item, item.artifact) for item in items if item.artifact]
-    return [item for item, known in code if (item.kernel, known.signature, str(known.target)) in wanted]
+    works, damaged = recorded(file, None)
+    if damaged:
+        raise GridjitError(f"{damaged[0].label}: {damaged[0].error}")
+    wanted = {(work.kernel.replace(":", "."), str(work.signature), str(work.target)) for work in works}
+    code = {
+        item.info.key: (item.kernel, item.artifact.signature, str(item.artifact.target))
+        for item in items
+        if item.artifact
+    }
+    if lacking := sorted(wanted - set(code.values())):
+        kernel, signature, target = lacking[0]
+        more = f", and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+        raise GridjitError(
+            f"the cache lacks {kernel}{signature} for {target}{more}, which {file} names: `gridjit warm --from {file}` "
+            "compiles it, and nothing was written"
+        )
+    return [item for item in items if code.get(item.info.key) in wanted]
 
 
 def _pushed(remote: Remote, store: DiskStore, item: ListedEntry) -> bool:

@@ -116,7 +116,7 @@ def _setting(one: Variable, settings: Settings, sources: Sources) -> dict[str, A
 
 def _plain(value: Any) -> Any:
     if isinstance(value, RemoteAddress):
-        return value.shown
+        return value.told
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return str(value) if isinstance(value, Path) else value

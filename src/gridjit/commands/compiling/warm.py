@@ -149,4 +149,4 @@ def _report(builds: Iterable[Built], seconds: float, *, as_json: bool, notes: Se
         for built in failures:
             printing.say(f"failed: {built.label}", error=True)
             printing.say_lines(f"  {built.error}", error=True)
-    return 1 if failures else 0
+    return 1 if failures or unwritten else 0
