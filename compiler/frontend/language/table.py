@@ -17,7 +17,7 @@ import operator
 from collections import namedtuple
 
 import numpy as np
-from numba.cuda._internal import cuda_fp8 as float8
+from numba.cuda._internal import cuda_fp8 as float8  # type: ignore
 
 import gridjit
 from gridjit import cuda, griddepcontrol
