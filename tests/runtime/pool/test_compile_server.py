@@ -179,6 +179,7 @@ def test_an_edited_function_counts_in_the_next_process(server: Server, tmp_path:
 def test_what_a_server_compiled_goes_to_the_remote_caches_of_the_program(server: Server, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(new_script(77))
+    (tmp_path / "remote").mkdir()
     given = environment(server, GRIDJIT_CACHE_REMOTE=f"file://{tmp_path}/remote?unsigned")
     assert run_python(script, env=given).stdout.endswith(" served\n")
     elsewhere = given | {"GRIDJIT_CACHE_DIR": str(tmp_path / "cache")}
