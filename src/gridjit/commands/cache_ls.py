@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,7 +23,6 @@ from gridjit.commands.inventory import (
     select_some,
 )
 from gridjit.commands.metrics import openmetrics
-from gridjit.compiler.values.errors import GridjitError
 from gridjit.runtime.process.session import session
 
 
@@ -97,15 +95,8 @@ def _write_metrics(file: Path, text: str) -> int:
     """Write metrics to a file, which is complete at any time, or to standard output; returns 0."""
     if str(file) == "-":
         printing.say_lines(text)
-        return 0
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text)
-        temporary.replace(file)
-    except OSError as error:
-        raise GridjitError(f"{file} cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    else:
+        printing.write_file(file, text, "--metrics")
     return 0
 
 
