@@ -66,7 +66,8 @@ def run_pack(given: argparse.Namespace) -> int:
     chosen = select_some(items, given.kernel, store.folder)
     if given.file:
         chosen = _recorded(chosen, given.file)
-    kept = [item.info for item in items if item.kind == EXTENSIONS or item in about(chosen, items)]
+    extensions = [item for item in items if item.kind == EXTENSIONS and item not in chosen]
+    kept = [item.info for item in (*about(chosen, items), *extensions)]
     if not any(item.artifact for item in chosen):
         raise GridjitError(f"{store.folder} holds no code for it: run the program, or `gridjit warm`, first")
     done = []
