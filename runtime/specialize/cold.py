@@ -86,9 +86,14 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
         return add(_made_once(look, cold, lambda: locks.end_in_vain(key)), cold)
 
 
+def _asks_remotes(look: Look, cold: Cold) -> bool:
+    """Return whether remote caches may have the launch's code, or be given it."""
+    return bool(cold.here.settings.cache_remotes) and _looks_up(look, cold) and cold.form.cached
+
+
 def _offer(look: Look, artifact: Artifact, cold: Cold) -> None:
     """Write newly compiled code to the remote caches, behind the program."""
-    if cold.here.settings.cache_remotes and _looks_up(look, cold) and cold.form.cached:
+    if _asks_remotes(look, cold):
         from gridjit.runtime.specialize.fetched import offer
 
         offer(look, artifact, cold.here)
@@ -106,7 +111,7 @@ def _lock_for(look: Look, cold: Cold) -> tuple[Locks, str]:
 
 def _made_once(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specialization:
     """Return newly compiled code, or that of another machine that was compiling it, where remote caches have leases."""
-    if not (cold.here.settings.cache_remotes and _looks_up(look, cold) and cold.form.cached):
+    if not _asks_remotes(look, cold):
         return _made(look, cold, in_vain)
     from gridjit.runtime.specialize.fetched import led
 
@@ -165,7 +170,7 @@ def fetch(look: Look, cold: Cold) -> Specialization | None:
 
     Raises LaunchNeededError if the answer there is that a launch is needed.
     """
-    if not (cold.here.settings.cache_remotes and _looks_up(look, cold)):
+    if not _asks_remotes(look, cold):
         return None
     from gridjit.runtime.specialize.fetched import fetched
 

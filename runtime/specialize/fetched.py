@@ -34,7 +34,7 @@ def fetched(look: Look, cold: Cold, checked: Callable[[bytes | None], Compiled |
     checked: returns the code in an entry, if it proves right.
     """
     tier = cold.here.remote
-    if tier is None or not cold.form.cached:
+    if tier is None:
         return None, ""
     with phase("remote cache"):
         if (packed := _packed(look, cold, tier, checked)) is not None:
