@@ -352,6 +352,10 @@ class RemoteTier:
         """Do work behind the program that keeps so many bytes in the cache's own folder, unless too many wait."""
         self._keeping.put(size, work)
 
+    def keep_now(self, seconds: float) -> bool:
+        """Put what was found into the cache's own folder at once; return whether all of it is there."""
+        return self._keeping.flush(seconds)
+
     def flush(self, seconds: float) -> bool:
         """Wait for entries that are being written, here and to remotes; return whether all are."""
         return _flush((self._keeping, *self._behind), seconds)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.specializations.table import Specialization
 
+# Seconds for which a declaration waits until the cache has what a remote cache had; else it is compiled.
+_KEEPING_S = 1.0
 # The function of a request.
 BUILD = "gridjit.runtime.workers.build:build"
 
@@ -154,7 +156,7 @@ def hand_over(
 ) -> Ahead:
     """Return a declared signature, handed over to other processes unless a cache has it, or a reason forbids it.
 
-    fetch: returns a remote cache's code, which is in the cache then. Raises the job's errors.
+    fetch: returns a remote cache's code, which is put into the cache. Raises the job's errors.
     """
     ahead = Ahead(kernel, signature, kernel.target_for(None), launch)
     processes = here.settings.processes_for(kernel.background)
@@ -163,8 +165,10 @@ def hand_over(
         return ahead
     look = Look.at(here.store(), kernel.job_for(signature, ahead.target), launch)
     if look.stored is None and not look.needs_launch:
-        with contextlib.suppress(LaunchNeededError):  # an answer, which is in the cache now
+        with contextlib.suppress(LaunchNeededError):  # an answer, which comes into the cache as code does
             fetch(look)
+        if here.settings.cache_remotes and here.remote is not None:
+            here.remote.keep_now(_KEEPING_S)
         look = look.again()
     if look.needs_launch:
         ahead.needs_launch()
