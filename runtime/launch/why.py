@@ -84,7 +84,9 @@ def _unusual(config: LaunchConfig, ready: Ready) -> str | None:
     artifact = ready.loaded.artifact
     if config.cluster is not None or config.cooperative or config.programmatic or artifact.cooperative:
         return "it is cooperative, programmatic, or has clusters"
-    if artifact.metadata.get("checks") or artifact.exceptions:
+    if artifact.metadata.get("checks"):
+        return "Python looks for exceptions after each launch (debug=True)"
+    if artifact.exceptions:
         return "Python looks for exceptions after each launch: the kernel can raise"
     if ready.loaded.driver_function is None and ready.loaded.grid_function is None:
         return "its code cannot be launched through an address, or not yet"

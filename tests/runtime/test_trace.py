@@ -36,6 +36,12 @@ def scale(x, factor):
 
 
 @gridjit.jit
+def refuse_negatives(x):
+    if x[cuda.grid(1)] < 0.0:
+        raise ValueError("a negative value")
+
+
+@gridjit.jit
 def sized(x):
     x[0] = gridjit.static.blockDim.x
 
@@ -144,6 +150,13 @@ def test_a_debug_kernel_is_a_reason(trace: Trace) -> None:
     for _ in range(2):
         checked(np.ones(8), 2.0)
     assert "debug=True" in whys(trace)[-1]
+
+
+def test_a_kernel_that_raises_is_a_reason(trace: Trace) -> None:
+    checked = refuse_negatives[1, 8]
+    for _ in range(2):
+        checked(np.ones(8))
+    assert whys(trace)[-1].endswith("the kernel can raise")
 
 
 def test_an_addition_waits_for_one_that_is_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
