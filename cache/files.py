@@ -79,8 +79,11 @@ def read_file(folder: Folder, key: str, suffix: str, limit: int = MOST_BYTES) ->
         close(shard)
 
 
-def write_file(folder: Folder, key: str, suffix: str, data: bytes) -> None:
-    """Write an entry's file: a temporary one, renamed when it is complete, so that no reader sees a part of it."""
+def write_file(folder: Folder, key: str, suffix: str, data: bytes, *, stored: float | None = None) -> None:
+    """Write an entry's file: a temporary one, renamed when it is complete, so that no reader sees a part of it.
+
+    stored: when the entry was stored, instead of now.
+    """
     name, temporary = f"{key}{suffix}", f"{key[:16]}-{os.urandom(8).hex()}"
     with opened(open_folder(folder)) as top:
         mode = os.fstat(top).st_mode
@@ -90,6 +93,8 @@ def write_file(folder: Folder, key: str, suffix: str, data: bytes) -> None:
         ):
             try:
                 _write_new(temporary, data, mode & 0o666, temporaries)
+                if stored is not None:
+                    os.utime(temporary, (stored, stored), dir_fd=temporaries)
                 os.rename(temporary, name, src_dir_fd=temporaries, dst_dir_fd=shard)
             except BaseException:
                 with tolerated(OSError):

@@ -42,6 +42,16 @@ def listed(run: Callable[..., tuple[int, str, str]]) -> Callable[..., list[dict[
     return lambda *words: json.loads(run("ls", "--json", *words)[1])
 
 
+@pytest.fixture
+def keys(tmp_path: Path) -> list[Path]:
+    """The files of two signing keys."""
+    made = [tmp_path / "one.key", tmp_path / "other.key"]
+    for number, file in enumerate(made):
+        file.write_bytes(bytes([65 + number]) * 32)
+        file.chmod(0o400)
+    return made
+
+
 def kinds(items: list[dict[str, Any]]) -> dict[str, int]:
     """Return how many items there are of each kind."""
     return {kind: sum(item["kind"] == kind for item in items) for kind in sorted({i["kind"] for i in items})}
@@ -129,17 +139,13 @@ def test_verify_finds_damage_and_removes_it_only_if_asked(run: Any, filled: Any,
 
 
 def test_verify_tells_damage_from_entries_without_this_key(
-    run: Any, filled: Any, cache_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Any, filled: Any, cache_dir: Path, keys: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def reasons() -> dict[str, int]:
         end_session()
         return Counter(json.loads(run("verify", "--json")[1])["reasons"])
 
     entries = len([*cache_dir.glob("??/*.*")])
-    keys = [tmp_path / "one", tmp_path / "other"]
-    for number, file in enumerate(keys):
-        file.write_bytes(bytes([65 + number]) * 32)
-        file.chmod(0o400)
     monkeypatch.setenv("GRIDJIT_CACHE_KEY_FILE", str(keys[0]))
     assert reasons() == {"is not signed": entries}
     victim = next(cache_dir.glob("??/*.lcs"))
@@ -151,6 +157,86 @@ def test_verify_tells_damage_from_entries_without_this_key(
     assert reasons() == {"is not signed": entries - 1, "is damaged, or signed with another key": 1}
     monkeypatch.delenv("GRIDJIT_CACHE_KEY_FILE")
     assert reasons() == {"is signed, and no key is set to check it": 1}
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_folder_that_was_signed_serves_processes_with_the_key_and_keeps_its_times(
+    run: Any, listed: Any, cache_dir: Path, keys: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def times() -> dict[str, float]:
+        return {path.name: path.stat().st_mtime for path in cache_dir.glob("??/*.*")}
+
+    for path in cache_dir.glob("??/*.*"):
+        os.utime(path, (1e9, 1e9))
+    before, kernels = times(), listed()
+    assert run("sign", "--key", str(keys[0])) == (0, f"{len(before)} signed, 0 known, 0 refused\n", "")
+    assert times() == before
+    assert (
+        run("sign", "--key", str(keys[0]), "--json")[1]
+        == json.dumps({"known": len(before), "refused": [], "signed": 0}, indent=2) + "\n"
+    )
+    monkeypatch.setenv("GRIDJIT_CACHE_KEY_FILE", str(keys[0]))
+    end_session()
+    assert run("verify")[:2] == (0, f"{len(before)} good, 0 bad\n")
+    assert listed() == kernels
+
+
+def test_damaged_and_foreign_entries_are_never_signed(
+    run: Any, filled: Any, cache_dir: Path, keys: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged, foreign = [*cache_dir.glob("??/*.o")][:2]
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
+    payload = open_entry(foreign.stem, foreign.read_bytes())
+    assert payload is not None
+    foreign.write_bytes(seal(foreign.stem, payload, secret=keys[1].read_bytes()))
+    before = damaged.read_bytes(), foreign.read_bytes()
+    monkeypatch.setenv("GRIDJIT_CACHE_KEY_FILE", str(keys[0]))
+    end_session()
+    status, out, _ = run("sign")
+    assert status == 1 and out.endswith(", 0 known, 2 refused\n")
+    assert f"{damaged.name} is damaged\n" in out
+    assert f"{foreign.name} is damaged, or signed with another key\n" in out
+    assert (damaged.read_bytes(), foreign.read_bytes()) == before
+    status, out, _ = run("sign", "--old-key", str(keys[1]))
+    assert status == 1 and out.splitlines()[-1].startswith("1 signed, ") and foreign.name not in out
+    assert open_entry(foreign.stem, foreign.read_bytes(), secret=keys[0].read_bytes()) == payload
+
+
+def test_a_folder_that_others_can_write_is_not_signed_even_where_it_is_used(
+    run: Any, filled: Any, cache_dir: Path, keys: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache_dir.chmod(0o777)
+    monkeypatch.setenv("GRIDJIT_CACHE_ALLOW_SHARED", "1")
+    end_session()
+    status, out, error = run("sign", "--key", str(keys[0]))
+    assert (status, out) == (1, "")
+    assert "is not signed: it can be written by other users (mode 777), and a signature would vouch" in error
+    cache_dir.chmod(0o700)
+    victim = next(cache_dir.glob("??/*.o"))
+    victim.chmod(0o666)
+    status, out, _ = run("sign", "--key", str(keys[0]))
+    assert status == 1 and f"{victim.name} cannot be read ({victim.name} can be written by other users" in out
+
+
+def test_to_sign_without_a_key_or_with_a_refused_key_is_wrong_usage(
+    run: Any, cache_dir: Path, keys: list[Path]
+) -> None:
+    assert run("sign") == (2, "", "gridjit: no key is named: give --key FILE, or set GRIDJIT_CACHE_KEY_FILE\n")
+    keys[0].chmod(0o444)
+    status, _, error = run("sign", "--key", str(keys[0]))
+    assert status == 2 and f"--key {keys[0]} can be used by users other than its owner" in error
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_folder_that_cannot_be_written_is_an_error_of_signing(
+    run: Any, keys: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("gridjit.cache.files._write_new", full)
+    status, _, error = run("sign", "--key", str(keys[0]))
+    assert status == 1 and error.endswith("cannot be written: No space left on device\n")
 
 
 def test_clear_removes_a_kernel_or_everything_and_a_dry_run_nothing(run: Any, filled: Any, listed: Any) -> None:

@@ -40,7 +40,7 @@ def forked(command: str, folder: Path, environ: dict[str, str]) -> subprocess.Co
     words = shlex.split(line)
     given = dict(word.split("=", 1) for word in itertools.takewhile(lambda word: "=" in word, words))
     program, *arguments = words[len(given) :]
-    if program not in PROGRAMS:
+    if program not in PROGRAMS or ">" in words:
         return in_shell(command, folder, environ)
     streams = arguments.pop() if arguments[-1] == "2>&1" else ""
     done = run_python(*PROGRAMS[program], *arguments, env=environ | given, cwd=folder)

@@ -217,7 +217,7 @@ def _cache(commands: Any) -> None:
     )
     cache.set_defaults(shown=cache)
     actions = cache.add_subparsers(title="actions", metavar="ACTION")
-    for add in (_ls, _du, _stats, _show, _verify, _gc, _clear, _export, _import, _push, _pull, _pack):
+    for add in (_ls, _du, _stats, _show, _verify, _sign, _gc, _clear, _export, _import, _push, _pull, _pack):
         add(actions)
 
 
@@ -257,6 +257,25 @@ def _verify(actions: Any) -> None:
     verify.add_argument("--remove", action="store_true", help="remove what is damaged")
     _add_folder(verify)
     _finish(verify, "cache_upkeep:run_verify")
+
+
+def _sign(actions: Any) -> None:
+    sign = actions.add_parser(
+        "sign",
+        help="sign entries that are not signed; status 1 if some are refused",
+        description="Damaged entries are refused, and entries signed with a key that is not given.",
+    )
+    sign.add_argument("--key", metavar="FILE", type=values.file, help="the key (default: GRIDJIT_CACHE_KEY_FILE)")
+    sign.add_argument(
+        "--old-key",
+        metavar="FILE",
+        action="append",
+        default=[],
+        type=values.file,
+        help="also sign entries anew that are signed with this key; more than once for several",
+    )
+    _add_folder(sign)
+    _finish(sign, "cache_sign:run")
 
 
 def _gc(actions: Any) -> None:

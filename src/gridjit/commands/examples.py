@@ -18,6 +18,7 @@ _EXAMPLES = {
     "cache stats": ("cache stats --kernel scale", "operating.md"),
     "cache show": ("cache show 3f9a", "operating.md"),
     "cache verify": ("cache verify --remove", "operating.md"),
+    "cache sign": ("cache sign --key /etc/app/gridjit.key", "security.md"),
     "cache gc": ("cache gc --older-than 30d --dry-run", "operating.md"),
     "cache clear": ("cache clear --kernel stats.scale", "operating.md"),
     "cache export": ("cache export kernels.gridjit --target sm_90", "operating.md"),
