@@ -5,7 +5,7 @@ SUPPORTED := $(PYTHON) -c 'import sys; sys.version_info < (3, 10) and sys.exit("
 .DEFAULT_GOAL := help
 # What one process of the tests compiles to bytecode is there for the next.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist release clean soak bench-cache bench-compile suite docs compat native
+.PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist release clean soak bench-cache bench-compile suite docs man compat native
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
@@ -119,10 +119,14 @@ soak: .venv/test  ## share a cache among processes that are killed, for 10 minut
 	$(BIN)/python -m pip install $(QUIET) --editable '.[docs]'
 	touch $@
 
-docs: .venv/docs view  ## build the site into site/, with warnings as errors
+docs: .venv/docs view man  ## build the site into site/, with warnings as errors, and the manual pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
 
-dist: .venv/test  ## build the sdist and the wheel
+# Wheels that are built afterwards have them.
+man: .venv/run  ## write the manual pages of the commands into packaging/man/
+	$(BIN)/python scripts/man-pages.py packaging/man
+
+dist: .venv/test man  ## build the sdist and the wheel
 	$(BIN)/python -m build
 
 # At a version's tag, which `python scripts/release.py cut VERSION` prepares. KEY=FILE signs; ARGS=--untagged tries it out.
@@ -130,4 +134,4 @@ release: .venv/run  ## build a release in dist/: sdist, wheel, checks in fresh e
 	$(BIN)/python scripts/release.py build $(if $(KEY),--key $(KEY)) $(ARGS)
 
 clean:  ## remove what the commands above made
-	rm -rf .venv .view build dist site *.egg-info src/*.egg-info .*_cache .hypothesis .benchmarks
+	rm -rf .venv .view build dist site packaging/man *.egg-info src/*.egg-info .*_cache .hypothesis .benchmarks

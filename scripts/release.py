@@ -131,6 +131,7 @@ def release(key: Path | None, untagged: bool) -> None:
         check_tag(ROOT, sources, version)
     shutil.rmtree(DIST, ignore_errors=True)
     tools = made("tools", TOOLS)
+    run([sys.executable, sources / "scripts" / "man-pages.py", sources / "packaging" / "man"])
     run([tools, "-m", "build", "--outdir", DIST, sources], SOURCE_DATE_EPOCH=_time(ROOT))
     (wheel,) = DIST.glob("*.whl")
     results = {"no CUDA": checked("plain", str(wheel))}

@@ -24,6 +24,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("built")
     sources = folder / "sources"
     shutil.copytree(ROOT, sources, ignore=_NOT_SOURCES)
+    subprocess.run([sys.executable, sources / "scripts" / "man-pages.py", sources / "packaging" / "man"], check=True)
     build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(sources)]
     done = subprocess.run(build, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
