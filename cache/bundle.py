@@ -79,10 +79,12 @@ def write_bundle(
     return count
 
 
-def bundle_bytes(store: Store, infos: Iterable[EntryInfo], secret: bytes | None) -> bytes:
-    """Return a bundle of the entries that are still there and good."""
+def bundle_bytes(
+    store: Store, infos: Iterable[EntryInfo], secret: bytes | None, each: Callable[[str], object] = str
+) -> bytes:
+    """Return a bundle of the entries that are still there and good; each: called as write_bundle does."""
     file = io.BytesIO()
-    _write(file, store, sorted(infos, key=_order), secret, str)
+    _write(file, store, sorted(infos, key=_order), secret, each)
     return file.getvalue()
 
 
@@ -102,10 +104,10 @@ def read_bundle(source: Source, secret: bytes | None) -> Iterator[BundleEntry]:
             yield BundleEntry(key=parsed[0], suffix=parsed[1], payload=open_entry(parsed[0], data, secret=secret))
 
 
-def entries_in(path: str | os.PathLike[str]) -> int:
-    """Return how many entries a file says it has, if it is a bundle; it is not checked."""
-    with _opened(path) as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - HEAD.size - sha256().digest_size))
+def entries_in(source: Source) -> int:
+    """Return how many entries a source says it has, if it is a bundle; it is not checked."""
+    with _opened(source) as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - HEAD.size - sha256().digest_size))
         end = file.read(HEAD.size)
     return int(HEAD.unpack(end)[1]) if len(end) == HEAD.size else 0
 
@@ -123,10 +125,22 @@ def import_bundle(
     Raises CacheError, before anything is added, if source is not a bundle, or is cut short or altered.
     """
     done: dict[str, list[str]] = {"added": [], "merged": [], "known": [], "refused": [], "dropped": []}
-    # Artifacts come first in a bundle: a manifest is put when what it names is there.
-    for entry in read_bundle(source, secret):
-        each(entry.key)
-        done["refused" if entry.payload is None else _add(store, locks, entry, entry.payload)].append(entry.key)
+
+    code = set[str]()
+
+    def add() -> None:
+        # Artifacts come first in a bundle: a manifest is put when what it names is there.
+        for entry in read_bundle(source, secret):
+            each(entry.key)
+            if entry.suffix not in _MERGED:
+                code.add(entry.key)
+            done["refused" if entry.payload is None else _add(store, locks, entry, entry.payload)].append(entry.key)
+
+    store.together(add)
+    # The index may not have noted them, or they made room for each other.
+    lost = {key for key in code.intersection(done["added"]) if store.find(key) is None}
+    done["added"] = [key for key in done["added"] if key not in lost]
+    done["dropped"] += sorted(lost)
     return Imported(**{what: tuple(keys) for what, keys in done.items()})
 
 

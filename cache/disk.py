@@ -139,7 +139,7 @@ class DiskStore:
             self._tell(error, "written")
 
     def together(self, work: Callable[[], Result]) -> Result:
-        """Return work(), and note all entries that this thread put meanwhile in the index at once, at the end.
+        """Return work(), and note the entries that this thread put meanwhile in the index many at once, or at the end.
 
         Where the process dies meanwhile, files are there without a row, as after any put that it dies in.
         """
@@ -309,10 +309,14 @@ class DiskStore:
             for key, data in sealed.items():
                 files.write_file(self._place, key, suffix, data)
                 written.append(EntryInfo(key=key, suffix=suffix, size=len(data), stored=0.0))
-            if self._unnoted.infos is None:
+            if (waiting := self._unnoted.infos) is None:
                 self._known_bounds().record(written)
-            else:
-                self._unnoted.infos += written
+                return
+            waiting += written
+            if len(waiting) >= _AT_ONCE:  # other writers wait for the index, and not for long
+                due = [*waiting]
+                waiting.clear()
+                self._note(due)
         except (OSError, ImportError) as error:
             # A file that the index does not know would never make room for another.
             let_through(error)

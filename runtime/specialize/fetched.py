@@ -141,4 +141,4 @@ def _take_in(data: bytes, secret: bytes | None, cold: Cold, tier: RemoteTier) ->
         warn(f"a pack in a remote cache is not used: {error}")
         return
     tier.packed.append(store)
-    tier.keep(len(data), partial(cold.store.together, partial(import_bundle, data, cold.store, cold.locks, secret)))
+    tier.keep(len(data), partial(import_bundle, data, cold.store, cold.locks, secret))

@@ -151,6 +151,17 @@ def test_what_the_store_does_not_keep_is_told_apart_from_what_was_added(key_of: 
     assert key_of("job") in done.dropped and len(done.dropped) == 2
 
 
+def test_code_that_a_small_folder_gave_up_for_other_code_is_told_apart_from_what_was_added(
+    key_of: KeyOf, tmp_path: Path
+) -> None:
+    export(filled(key_of), tmp_path / "b")
+    small = DiskStore(tmp_path / "small", max_entries=3)
+    done = import_bundle(tmp_path / "b", small, Locks(), None)
+    (lost,) = done.dropped
+    assert {lost, *done.added} >= {key_of(32), key_of(64)} and small.find(lost) is None
+    assert {info.key for info in small.entries()} >= {key_of(32), key_of(64)} - {lost}
+
+
 def test_a_signed_bundle_needs_the_secret_that_signed_it(key_of: KeyOf, tmp_path: Path) -> None:
     export(filled(key_of), tmp_path / "signed", b"a secret")
     export(filled(key_of), tmp_path / "plain")

@@ -265,6 +265,21 @@ def test_what_is_put_together_is_noted_in_one_transaction(folder, key_of, monkey
         assert len(plain) == 33
 
 
+def test_a_long_piece_of_work_keeps_the_index_from_other_writers_for_moments_only(folder, key_of, monkeypatch):
+    noted = []
+    original = Index.record_all
+    monkeypatch.setattr("gridjit.cache.disk._AT_ONCE", 4)
+    monkeypatch.setattr(
+        Index,
+        "record_all",
+        lambda index, infos, **how: noted.append(len([*infos])) or original(index, infos, **how),
+    )
+    store = DiskStore(folder)
+    store.together(lambda: [store.put(key_of(number), b"data", suffix=".o") for number in range(10)])
+    assert noted == [4, 4, 2]
+    assert store.verify().good == 10
+
+
 TOGETHER = {
     "put_all": lambda store, entries: store.put_all(entries, suffix=".unit"),
     "together": lambda store, entries: store.together(

@@ -364,7 +364,7 @@ def test_other_shells_accept_their_script(shell: str, tmp_path: Path, capsys: py
     assert subprocess.run([shell, "-n", tmp_path / "script"], check=False).returncode == 0
 
 
-_LONG = ("ls", "du", "stats", "verify", "sign", "gc", "clear", "export", "import", "push", "pull", "pack")
+_LONG = ("ls", "du", "stats", "verify", "show", "sign", "gc", "clear", "export", "import", "push", "pull", "pack")
 
 
 def test_every_long_command_can_be_told_to_be_quiet() -> None:
@@ -398,7 +398,9 @@ def on_terminal(*words: str) -> tuple[int, str]:
         ("cache stats", "reading"),
         ("report", "reading"),
         ("cache verify", "checking"),
-        ("cache sign --key {key}", "signing"),
+        ("cache sign --key {folder}/key", "signing"),
+        ("cache push --remote file://{folder}?unsigned", "writing"),
+        ("cache pack all --remote file://{folder}?unsigned", "packing"),
         ("cache export bundle", "writing"),
         ("cache clear --kernel scale", "removing"),
     ],
@@ -408,7 +410,7 @@ def test_a_long_command_shows_on_a_terminal_what_it_does_and_a_quiet_one_does_no
 ) -> None:
     (key := tmp_path / "key").write_bytes(b"k" * 32)
     key.chmod(0o400)
-    words = words.format(key=key)
+    words = words.format(folder=tmp_path)
     dry = ["--dry-run"] if "clear" in words else []
     assert on_terminal(*words.split(), *dry, "--quiet") == (0, "")
     assert on_terminal(*words.split(), *dry, "--json") == (0, "")

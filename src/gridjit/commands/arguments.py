@@ -249,7 +249,7 @@ def _show(actions: Any) -> None:
     show.add_argument("key", metavar="KEY", help="the entry's key, or a unique prefix of it")
     show.add_argument("--asm", action="store_true", help="print the PTX that a GPU's code was generated from")
     _add_folder(show)
-    _finish(show, "cache_show:run", quiet=False)
+    _finish(show, "cache_show:run")
 
 
 def _verify(actions: Any) -> None:

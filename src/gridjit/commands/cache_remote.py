@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gridjit.cache.bundle import bundle_bytes, import_bundle
+from gridjit.cache.bundle import bundle_bytes, entries_in, import_bundle
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.errors import CacheError
 from gridjit.cache.lock import Locks
@@ -52,7 +53,9 @@ def run_pull(given: argparse.Namespace) -> int:
     for remote in _remotes(given):
         name = given.pack or remote.address.pack
         with _faults(remote):
-            counts = _pack_pulled(remote, name, store, locks) if name else _all_pulled(remote, store, locks, given)
+            counts = (
+                _pack_pulled(remote, name, store, locks, given) if name else _all_pulled(remote, store, locks, given)
+            )
         if not any(counts.values()):
             raise GridjitError(f"remote cache {remote.address.told} has no entries: is its address right?")
         done.append({**_named(remote), **counts, "bytes": remote.received})
@@ -73,8 +76,12 @@ def run_pack(given: argparse.Namespace) -> int:
     done = []
     for remote in remotes:
         with _faults(remote):
-            data = bundle_bytes(store, kept, remote.sealing.folder_secret)
-            remote.write_pack(given.name, data)
+            with steps(given, "packing", len(kept)) as step:
+                secret = remote.sealing.folder_secret
+                data = bundle_bytes(store, kept, secret, lambda key: step(key[:KEY_DIGITS]))
+            with steps(given, "writing", None) as step:
+                step(f"pack {given.name}")
+                remote.write_pack(given.name, data)
         done.append({**_named(remote), "entries": len(kept), "bytes": len(data)})
     return _report(given, done)
 
@@ -128,13 +135,20 @@ def _pushed(remote: Remote, store: DiskStore, item: ListedEntry) -> bool:
 
 def _all_pulled(remote: Remote, store: DiskStore, locks: Locks, given: argparse.Namespace) -> dict[str, int]:
     """Add all of a remote's entries; return how many were added, known and refused."""
-    keys = [key for key in remote.all_keys() if is_key(key)]
-    counts = {"added": 0, "known": 0, "refused": 0}
-    with steps(given, "reading", len(keys)) as step:
-        for key in keys:
-            step(key[:KEY_DIGITS])
-            counts["known" if store.find(key) else _pulled(remote, key, store, locks)] += 1
-    return counts
+    with steps(given, "listing", None) as step:
+        step("entries")
+        keys = [key for key in remote.all_keys() if is_key(key)]
+    outcomes: dict[str, str] = {}
+
+    def pull() -> None:
+        with steps(given, "reading", len(keys)) as step:
+            for key in keys:
+                step(key[:KEY_DIGITS])
+                outcomes[key] = "known" if store.find(key) else _pulled(remote, key, store, locks)
+
+    store.together(pull)
+    kept = (what if what != "added" or store.find(key) else "dropped" for key, what in outcomes.items())
+    return {"added": 0, "known": 0, "refused": 0, **Counter(kept)}
 
 
 def _pulled(remote: Remote, key: str, store: DiskStore, locks: Locks) -> str:
@@ -152,15 +166,22 @@ def _pulled(remote: Remote, key: str, store: DiskStore, locks: Locks) -> str:
     return "added"
 
 
-def _pack_pulled(remote: Remote, name: str, store: DiskStore, locks: Locks) -> dict[str, int]:
+def _pack_pulled(
+    remote: Remote, name: str, store: DiskStore, locks: Locks, given: argparse.Namespace
+) -> dict[str, int]:
     try:
-        data = remote.read_pack(name)
+        with steps(given, "reading", None) as step:
+            step(f"pack {name}")
+            data = remote.read_pack(name)
     except Refused as refused:
         raise GridjitError(f"remote cache {remote.address.shown}: pack {name} {refused.reason}") from None
     if data is None:
         raise GridjitError(f"remote cache {remote.address.shown} has no pack {name}: `gridjit cache pack` writes one")
-    done = store.together(lambda: import_bundle(data, store, locks, remote.sealing.folder_secret))
-    return {"added": len(done.added) + len(done.merged), "known": len(done.known), "refused": len(done.refused)}
+    with steps(given, "adding", entries_in(data)) as step:
+        secret = remote.sealing.folder_secret
+        done = import_bundle(data, store, locks, secret, lambda key: step(key[:KEY_DIGITS]))
+    counts = {"added": len(done.added) + len(done.merged), "known": len(done.known), "refused": len(done.refused)}
+    return counts | ({"dropped": len(done.dropped)} if done.dropped else {})
 
 
 @contextmanager
@@ -178,10 +199,12 @@ def _named(remote: Remote) -> dict[str, Any]:
 
 
 def _report(given: argparse.Namespace, done: Sequence[dict[str, Any]]) -> int:
-    """Print the result for each remote; returns 0, or 1 if entries were refused."""
+    """Print the result for each remote; returns 0, or 1 if entries were refused or not kept."""
     if given.json:
         printing.print_json(list(done))
     for one in () if given.json else done:
         counts = ", ".join(f"{value} {name}" for name, value in one.items() if name not in ("remote", "bytes"))
         printing.say(f"{one['remote']}: {counts} ({printing.size_text(one['bytes'])})")
-    return 1 if any(one.get("refused") for one in done) else 0
+        if one.get("dropped"):
+            printing.say("dropped: the cache folder did not keep them; `gridjit info` shows its limits")
+    return 1 if any(one.get("refused") or one.get("dropped") for one in done) else 0

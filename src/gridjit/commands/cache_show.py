@@ -19,7 +19,7 @@ from gridjit.runtime.specializations.explain import recent_artifacts
 def run(given: argparse.Namespace) -> int:
     """Print the entry; returns 0, or 1 if it is damaged."""
     store = open_cache(given.dir)
-    item = find_item(store, given.key)
+    item = find_item(store, given.key, given)
     if given.asm:
         printing.say_lines(_assembly(item))
         return 0

@@ -148,8 +148,11 @@ def is_named(kernel: str, name: str) -> bool:
     return kernel == wanted or kernel.endswith(f".{wanted}") or fnmatch.fnmatchcase(kernel, wanted)
 
 
-def find_item(store: DiskStore, prefix: str) -> ListedEntry:
-    """Return the entry whose key begins with prefix; raises GridjitError unless there is exactly one."""
+def find_item(store: DiskStore, prefix: str, given: argparse.Namespace) -> ListedEntry:
+    """Return the entry whose key begins with prefix; raises GridjitError unless there is exactly one.
+
+    given: whether to show progress.
+    """
     found = [info for info in store.entries() if info.key.startswith(prefix.lower())]
     if not found:
         raise GridjitError(
@@ -161,17 +164,17 @@ def find_item(store: DiskStore, prefix: str) -> ListedEntry:
             f"{len(found)} keys begin with {prefix!r} ({keys}{', ...' if len(found) > 4 else ''}): give more digits"
         )
     item = _item(store, found[0])
-    return dataclasses.replace(item, kernel=item.kernel or _kernel_of(store, item))
+    return dataclasses.replace(item, kernel=item.kernel or _kernel_of(store, item, given))
 
 
-def _kernel_of(store: DiskStore, item: ListedEntry) -> str:
+def _kernel_of(store: DiskStore, item: ListedEntry, given: argparse.Namespace) -> str:
     """Return a manifest's kernel: of the newest of its artifacts that is there, else of any entry."""
     if item.kind != MANIFEST or not isinstance(item.content, Manifest):
         return ""
     for key in reversed(item.content.recent):
         if (artifact := Artifact.from_bytes(store.get(key) or b"")) is not None:
             return artifact.kernel
-    return next((known.kernel for known in read_items(store) if known.info.key == item.info.key), "")
+    return next((known.kernel for known in read_items(store, given) if known.info.key == item.info.key), "")
 
 
 def _item(store: DiskStore, info: EntryInfo) -> ListedEntry:

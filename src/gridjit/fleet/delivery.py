@@ -29,7 +29,7 @@ def deliver(bundle: bytes) -> Imported:
     """
     here = session()
     try:
-        return here.store().together(lambda: import_bundle(bundle, here.store(), here.locks(), here.secret))
+        return import_bundle(bundle, here.store(), here.locks(), here.secret)
     except CacheError as error:
         raise GridjitError(str(error)) from None
 
