@@ -50,8 +50,9 @@ def listening(cache: Path) -> socket.socket:
 
 
 def become_server(door: socket.socket, command: Sequence[str]) -> NoReturn:
-    """Replace this process by a new interpreter, which calls `stand` with the inherited door."""
+    """Replace this process by a new interpreter, which calls `stand` with the inherited door, and unblocks Ctrl-C."""
     os.set_inheritable(door.fileno(), True)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # an interpreter that starts would print where it was
     os.execve(sys.executable, [sys.executable, *command], {**os.environ, **ALONE})
 
 

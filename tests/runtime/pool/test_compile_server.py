@@ -587,6 +587,16 @@ def test_with_the_server_all_of_its_processes_end(
         assert server.running.wait() == -signal.SIGINT
 
 
+def test_ctrl_c_while_the_server_imports_ends_it_silently(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "gridjit", "serve"]
+    variables = {**os.environ, "GRIDJIT_CACHE_DIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables) as serving:
+        assert serving.stdout is not None and serving.stdout.readline().startswith("gridjit serve: for programs")
+        serving.send_signal(signal.SIGINT)
+        assert serving.communicate() == ("", "")
+    assert serving.returncode == -signal.SIGINT
+
+
 def test_with_a_program_the_processes_that_serve_it_end(server: Server, tasks: Path) -> None:
     program, said, pids = asking(server, tasks)
     program.kill()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import errno
 import os
-import signal
 import subprocess
 import sys
 
@@ -17,8 +16,12 @@ from gridjit.runtime.process.session import session
 from gridjit.runtime.workers.compile_server import become_server, listening
 
 # A server that starts itself anew runs this text with the files of another version, so all else is in `begin`.
-_PROGRAM = """import sys, time
+# Ctrl-C ends it silently, from its first line on; until then, become_server held it back.
+_PROGRAM = """import signal, sys, time
 began = time.time_ns()
+if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 sys.path[:] = sys.argv[3:]
 from gridjit.commands.compiling.serve import begin
 begin(began)
@@ -52,8 +55,6 @@ def _path() -> list[str]:
 
 def begin(began: int) -> None:
     """Be the server whose door and number of processes the command line names. began: when the process began."""
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it silently
     import gridjit.cuda  # noqa: F401  # it adds to numba-cuda, which is looked at as a whole: so it comes first
     from gridjit.commands.compiling.rehearsal import rehearse
     from gridjit.runtime.workers.compile_server import stand
