@@ -397,6 +397,7 @@ def on_terminal(*words: str) -> tuple[int, str]:
         ("cache du", "reading"),
         ("cache stats", "reading"),
         ("report", "reading"),
+        ("report --html report.html", "writing"),
         ("cache verify", "checking"),
         ("cache sign --key {folder}/key", "signing"),
         ("cache push --remote file://{folder}?unsigned", "writing"),

@@ -39,7 +39,9 @@ def _run(given: argparse.Namespace) -> int:
         if str(given.html) == "-":
             printing.say_lines(page(report).removesuffix("\n"))
             return 0
-        printing.write_file(given.html, page(report), "--html")
+        with progress.steps(given, "writing", None) as step:
+            step(str(given.html))
+            printing.write_file(given.html, page(report), "--html")
         if not (given.quiet or given.json):
             printing.say(f"wrote {given.html}")
     if given.json:
