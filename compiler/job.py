@@ -50,6 +50,19 @@ class CompileJob:
     others: ThreadTimes = field(default_factory=dict)
 
     @property
+    def file(self) -> str:
+        """The file that the kernel is in, by which people tell it from another of its name; it is not keyed."""
+        from gridjit.compiler.source.code_place import file_named  # only compiles ask
+
+        return file_named(self.function.__code__.co_filename)
+
+    @property
+    def told(self) -> Fields:
+        """The fields as a kernel's history has them: for a script's, with its file, as many scripts have its name."""
+        of_script = self.kernel.startswith("__main__.") and self.file
+        return (*self.fields[:1], ("file", self.file), *self.fields[1:]) if of_script else self.fields
+
+    @property
     def has_lines(self) -> bool:
         """Whether the code says at which lines of which file it was made from."""
         return self.options.debug or self.options.lineinfo

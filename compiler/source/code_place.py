@@ -6,8 +6,10 @@ is. Its line is looked up in the code of this process when it is shown.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from types import CodeType
 from typing import NamedTuple
 
@@ -92,6 +94,18 @@ class CodePlace(NamedTuple):
 def shown(text: str, *, whole: bool = False) -> str:
     """Return a text with "file:line", as it is today, for each stored place in it. whole: the file's whole path."""
     return re.sub(_PLACE, lambda found: CodePlace._of_match(found).today.text(whole=whole), text)
+
+
+@lru_cache(maxsize=256)
+def file_named(path: str) -> str:
+    """Return a file as a cache names it for people: "~/a/prog.py", "numpy/linalg.py"; "" if it does not exist.
+
+    path: of a function's code. A prompt, a notebook and `python -c` name files that do not exist.
+    """
+    if not (os.path.isabs(path) and os.path.isfile(path)):
+        return ""
+    found, home = os.path.normpath(path).rpartition("/site-packages/")[2], os.path.expanduser("~").rstrip("/")
+    return f"~{found[len(home) :]}" if home and found.startswith(f"{home}/") else found
 
 
 def _name_of(code: CodeType) -> str:

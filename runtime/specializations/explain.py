@@ -148,7 +148,7 @@ def _known_reason(known: Specializations, look: Look) -> str | None:
 
 
 def _job_reason(look: Look) -> str | None:
-    now = PastJob.of(look.key, look.job.fields)
+    now = PastJob.of(look.key, look.job.told)
     nearest = read_history(look.store, look.job.kernel).nearest(now)
     return None if nearest is None else change_text(nearest, now)
 

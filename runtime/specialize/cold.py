@@ -126,7 +126,7 @@ def _made(look: Look, cold: Cold, in_vain: Callable[[], None]) -> Specialization
         made, is_stored = _kept(look, *compile_now(look, reason, cold), cold)
     except LaunchNeededError as needed:
         if needed.answer is not None:
-            answer = _with_reason(Compiled(artifact=needed.answer), reason, look.key)
+            answer = _with_reason(Compiled(artifact=needed.answer), reason, look)
             kept, is_stored = _kept(look, answer, None, cold)
             _offer(look, kept.artifact, cold)
         raise
@@ -209,7 +209,7 @@ def compile_now(look: Look, reason: str, cold: Cold) -> tuple[Compiled, UnitShel
         # Not before: an open capture could be read during the compile.
         note_compile(cold.kernel, look.launch.config)
     cold.kernel.stats.count("compiles")
-    return _followed(view, _with_reason(made, reason, look.key)), shelf
+    return _followed(view, _with_reason(made, reason, look)), shelf
 
 
 def _compiled(look: Look, cold: Cold, shelf: UnitShelf | None) -> tuple[ConfigView, Compiled]:
@@ -358,9 +358,14 @@ def _kept(look: Look, made: Compiled, shelf: UnitShelf | None, cold: Cold) -> tu
     return dataclasses.replace(made, artifact=artifact), name != "" and look.again().stored is not None
 
 
-def _with_reason(made: Compiled, reason: str, key: str) -> Compiled:
-    """Return compiled code with its job's key and the reason for it, so that other processes can tell them."""
-    metadata = {**made.artifact.metadata, "job": key, "why": reason}
+def _with_reason(made: Compiled, reason: str, look: Look) -> Compiled:
+    """Return compiled code with its job's key, its file, its launch and the reason, for other processes to tell."""
+    told: dict[str, Any] = {"job": look.key, "why": reason}
+    if file := look.job.file:
+        told["file"] = file
+    if config := look.launch.config:
+        told["launch"] = {"griddim": config.griddim, "blockdim": config.blockdim, "sharedmem": config.sharedmem}
+    metadata = {**made.artifact.metadata, **told}
     return dataclasses.replace(made, artifact=dataclasses.replace(made.artifact, metadata=metadata))
 
 

@@ -36,7 +36,7 @@ def put(look: Look, artifact: Artifact, name: str, data: bytes, locks: Locks) ->
     """Store an artifact's bytes under its name, then its shape, then a new job's fields."""
     look.store.put(name, data, suffix=artifact.suffix)
     if not add_compile(look.store, look.key, shape_of(artifact), name, locks).shapes:
-        add_job(look.store, look.job.kernel, PastJob.of(look.key, look.job.fields))
+        add_job(look.store, look.job.kernel, PastJob.of(look.key, look.job.told))
 
 
 def readable(artifact: Artifact) -> bytes:

@@ -17,9 +17,9 @@ from gridjit.commands.inventory import (
     KEY_DIGITS,
     NEEDS_LAUNCH,
     ListedEntry,
-    is_named,
     open_cache,
     read_items,
+    select,
     select_some,
 )
 from gridjit.commands.metrics import openmetrics
@@ -41,7 +41,7 @@ def run_ls(given: argparse.Namespace) -> int:
     for item in shown:
         use = used.get(item.info.key[:16], UseTotals())
         last = "" if use.last is None else printing.age_text(use.last)
-        table.add_row(item.info.key[:KEY_DIGITS], item.kernel, *_what(item), *_size_and_age(item), str(use.hits), last)
+        table.add_row(item.info.key[:KEY_DIGITS], item.label, *_what(item), *_size_and_age(item), str(use.hits), last)
     if shown:
         tables.show(table)
     else:
@@ -61,11 +61,12 @@ def run_stats(given: argparse.Namespace) -> int:
     """Print how often the code of each kernel was found and compiled, and when last; returns 0."""
     store = open_cache(given.dir)
     items = read_items(store, given)
-    kernels = {item.info.key[:16]: item.kernel for item in items if item.kind == CODE}
+    kernels = {item.info.key[:16]: item.label for item in items if item.kind == CODE}
     by_kernel: dict[str, list[Use]] = {}
     for use in store.uses():
         by_kernel.setdefault(kernels.get(use.key, ""), []).append(use)
-    chosen = {name: uses for name, uses in by_kernel.items() if given.kernel is None or is_named(name, given.kernel)}
+    wanted = {item.label for item in select(items, given.kernel)}
+    chosen = {name: uses for name, uses in by_kernel.items() if given.kernel is None or name in wanted}
     if not chosen:
         select_some(items, given.kernel, store.folder)
     totals_of = {name: UseTotals.of(uses) for name, uses in sorted(chosen.items())}
@@ -158,8 +159,8 @@ def run_du(given: argparse.Namespace) -> int:
     items = select_some(read_items(store, given), given.kernel, store.folder)
     sizes, counts = Counter[str](), Counter[str]()
     for item in items:
-        sizes[item.kernel] += item.info.size
-        counts[item.kernel] += 1
+        sizes[item.label] += item.info.size
+        counts[item.label] += 1
     limits = session().settings
     if given.json:
         kernels = [{"kernel": name, "entries": counts[name], "bytes": size} for name, size in sizes.most_common()]

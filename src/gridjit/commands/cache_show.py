@@ -94,6 +94,8 @@ def describe(item: ListedEntry, store: Store) -> Iterator[tuple[str, Any]]:
     yield "key", item.info.key
     yield "kind", item.kind
     yield "kernel", item.kernel
+    if item.file:
+        yield "file", item.file
     yield "bytes", item.info.size
     yield "stored", f"{printing.age_text(item.info.stored)} ago"
     match item.content:

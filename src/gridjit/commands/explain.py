@@ -14,6 +14,7 @@ from gridjit.commands import printing
 from gridjit.commands.inventory import KEY_DIGITS, NEEDS_LAUNCH, plain_fact
 from gridjit.commands.kernels import find_kernel
 from gridjit.compiler.job import CompileJob
+from gridjit.compiler.source.code_place import file_named
 from gridjit.compiler.source.code_place import shown as with_lines
 from gridjit.compiler.values.artifact import Artifact
 from gridjit.compiler.values.footprint import CIRCUMSTANCES, Fact
@@ -28,7 +29,7 @@ from gridjit.runtime.specializations.table import Specializations
 
 CURRENT = "up to date"
 # What distinguishes one job of a kernel from another without being a change of the kernel.
-_VARIANTS = ("signature", "target.kind", "target.arch", "target.features")
+_VARIANTS = ("file", "signature", "target.kind", "target.arch", "target.features")
 
 
 def run(given: argparse.Namespace) -> int:
@@ -48,12 +49,18 @@ def run(given: argparse.Namespace) -> int:
 
 
 def stored_results(kernel: Kernel, store: Store) -> Iterator[dict[str, Any]]:
-    """Yield the artifacts stored for a kernel, job by job, each with the first change since, if any."""
-    for job in read_history(store, _name(kernel)).jobs:
+    """Yield the artifacts stored for a kernel, job by job, each with the first change since, if any.
+
+    Those of kernels of this name in other files come last: "other_file" names the file.
+    """
+    mine = file_named(kernel.py_func.__code__.co_filename)
+    for job in sorted(read_history(store, _name(kernel)).jobs, key=lambda job: job.field("file") not in (None, mine)):
+        file = job.field("file")
         for key, artifact in reversed(list(explain.recent_artifacts(store, read_manifest(store, job.key)))):
             yield {
                 "artifact": key,
                 "job": job.key,
+                "other_file": None if file == mine else file,
                 "signature": job.field("signature"),
                 "target": {"kind": job.field("target.kind"), "arch": job.field("target.arch")},
                 "facts": [plain_fact(fact) for fact in _facts(artifact) if fact.field not in CIRCUMSTANCES],
@@ -86,10 +93,14 @@ def predict(
 
 
 def _print(name: str, stored: list[dict[str, Any]], answer: dict[str, Any] | None) -> None:
-    printing.say(f"{name}: {len(stored)} stored")
+    others = sum(result["other_file"] is not None for result in stored)
+    beside = f", and {others} of this name in other files" if others else ""
+    printing.say(f"{name}: {len(stored) - others} stored{beside}")
     for result in stored:
         facts = "; ".join(str(Fact.read(fact["field"], fact["value"], fact["where"] or "")) for fact in result["facts"])
         printing.say(f"{result['artifact'][:KEY_DIGITS]}  {result['signature']} for {_target_text(**result['target'])}")
+        if result["other_file"]:
+            printing.say(f"  file: {result['other_file']}")
         nothing = NEEDS_LAUNCH if result["needs_launch"] else "nothing of the launch configuration"
         printing.say(f"  depends on: {facts or nothing}")
         printing.say(f"  compiled because: {result['reason'] or 'unknown'}")

@@ -36,12 +36,15 @@ _ELF = b"\x7fELF"
 class ListedEntry:
     """One entry: its EntryInfo from the folder, its kind, its kernel's name ("" if none is known) and its content.
 
-    The front end's result for a device function goes by the function's name.
+    The front end's result for a device function goes by the function's name. file: the kernel's, "" if unknown.
+    label: the kernel's name, with its file if kernels of other files have it too.
     """
 
     info: EntryInfo
     kind: str
     kernel: str = ""
+    file: str = ""
+    label: str = ""
     content: Artifact | Manifest | History | None = None
 
     @property
@@ -56,7 +59,7 @@ class ListedEntry:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the item as plain JSON values."""
-        plain = {**dataclasses.asdict(self.info), "kind": self.kind, "kernel": self.kernel}
+        plain = {**dataclasses.asdict(self.info), "kind": self.kind, "kernel": self.kernel, "file": self.file or None}
         if (artifact := self.artifact) is not None:
             plain |= {
                 "signature": artifact.signature,
@@ -101,8 +104,10 @@ def read_items(store: DiskStore, given: argparse.Namespace | None = None) -> lis
             step(items[-1].kernel if items else "")
             items.append(_item(store, info))
     owners = dict(_owners(items))
-    named = [dataclasses.replace(item, kernel=item.kernel or owners.get(item.info.key, "")) for item in items]
-    return sorted(named, key=lambda item: (item.kernel, item.kind, item.info.stored, item.info.key))
+    owned = [(item, *owners.get(_job_of(item), (item.kernel, item.file))) for item in items]
+    labels = labels_of((kernel, file) for _, kernel, file in owned)
+    named = [dataclasses.replace(item, kernel=k, file=file, label=labels[k, file]) for item, k, file in owned]
+    return sorted(named, key=lambda item: (item.label, item.kind, item.info.stored, item.info.key))
 
 
 def select(items: Iterable[ListedEntry], kernel: str | None, targets: Iterable[str] = ()) -> list[ListedEntry]:
@@ -111,7 +116,7 @@ def select(items: Iterable[ListedEntry], kernel: str | None, targets: Iterable[s
     kernel: its full name, its end ("scale"), or a pattern ("stats.*").
     """
     wanted = set(targets)
-    chosen = [item for item in items if kernel is None or is_named(item.kernel, kernel)]
+    chosen = [item for item in items if kernel is None or is_named(item.kernel, kernel, item.file)]
     if not wanted:
         return chosen
     return about([item for item in chosen if item.artifact and str(item.artifact.target) in wanted], chosen)
@@ -129,7 +134,7 @@ def select_some(items: Iterable[ListedEntry], kernel: str | None, where: str) ->
     known = list(items)
     chosen = select(known, kernel)
     if kernel is not None and not chosen:
-        raise no_entry(kernel, (item.kernel for item in known), where, "`gridjit cache ls` lists what is there")
+        raise no_entry(kernel, (item.label for item in known), where, "`gridjit cache ls` lists what is there")
     return chosen
 
 
@@ -142,10 +147,43 @@ def no_entry(kernel: str, known: Iterable[str], where: str, otherwise: str) -> G
     return GridjitError(f"{where} holds no entry of {kernel}; {meant}")
 
 
-def is_named(kernel: str, name: str) -> bool:
-    """Return whether a name means a kernel's full name: all of it, its end, or a pattern."""
-    wanted = name.replace(":", ".")
-    return kernel == wanted or kernel.endswith(f".{wanted}") or fnmatch.fnmatchcase(kernel, wanted)
+def is_named(kernel: str, name: str, file: str = "") -> bool:
+    """Return whether a name means a kernel's full name: all of it, its end, or a pattern; or its file and name."""
+    wanted, in_file = name.replace(":", "."), _in_file(kernel, file)
+    return (
+        kernel == wanted
+        or kernel.endswith(f".{wanted}")
+        or fnmatch.fnmatchcase(kernel, wanted)
+        or (file != "" and f"/{in_file}".endswith(f"/{name.removeprefix('./')}"))
+    )
+
+
+def labels_of(kernels: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return the name by which people tell each (kernel, file) from the others: "a/script.py:scale" where it needs one.
+
+    It has as much of the file's path as it takes. A kernel that no other file has goes by its own name.
+    """
+    files: dict[str, set[str]] = {}
+    for kernel, file in kernels:
+        files.setdefault(kernel, set()).add(file)
+    return {
+        (kernel, file): kernel if len(others) == 1 else _in_file(kernel, _end_of(file, others))
+        for kernel, others in files.items()
+        for file in others
+    }
+
+
+def _in_file(kernel: str, file: str) -> str:
+    """Return a kernel as the command line names those of scripts; its name if its file is not known."""
+    module = "__main__" if kernel.startswith("__main__.") else os.path.basename(file).removesuffix(".py")
+    return f"{file}:{kernel.rpartition(f'{module}.')[2]}" if file else kernel
+
+
+def _end_of(file: str, others: Iterable[str]) -> str:
+    """Return the shortest end of a path that no other has."""
+    parts = file.split("/")
+    ends = ("/".join(parts[-count:]) for count in range(1, len(parts)))
+    return next((end for end in ends if sum(f"/{one}".endswith(f"/{end}") for one in others) == 1), file)
 
 
 def find_item(store: DiskStore, prefix: str, given: argparse.Namespace) -> ListedEntry:
@@ -183,7 +221,8 @@ def _item(store: DiskStore, info: EntryInfo) -> ListedEntry:
         return ListedEntry(info=info, kind=DAMAGED)
     if (artifact := Artifact.from_bytes(payload)) is not None:
         kind, content = NEEDS_LAUNCH if artifact.needs_launch else CODE, dataclasses.replace(artifact, image=b"")
-        return ListedEntry(info=info, kind=kind, kernel=artifact.kernel, content=content)
+        file = str(artifact.metadata.get("file", ""))
+        return ListedEntry(info=info, kind=kind, kernel=artifact.kernel, file=file, content=content)
     if payload.startswith(_ELF):
         return ListedEntry(info=info, kind=LAUNCHER)
     if units := units_of(payload):
@@ -197,13 +236,18 @@ def _item(store: DiskStore, info: EntryInfo) -> ListedEntry:
     return ListedEntry(info=info, kind=MANIFEST if manifest.shapes else UNKNOWN, content=manifest)
 
 
-def _owners(items: Iterable[ListedEntry]) -> Iterator[tuple[str, str]]:
-    """Yield (key, kernel) for every job that an artifact is of, or a history tells of."""
-    for item in items:
+def _owners(items: Iterable[ListedEntry]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield (key, (kernel, file)) for every job that a history tells of, or an artifact is of."""
+    for item in sorted(items, key=lambda item: item.job):
         if isinstance(item.content, History):
-            yield from ((job.key, item.kernel) for job in item.content.jobs)
+            yield from ((job.key, (item.kernel, job.field("file") or "")) for job in item.content.jobs)
         elif item.job:
-            yield item.job, item.kernel
+            yield item.job, (item.kernel, item.file)
+
+
+def _job_of(item: ListedEntry) -> str:
+    """Return the key of the job that an entry without code is about."""
+    return item.content.jobs[0].key if isinstance(item.content, History) and item.content.jobs else item.info.key
 
 
 def _is_about(item: ListedEntry, jobs: set[str]) -> bool:
