@@ -12,6 +12,9 @@ _SHARED: Final = regex(r"uses too much shared data \((?P<used>0x[0-9a-f]+) bytes
 _PARAMETERS: Final = regex(r"parameter space overflowed \((?P<used>\d+) bytes required, max (?P<most>\d+) bytes")
 # The words of LLVM and NVVM for an array of more bytes than 64 bits count.
 _TOO_LARGE: Final = "expected number in address space"
+# Bytes of static shared arrays in a block of a GPU before sm_90. From sm_90 on, code is for an architecture by
+# its own name ("sm_90a"), where the assembler takes as much as a block may have at all.
+STATIC_SHARED: Final = 48 << 10
 _FLOATS: Final = {"half": "float16", "float": "float32", "double": "float64"}
 
 
@@ -43,5 +46,14 @@ def of_shared_memory(words: str) -> str | None:
     """Return how much shared memory a kernel needs where it is too much; None if the words say something else."""
     if (found := _SHARED.search(words)) is None:
         return None
-    used, most = (int(found[name], 16) for name in ("used", "most"))
-    return f"its shared arrays need {used:,} bytes, and a block has {most:,}; make them smaller, or split the work"
+    return of_shared_arrays(int(found["used"], 16), int(found["most"], 16))
+
+
+def of_shared_arrays(used: int, most: int) -> str:
+    """Return the fault of static shared arrays of more bytes than there are for them in a block."""
+    if most > STATIC_SHARED:
+        return f"its shared arrays need {used:,} bytes, and a block has {most:,}; make them smaller, or split the work"
+    return (
+        f"its static shared arrays need {used:,} bytes, and this GPU has {most:,} for them; make them smaller, or use "
+        "dynamic shared memory: cuda.shared.array(0, dtype), and its bytes in kernel[grid, block, stream, bytes]"
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-from gridjit.compiler.targets.refusals import of_parameters
+from gridjit.compiler.targets.refusals import STATIC_SHARED, of_parameters, of_shared_arrays
 from gridjit.compiler.values.artifact import Artifact
 from gridjit.compiler.values.errors import (
     ClusterError,
@@ -35,11 +35,9 @@ def check_static(artifact: Artifact) -> None:
     if kind is not None and passed > MOST_PARAMETERS:
         raise CompileError(f"{artifact.kernel}: {of_parameters(passed, MOST_PARAMETERS)}; {_SWITCH}")
     size = artifact.resources.get("shared_bytes", 0)
-    if kind is not None and size > (most := _most(kind)):
-        raise LinkError(
-            f"{artifact.kernel} uses too much shared data ({size:#x} bytes, {most:#x} max on the simulated "
-            f"{kind.name}); {_SWITCH}"
-        )
+    if kind is not None and size > (most := _most_static(kind)):
+        said = of_shared_arrays(size, most)
+        raise LinkError(f"{artifact.kernel} for the simulated {kind.name}: {said}; {_SWITCH}")
 
 
 def check_shared(artifact: Artifact, config: LaunchConfig, dynamic: int) -> None:
@@ -95,6 +93,10 @@ def _model() -> DeviceModel | None:
     """Return the device of the limits; None if they are off."""
     wanted = settings()
     return model(wanted.host_device) if wanted.host_limits else None
+
+
+def _most_static(kind: DeviceModel) -> int:
+    return _most(kind) if kind.compute_capability >= (9, 0) else STATIC_SHARED
 
 
 def _most(kind: DeviceModel) -> int:

@@ -44,6 +44,13 @@ def test_too_much_shared_memory_is_told_in_bytes() -> None:
     )
 
 
+def test_too_much_static_shared_memory_leads_to_dynamic_memory_where_there_is_more_of_that() -> None:
+    told = of_shared_memory("error   : Entry function 'k' uses too much shared data (0xc001 bytes, 0xc000 max)")
+    assert told is not None
+    assert told.startswith("its static shared arrays need 49,153 bytes, and this GPU has 49,152 for them; make them ")
+    assert "dynamic shared memory: cuda.shared.array(0, dtype)" in told
+
+
 @pytest.mark.parametrize("words", ["", "error: expected instruction opcode", "uses too much local data (0x1 bytes)"])
 def test_other_words_stay_as_they_are(words: str) -> None:
     assert of_code(words) is None

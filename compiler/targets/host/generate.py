@@ -10,6 +10,7 @@ from gridjit.compiler.targets.host.llvm import modules as llvm
 from gridjit.compiler.targets.host.optimizing import optimized
 from gridjit.compiler.targets.host.pipeline import Marks, module_text
 from gridjit.compiler.targets.host.reading import read_kernel
+from gridjit.compiler.targets.host.sanitizer.routines.order import ALL_JOINS_BYTES
 from gridjit.compiler.values.options import Options
 from gridjit.compiler.values.phases import phase
 from gridjit.compiler.values.target import Lowered, ObjectCode, Target
@@ -26,7 +27,7 @@ def generate(lowered: Lowered, target: Target, options: Options) -> ObjectCode:
         image=image,
         suffix=".o",
         entry=plan.entry,
-        resources=_resources(plan, image),
+        resources=_resources(plan, image, options),
         consumed=linked.consumed,
         inexact=exactness,
         places=marks.places,
@@ -53,9 +54,11 @@ def _optimized(
         return optimized(text, target, options), plan, marks
 
 
-def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:
+def _resources(plan: LoopPlan, image: bytes, options: Options) -> dict[str, int]:
+    of_checks = ALL_JOINS_BYTES if options.checks else 0
     return {
-        "shared_bytes": plan.shared,
+        "shared_bytes": plan.shared - of_checks,
+        **({"checks_shared_bytes": of_checks} if of_checks else {}),
         "slab_bytes_per_thread": plan.slab,
         "barriers": plan.first_turn - 1,
         **({"resident": 1} if plan.resident else {}),

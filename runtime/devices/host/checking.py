@@ -64,7 +64,7 @@ class Checking:
         told = artifact.metadata["checks"]
         self._places = told["places"]
         self._arguments = Arguments.of(artifact.parameters, told)
-        self._shared = artifact.resources["shared_bytes"]
+        self._shared = artifact.resources["shared_bytes"] + artifact.resources.get("checks_shared_bytes", 0)
         self._state = ctypes.c_void_p.from_address(function.others[0])
         self._end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function.others[1])
         self._last: tuple[object, Any] | None = None

@@ -170,8 +170,41 @@ def dynamic(x):
 
 
 def test_a_static_array_that_no_block_has_room_for_is_the_linkers_error(choose: Choose, large: Any) -> None:
-    with pytest.raises(LinkError, match=r"uses too much shared data \(0x400000 bytes, 0x38c00 max"):
+    with pytest.raises(LinkError, match=r"H100.*: its shared arrays need 4,194,304 bytes, and a block has 232,448"):
         large[1, 1](np.zeros(1, np.float32))
+
+
+@pytest.mark.parametrize("device", ["a100", "t4"])
+def test_static_arrays_end_at_48_kilobytes_before_sm_90_and_the_error_leads_to_dynamic_memory(
+    choose: Choose, device: str
+) -> None:
+    @gridjit.jit
+    def wide(x):
+        shared = cuda.shared.array((48 << 10) + 1, cuda.uint8)
+        shared[0] = 1
+        x[0] = shared[0]
+
+    choose(DEVICE=device)
+    with pytest.raises(LinkError, match=r"need 49,153 bytes, and this GPU has 49,152 .* dynamic shared memory"):
+        wide[1, 1](np.zeros(1, np.uint8))
+    choose(DEVICE="h100")
+    wide[1, 1](np.zeros(1, np.uint8))
+
+
+def test_the_memory_of_checks_does_not_count_against_the_limit_of_a_block(choose: Choose) -> None:
+    @gridjit.jit(debug=True)
+    def last(x):
+        few = cuda.shared.array(16, cuda.uint8)
+        many = cuda.shared.array(0, cuda.uint8)
+        few[0] = many[many.size - 1] = 7
+        x[0] = few[0] + many[many.size - 1]
+
+    x = np.zeros(1, np.uint8)
+    last[1, 1, 0, (227 << 10) - 16](x)
+    assert x[0] == 14
+    assert last.get_shared_mem_per_block() == {last.signatures[0]: 16}
+    with pytest.raises(LimitError, match="16 bytes of static"):
+        last[1, 1, 0, 227 << 10](x)
 
 
 @gridjit.jit

@@ -19,7 +19,8 @@ JOIN_BYTES = 32
 # How many masks a warp's barriers may have before the last ones share a join.
 _MASKS = 8
 # Where the threads of a block, and of its warps, note that they arrive.
-JOINS = SharedArray(name="gridjit.joins", type=f"[{(1 + 32 * _MASKS) * JOIN_BYTES} x i8]", align=16, dynamic=False)
+ALL_JOINS_BYTES = (1 + 32 * _MASKS) * JOIN_BYTES
+JOINS = SharedArray(name="gridjit.joins", type=f"[{ALL_JOINS_BYTES} x i8]", align=16, dynamic=False)
 
 _BEGIN = f"""
 declare <3 x i32> @llvm.umax.v3i32(<3 x i32>, <3 x i32>)
