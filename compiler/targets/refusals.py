@@ -12,6 +12,8 @@ _SHARED: Final = regex(r"uses too much shared data \((?P<used>0x[0-9a-f]+) bytes
 _PARAMETERS: Final = regex(r"parameter space overflowed \((?P<used>\d+) bytes required, max (?P<most>\d+) bytes")
 # The words of LLVM and NVVM for an array of more bytes than 64 bits count.
 _TOO_LARGE: Final = "expected number in address space"
+# Functions of numba's runtime (NRT) for strings and lists, which exist for the processor alone.
+_RUNTIME: Final = regex(r"(?:^|Undefined reference to ')NRT_")
 # Bytes of static shared arrays in a block of a GPU before sm_90. From sm_90 on, code is for an architecture by
 # its own name ("sm_90a"), where the assembler takes as much as a block may have at all.
 STATIC_SHARED: Final = 48 << 10
@@ -40,6 +42,13 @@ def of_code(words: str) -> str | None:
 def of_parameters(used: int, most: int) -> str:
     """Return the fault of arguments of more bytes than a launch passes."""
     return f"its arguments need {used:,} bytes, and a launch passes {most:,}; pass an array instead of a long tuple"
+
+
+def of_undefined(words: str) -> str | None:
+    """Return the fault of code that calls a function of numba's runtime that no kernel has; None for other words."""
+    if _RUNTIME.search(words) is None:
+        return None
+    return "it makes a string, or a list that grows, which no kernel can; print(...) takes several values"
 
 
 def of_shared_memory(words: str) -> str | None:

@@ -50,6 +50,23 @@ def test_what_users_are_told_fits_a_screen_and_says_nothing_of_the_compiler(topi
         assert f"\n  {topic}.py:" in text, name
 
 
+VAIN = ("whole_arrays_added", "whole_array_negated", "percentile", "sorted_array", "beginning_of_a_string")
+
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize("name", VAIN)
+def test_what_kernels_cannot_do_even_if_they_allocate_is_told_so_with_and_without_that_setting(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from numba.cuda import config
+
+    assert "NRT" not in expected("elsewhere")[name]
+    monkeypatch.setattr(config, "CUDA_ENABLE_NRT", True)
+    text = told(*mistakes("elsewhere")[name], "host")
+    assert re.search(r"would make a whole array|is not available in kernels|it makes a string", text) is not None
+    assert "does not support" not in text
+
+
 @pytest.mark.some(1)
 @pytest.mark.parametrize("seed", ["1", "5"])  # numba takes the returns from a set, in one order and the other
 def test_a_function_that_returns_several_types_is_told_of_in_the_same_words_in_every_process(seed: str) -> None:

@@ -16,7 +16,7 @@ from gridjit.base.regexes import regex
 from gridjit.base.values import dataclass, field
 from gridjit.compiler.targets.ptx.cubin import check_definitions
 from gridjit.compiler.targets.ptx.toolkit import cudadevrt, filled, library, linker_version, log_of
-from gridjit.compiler.targets.refusals import of_shared_memory
+from gridjit.compiler.targets.refusals import of_shared_memory, of_undefined
 from gridjit.compiler.values.errors import LinkError
 from gridjit.compiler.values.options import Options
 from gridjit.compiler.values.phases import phase
@@ -139,7 +139,7 @@ def _link(inputs: Sequence[LinkedFile], flags: Sequence[str], wanted: str) -> by
             nvjitlink.complete(linker)
         except nvjitlink.nvJitLinkError as error:
             words = log_of(nvjitlink, "error_log", linker) or f"{piece.name}: {error}"
-            raise LinkError(of_shared_memory(words) or f"nvJitLink: {words}") from error
+            raise LinkError(of_shared_memory(words) or of_undefined(words) or f"nvJitLink: {words}") from error
         return filled(nvjitlink, f"linked_{wanted}", linker)
 
 

@@ -11,7 +11,7 @@ from types import CodeType
 from typing import Final
 
 from gridjit.compiler.frontend.explained.failure import Failure
-from gridjit.compiler.frontend.explained.rules.finding import Finding
+from gridjit.compiler.frontend.explained.rules.finding import Finding, ways_round
 from gridjit.compiler.frontend.explained.source import subscript_of, text_of
 
 _BOUND = re.compile(r"Cannot bind 'args=.*?' to signature '\((?P<all>.*?)\)' due to \"TypeError: (?P<why>[^\"]+)\"")
@@ -100,6 +100,8 @@ def called(failure: Failure) -> Finding | None:
             advice=f"It is declared as {', '.join(map(str, declared))}.",
             node=node,
         )
+    if node is None and (value := _value_called(failure)) is not None:
+        return value
     parameter = name in failure.source.parameters
     local = parameter or name in failure.source.local_names
     why = (
@@ -108,6 +110,17 @@ def called(failure: Failure) -> Finding | None:
     advice = f"The kernel assigns {name!r}: use another name for that value." if local else ""
     advice = "It is an argument, and kernels cannot be given functions." if parameter else advice
     return Finding(sentence=why, advice=advice, node=node)
+
+
+def _value_called(failure: Failure) -> Finding | None:
+    """An attribute or an item of an array, which is a number, and is called, as x.size() or x[0](2)."""
+    node = next((call for call in failure.source.of(ast.Call) if not isinstance(call.func, ast.Name)), None)
+    if node is None:
+        return None
+    name = text_of(node.func)
+    advice = f"Write an operator, as in {name} * {text_of(node.args[0])}." if node.args else ""
+    advice = advice or f"Write {name}, without brackets."
+    return Finding(sentence=f"{name} is a value, not a function", advice=advice, node=node)
 
 
 def _method_called(failure: Failure, given: str) -> Finding:
@@ -218,12 +231,13 @@ def lengths(failure: Failure) -> Finding | None:
             node=made,
         )
     if (one := re.match(r"^failed to unpack (.+)$", failure.words)) is not None:
-        made = next(failure.source.of(ast.Assign), None)
-        what = text_of(made.value) if made is not None else "this"
+        assigned = next(failure.source.of(ast.Assign), None)
+        loop = next(failure.source.of(ast.For), None)
+        what = text_of(assigned.value) if assigned is not None else f"each of {text_of(loop.iter)}" if loop else "this"
         return Finding(
             sentence=f"{what} is one {one[1]}, and several names are assigned",
             advice="Assign one name, or a tuple of values.",
-            node=made,
+            node=assigned or (loop.target if loop is not None else None),
         )
     if failure.words.startswith("tuple index out of range"):
         if (by_name := _only_by_name(failure)) is not None:
@@ -259,7 +273,7 @@ def unknown_items(failure: Failure) -> Finding | None:
     node = next((node for node in failure.source.of(ast.Name) if node.id == found["name"]), None)
     return Finding(
         sentence=f"{found['name']!r} is a {found['type']}, which kernels do not have",
-        advice="Use cuda.local.array(size, dtype), with a size that is known when the kernel is compiled.",
+        advice=ways_round(found["type"]),
         node=node,
     )
 
@@ -383,6 +397,7 @@ def cast(failure: Failure) -> Finding | None:
     if (found := _CAST.match(failure.words)) is None:
         return None
     advice = "It is a tuple: give one number." if found["one"].startswith("(") else ""
+    advice = "Give a number." if found["one"][:1] in "'\"" else advice
     node: ast.AST | None = next(failure.source.of(ast.Call), None)
     member = next((one for one in failure.source.of(ast.Attribute) if isinstance(failure.value(one), Enum)), None)
     if member is not None and found["one"].startswith("enum "):

@@ -85,10 +85,11 @@ def _general(failure: Failure) -> Finding:
     """Return a finding on a failure without a rule: the error's words if they are for users, or the line itself."""
     if speaks_to_users(failure):
         return Finding(sentence=failure.words, advice="" if isinstance(failure.error, GridjitError) else _FULL)
-    if (known := operations.builtin(failure)) is not None:
+    if (known := operations.not_supported(failure)) is not None:
         return known
     node = next((node for kind in _TELLING for node in failure.source.of(kind) if _is_read(node)), None)
-    return Finding(sentence=f"the compiler does not support {text_of(node) or 'this'}", advice=_FULL, node=node)
+    sentence = f"the compiler does not support {text_of(node) or 'this'}"
+    return Finding(sentence=sentence, advice=_FULL, node=node or next(failure.source.of(ast.stmt), None))
 
 
 def _is_read(node: ast.AST) -> bool:

@@ -13,6 +13,7 @@ from typing import Final
 from gridjit.base.values import dataclass
 
 ITEM: Final = "A kernel works on items: index the array, as in x[i]."
+WHOLE: Final = "A kernel works on items: index the arrays, as in out[i] = x[i] + y[i]."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

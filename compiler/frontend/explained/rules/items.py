@@ -10,6 +10,7 @@ import numpy as np
 
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.rules.finding import ITEM, UNNAMED, Finding, ways_round
+from gridjit.compiler.frontend.explained.rules.spelling import usable
 from gridjit.compiler.frontend.explained.source import subscript_of, text_of
 from gridjit.compiler.frontend.explained.types_said import is_array, parts
 
@@ -21,6 +22,7 @@ _STORED: Final = re.compile(r"cannot store (?:double|float) to i\d+\*")
 _DIMENSIONS: Final = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 # Functions of Python's that make a text of a value.
 _TEXTS_OF: Final = (str, repr, format, hex, bin, oct, chr)
+_MOST_AXES: Final = 3  # of a grid
 _TEXTS: Final = re.compile(r"(?:<U|\|S)\d+")
 
 
@@ -40,7 +42,13 @@ def items(failure: Failure) -> Finding | None:
     if refused is None and operation.name.endswith("setitem"):
         refused = _read_only(name, owner, failure) or _not_called(failure) or _text_made(failure)
         refused = refused or _wrong_value(owner, value[0])
-    sentence, advice = refused or (f"{name}, a {owner}, cannot be indexed with {index}", "")
+    sentence, advice = refused or (f"{name}, a {owner}, cannot be indexed with {index}", "Index it with whole numbers.")
+    if node is None and (loop := next(failure.source.of(ast.For), None)) is not None:
+        return Finding(
+            sentence=f"a loop cannot go over {text_of(loop.iter)}, a {owner}",
+            advice="Loop over range(n), an array, or a tuple whose items have one type.",
+            node=loop.iter,
+        )
     return Finding(sentence=sentence, advice=advice, node=node)
 
 
@@ -97,8 +105,8 @@ def _wrong_index(name: str, owner: str, index: str, failure: Failure) -> tuple[s
     if count is not None:
         axes, given = owner.count(":"), int(count[1])
         many = f"{given} indices are given" if given != 1 else "1 index is given"
-        return f"{name!r} is {owner}: it has {axes} dimension{'s' * (axes != 1)}, and {many}", ""
-    if index.startswith("float"):
+        return f"{name!r} is {owner}: it has {axes} dimension{'s' * (axes != 1)}, and {many}", _axes(failure, axes)
+    if index.startswith("float") and not is_array(index):
         return f"{name!r} is indexed with a {index}, not with a whole number", "Write int(index), or divide with //."
     if is_array(owner) and (index[:1] in "'\"" or index == "str"):
         return f"{name!r} is {owner}, and it is indexed with a string", "Strings name the fields of records only."
@@ -121,9 +129,25 @@ def _not_an_index(name: str, owner: str, index: str) -> tuple[str, str] | None:
         return sentence, "Write its x, y or z; cuda.grid(1) is a thread's place in the whole grid."
     if wrong.startswith("bool["):
         return masked(name)
+    if f"cuda.{wrong}" in usable() or f"math.{wrong}" in usable():
+        return f"{name!r} is indexed with the function {wrong} itself", f"Call it: {_call_of(wrong)}."
     if is_array(wrong) or wrong == "list":
         return sentence, "Let each thread take one item of the index, or write a loop over it."
     return sentence, "Index it with whole numbers."
+
+
+def _call_of(function: str) -> str:
+    return f"cuda.{function}(1)" if function in ("grid", "gridsize") else f"{function}(...)"
+
+
+def _axes(failure: Failure, axes: int) -> str:
+    """Return advice for an index of too many or too few numbers: an index for each axis, or cuda.grid of so many."""
+    for node in ast.walk(failure.source.function or ast.Module([], [])):
+        if isinstance(node, ast.Call) and text_of(node.func).endswith(".grid") and axes <= _MOST_AXES:
+            written, wanted = text_of(node), f"{text_of(node.func)}({axes})"
+            if written != wanted:
+                return f"{written} is a place in {text_of(node.args[0])} dimensions: write {wanted}."
+    return f"Index it as x[{', '.join(('i', 'j', 'k', 'l')[:axes])}]." if axes <= _MOST_AXES + 1 else ""
 
 
 def masked(name: str) -> tuple[str, str]:

@@ -12,22 +12,14 @@ import numpy as np
 
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.rules.finding import Finding
+from gridjit.compiler.frontend.explained.rules.spelling import DRAWN, spelled
 from gridjit.compiler.frontend.explained.source import text_of
 from gridjit.compiler.frontend.explained.types_said import is_array
 
 _LOOP: Final = "Write a loop over the items, or compute it before the launch."
-_DRAWN: Final = "Use gridjit.cuda.random: its states are made before the launch, and each thread draws from its own."
 # Functions of NumPy itself for which numba calls BLAS or LAPACK, which no device has.
 _PRODUCTS: Final = frozenset(
     ("dot", "vdot", "inner", "matmul", "tensordot", "einsum", "kron", "convolve", "correlate", "cov", "corrcoef")
-)
-# Functions of math that kernels have.
-_OF_MATH: Final = frozenset(
-    (
-        *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos", "cosh", "degrees"),
-        *("exp", "expm1", "fabs", "floor", "fmod", "hypot", "isfinite", "isinf", "isnan", "ldexp", "log", "log10"),
-        *("log1p", "log2", "radians", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
-    )
 )
 _OPERATORS: Final = ("matmul", "imatmul", "dot")
 
@@ -36,7 +28,7 @@ def random(failure: Failure) -> Finding | None:
     """A function of NumPy's random numbers, or of Python's."""
     for node in failure.source.of(ast.expr):
         if isinstance(node, ast.Attribute | ast.Name) and _draws(failure, node):
-            return Finding(sentence=f"{text_of(node)} is not available in kernels", advice=_DRAWN, node=node)
+            return Finding(sentence=f"{text_of(node)} is not available in kernels", advice=DRAWN, node=node)
     return None
 
 
@@ -57,8 +49,7 @@ def ufunc(failure: Failure) -> Finding | None:
     node = next((node for node in failure.source.of(ast.expr) if failure.value(node) is missing), None)
     if node is None:
         return None  # another function of NumPy's uses it
-    own = name.replace("arc", "a", 1) if name.startswith("arc") else name
-    advice = f"Use math.{own}." if own in _OF_MATH else "Write it with operators and the functions of math."
+    advice = spelled(name) or "Write it with operators and the functions of math."
     return Finding(sentence=f"{text_of(node)} is not available in kernels", advice=advice, node=node)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import math
 import re
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -12,10 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from gridjit.compiler.frontend.bindings.bootstrap import numba_cuda
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.places import empty_cells, unassigned_name
 from gridjit.compiler.frontend.explained.rules.finding import UNNAMED, Finding, near
+from gridjit.compiler.frontend.explained.rules.spelling import DRAWN, is_same, offered, spelled
 from gridjit.compiler.frontend.explained.source import text_of
 from gridjit.compiler.frontend.explained.types_said import is_array
 from gridjit.compiler.values.signature import RecordType, TupleType
@@ -39,6 +38,16 @@ _BUILTINS: Final = frozenset(
     )
 )
 _OWN = "Import the one for kernels: from gridjit.cuda import {}"
+_OTHERS: Final = "Write it with operators, with math or cuda.libdevice, or with a loop."
+_MODULES: Final = {
+    **{name: f"import {name}" for name in ("math", "cmath", "operator", "gridjit", "numpy")},
+    "np": "import numpy as np",
+    "cuda": "from gridjit import cuda",
+}
+_BEFORE: Final = "Compute it before the launch, and pass the result as an argument."
+_TABLE: Final = "The table of the kernel language (docs/kernel-language.md) lists what it has in kernels."
+_SPELLED: Final = ("cuda", "cuda.cg", "cuda.libdevice", "math", "np")  # modules whose names kernels may spell otherwise
+_FROM_PYTHON: Final = "It is called from Python, not in a kernel."
 # Names without a meaning for a thread of a GPU, each with the advice.
 INSTEAD: Final = {
     "input": "Pass what the kernel needs as an argument.",
@@ -46,7 +55,12 @@ INSTEAD: Final = {
     "list": "Use cuda.local.array(size, dtype), with a size that is known when the kernel is compiled.",
     "dict": "Use arrays: one of keys, one of values.",
     "set": "Use an array.",
-    "str": "Strings cannot be made in a kernel; print(...) takes several values.",
+    **dict.fromkeys(
+        ("str", "repr", "ascii", "format", "chr", "hex", "oct", "bin", "bytes"),
+        "Strings cannot be made in a kernel; print(...) takes several values.",
+    ),
+    **dict.fromkeys(("exit", "quit"), "A thread ends with return."),
+    **dict.fromkeys(("bytearray", "memoryview", "frozenset"), "Use an array."),
     "sorted": "Sort on the CPU, with CuPy, or write a sort over an array.",
     "reversed": "Count downwards: range(n - 1, -1, -1).",
     "getattr": "Write the attribute's name: x.name.",
@@ -79,9 +93,11 @@ def _code(failure: Failure) -> Callable[..., Any]:
 
 
 def _meant(name: str, known: set[str], failure: Failure) -> str:
-    for module, prefix in ((vars(numba_cuda()), _prefix(failure)), (vars(math), "math.")):
-        if name in module and not name.startswith("_"):
-            return f"Write {prefix}{name}." + (" Its module must be imported." if prefix[:-1] not in known else "")
+    if name in _MODULES:
+        return f"Write {_MODULES[name]} at the top of the module."
+    if written := re.sub(r"\bcuda\.", _prefix(failure), spelled(name)):
+        module = re.match(r"Write (\w+)\.", written)
+        return written + (" Its module must be imported." if module is not None and module[1] not in known else "")
     own = {*failure.source.local_names, *failure.names}
     usable = known - {*vars(builtins)} | _BUILTINS
     if (found := near(name, sorted(own)) or near(name, sorted(usable))) is not None:
@@ -132,7 +148,7 @@ def _of_attribute(failure: Failure, name: str, value: Any, read: ast.Attribute) 
 def _of_value(name: str, value: Any, failure: Failure) -> tuple[str, str]:
     if name in vars(builtins) and value is vars(builtins)[name]:
         called = any(isinstance(one.func, ast.Name) and one.func.id == name for one in failure.source.of(ast.Call))
-        return f"{name}{'(...)' * called} is not available in kernels", INSTEAD.get(name, "")
+        return f"{name}{'(...)' * called} is not available in kernels", INSTEAD.get(name, _BEFORE)
     if type(value) is int:
         return f"{name!r} is {value if abs(value) < 1 << 200 else 'a number'}, which does not fit into 64 bits", _BIG
     if name == "prange":
@@ -194,7 +210,7 @@ def attribute(failure: Failure) -> Finding | None:
     owner = text_of(node.value) if node is not None else ""
     if kind.startswith("module "):
         return Finding(
-            sentence=f"{owner or kind[7:]}.{name} is not available in kernels", advice=_of_numpy(kind, name), node=node
+            sentence=f"{owner or kind[7:]}.{name} is not available in kernels", advice=_of_module(kind, name), node=node
         )
     if node is not None and (called := _of_a_function(failure, node, kind)) is not None:
         return called
@@ -233,6 +249,8 @@ def _of_a_function(failure: Failure, node: ast.Attribute, kind: str) -> Finding 
     value, name = failure.value(node.value), text_of(node.value)
     if not callable(value) or kind != name.rpartition(".")[2]:
         return None
+    if isinstance(value, np.ufunc):
+        return Finding(sentence=f"{text_of(node)} is not available in kernels", advice="Write a loop.", node=node)
     dimensions = "1" if name.endswith(("grid", "gridsize")) else "..."
     return Finding(
         sentence=f"{name} is a function, and {text_of(node)} is an attribute of it",
@@ -241,16 +259,16 @@ def _of_a_function(failure: Failure, node: ast.Attribute, kind: str) -> Finding 
     )
 
 
-def _of_numpy(kind: str, name: str) -> str:
+def _of_module(kind: str, name: str) -> str:
     if kind.startswith(("module gridjit", "module numba")):
-        return "It is called from Python, not in a kernel."
+        return spelled(name) or _FROM_PYTHON
+    if kind == "module time":
+        return spelled(name) or spelled("clock")
     if not kind.startswith(("module numpy", "module random", "module math")):
-        return "Compute it before the launch, and pass the result as an argument."
+        return _BEFORE
     if kind.startswith(("module numpy.random", "module random")):
-        return "Use gridjit.cuda.random: its states are made before the launch, and each thread draws from its own."
-    if kind.startswith("module math"):
-        return "Write it with other functions of math, with cuda.libdevice, or with a loop."
-    return f"Use math.{name}." if name in vars(math) else "Use math or cuda.libdevice, or write a loop."
+        return DRAWN
+    return spelled(name) or _OTHERS
 
 
 def _attribute_of(kind: str, name: str, node: ast.Attribute | None) -> str:
@@ -263,9 +281,13 @@ def _attribute_of(kind: str, name: str, node: ast.Attribute | None) -> str:
         return "Kernels can print and compare strings, and do little else with them."
     if kind == "None":
         return "It is None where the kernel is compiled: assign it before the launch, or pass it as an argument."
-    if re.fullmatch(r"(?:u?int|float|complex)\d+|bool", kind) and name in ("astype", "view", "copy"):
+    if re.fullmatch(r"(?:u?int|float|complex)\d+|bool", kind):
         value = text_of(node.value) if node is not None else "x"
-        return f"It is one number: call the type to convert it, as in np.float64({value})."
+        if name in ("astype", "view", "copy"):
+            return f"It is one number: call the type to convert it, as in np.float64({value})."
+        return "It is one number: pass an array." if name in _ARRAYS else "It is one number, with real and imag only."
+    if kind.startswith("("):
+        return "It is a tuple: index it by a constant, as in x.shape[0]."
     found = near(name, known) or {"length": "size", "len": "size"}.get(name if known else "")
     return f"Did you mean {found!r}?" if found else _NUMBERS if known else ""
 
@@ -279,11 +301,29 @@ def attribute_of_python(failure: Failure) -> Finding | None:
     node = next((node for node in failure.source.of(ast.Attribute) if node.attr == name), None)
     module = failure.value(node.value) if node is not None else None
     owner = text_of(node.value) if node is not None else found["module"]
-    advice = ""
-    if module is not None:
-        meant = near(name, dir(module))
-        advice = f"Did you mean {owner}.{meant}?" if meant else _listed(_offered(module))
+    advice = _instead_of(failure, node.value, name, module) if node is not None and module is not None else ""
     return Finding(sentence=f"{owner} does not have an attribute {name!r}", advice=advice, node=node)
+
+
+def _instead_of(failure: Failure, owner: ast.expr, name: str, module: Any) -> str:
+    """Return advice for a name that a module or a class lacks: how kernels spell it, or a name that was meant."""
+    text = _canonical(failure, owner)
+    known = offered(text)
+    elsewhere = spelled(name) if text in _SPELLED else ""
+    if elsewhere or (meant := near(name, known or dir(module))) is None:
+        of_python = _FROM_PYTHON if any(is_same(name, one) for one in _offered(module)) else ""
+        last = _OTHERS if text in ("math", "cmath", "np") else _TABLE if text == "cuda" else ""
+        return elsewhere or of_python or _listed(known or _offered(module)) or last
+    return f"Did you mean {text_of(owner)}.{meant}?"
+
+
+def _canonical(failure: Failure, owner: ast.expr) -> str:
+    """Return a dotted name with its module's usual name: "cuda.atomic" where the program wrote gpu.atomic."""
+    if isinstance(owner, ast.Attribute):
+        own = failure.value(owner)
+        return "cuda" if _is_cuda(own) else f"{_canonical(failure, owner.value)}.{owner.attr}"
+    value = failure.value(owner)
+    return "cuda" if _is_cuda(value) else "np" if value is np else text_of(owner)
 
 
 def assigned(failure: Failure) -> Finding | None:

@@ -14,9 +14,10 @@ import numpy as np
 from gridjit.compiler.frontend.explained.failure import FailedOperation, Failure
 from gridjit.compiler.frontend.explained.plain import shows_insides
 from gridjit.compiler.frontend.explained.rules.cases import atomics_text, cases_text, not_called
-from gridjit.compiler.frontend.explained.rules.finding import ITEM, Finding, near, ways_round
+from gridjit.compiler.frontend.explained.rules.finding import ITEM, WHOLE, Finding, near, ways_round
 from gridjit.compiler.frontend.explained.rules.items import masked
 from gridjit.compiler.frontend.explained.rules.names import INSTEAD
+from gridjit.compiler.frontend.explained.rules.spelling import allocating, spelled
 from gridjit.compiler.frontend.explained.source import text_of
 from gridjit.compiler.frontend.explained.types_said import is_array
 
@@ -48,15 +49,22 @@ _NUMPYS = "Write a loop over the items, or compute it before the launch."
 _NUMBER_OF_ARGUMENTS = re.compile(r"(?:too many|missing|got an unexpected|got multiple)\b")
 _LINEAR = re.compile(r"scipy .* is required|unsupported NumPy function|\bBLAS\b|\bLAPACK\b")
 # Reasons of candidates that speak of numba's own code.
-_OF_NUMBA = re.compile(r"argument names|pipeline|Untyped|[Uu]nsupported|argument 'name' must be")
+_OF_NUMBA = re.compile(r"argument names|pipeline|Untyped|[Uu]nsupported|argument 'name' must be|Unknown attribute")
 _ALLOCATES = ("NRT required but not enabled", "Only accept returning of array", "_ol_array_allocate")
 _RETURNED = "Only accept returning of array"
-_ARRAYS = "Use cuda.local.array(shape, dtype) or cuda.shared.array(shape, dtype), or write a loop."
+_ARRAYS = (
+    "A kernel works on items: write a loop that stores each in an array that is an argument, or in "
+    "cuda.local.array(shape, dtype); or do it outside of the kernel, with NumPy or CuPy."
+)
+# Operators of arrays that kernels do not have even if they may allocate.
+_NEVER: Final = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult, ast.USub)
+_STRINGS: Final = "Kernels can print and compare strings, and do little else with them."
 # Functions of NumPy that make arrays even of numbers, with the expression for numbers.
 _OF_NUMBERS: Final = {"where": "a if condition else b", "clip": "min(max(x, low), high)"}
 _DTYPE: Final = re.compile(r"Invalid NumPy dtype specified: '(?P<name>.*)'$")
 _DTYPES: Final = tuple(dict.fromkeys(np.dtype(code).name for code in "?bhilqBHILQefdFD"))
 _IS_NONE = "One of them is None: a function without a return statement, or a global that is not assigned yet."
+_ALL_OF_IT = "Write x[:] for all items of an array x of one dimension, or x itself."
 _TYPES = "Look at the types of its arguments: each must be one that the function takes."
 _ENABLE = "Kernels may allocate with NUMBA_CUDA_ENABLE_NRT=1, or numba.cuda.config.CUDA_ENABLE_NRT = True"
 
@@ -65,10 +73,10 @@ def allocation(failure: Failure) -> Finding | None:
     """An array, or a text, that would have to be allocated while the kernel runs."""
     if not any(sign in failure.text for sign in _ALLOCATES):
         return None
-    if (known := builtin(failure)) is not None:
+    if (known := builtin(failure) or _of_string(failure)) is not None:
         return known
-    if "unicode" in failure.text or "_empty_string" in failure.text:
-        node = next(failure.source.of(ast.Call), None)
+    if ("unicode" in failure.text or "_empty_string" in failure.text) and not _numpy_call(failure):
+        node = next(failure.source.of(ast.Call), None) or next(failure.source.of(ast.BinOp), None)
         return Finding(
             sentence="strings cannot be made in a kernel", advice="print(...) takes several values.", node=node
         )
@@ -87,16 +95,59 @@ def allocation(failure: Failure) -> Finding | None:
             advice="Make it outside of the kernel, as a global: TABLE = np.array(...).",
             node=allocates,
         )
-    instead = ITEM if isinstance(allocates, ast.BinOp | ast.UnaryOp) or ".atomic." in name else _ARRAYS
+    instead = WHOLE if isinstance(allocates, ast.BinOp | ast.UnaryOp | ast.Compare) else _ARRAYS
+    instead = ITEM if ".atomic." in name else instead
     if name.startswith(("np.", "numpy.")) and (numbers := _OF_NUMBERS.get(name.rpartition(".")[2])):
         instead = f"Of numbers, write {numbers}."
+    listed = isinstance(allocates, ast.Call) and any(isinstance(one, ast.List) for one in allocates.args)
+    if listed and not name.startswith(("np.", "numpy.")):
+        instead = "Write a tuple."
     if isinstance(allocates, ast.List) and isinstance(next(failure.source.of(ast.Slice), None), ast.Slice):
         instead = "Write a tuple."
     return Finding(
         sentence=f"{text_of(allocates) or 'this line'} needs new memory, and kernels do not allocate any",
-        advice=f"{instead} {_ENABLE}.",
+        advice=f"{instead} {_ENABLE}." if _may_allocate(failure, allocates) else instead,
         node=allocates,
     )
+
+
+def _may_allocate(failure: Failure, node: ast.AST | None) -> bool:
+    """Return whether kernels have an operation on arrays where they may allocate."""
+    if not isinstance(node, ast.Call):
+        operators = (getattr(one, "op", None) for one in ast.walk(node)) if node is not None else ()
+        return not any(isinstance(one, _NEVER) for one in operators)
+    text = text_of(node.func)
+    name = text.rpartition(".")[2]
+    whole = f"np.{name}" if text.startswith(("np.", "numpy.")) else f"array.{name}"
+    return whole in allocating() or not isinstance(node.func, ast.Attribute)
+
+
+def _numpy_call(failure: Failure) -> ast.Call | None:
+    """Return the line's call of a function of NumPy."""
+    return next((one for one in failure.source.of(ast.Call) if text_of(one.func).startswith(("np.", "numpy."))), None)
+
+
+def _of_string(failure: Failure) -> Finding | None:
+    """Return the finding on a method of a string."""
+    for node in failure.source.of(ast.Call):
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if isinstance(owner, ast.Constant) and isinstance(owner.value, str):
+            return Finding(sentence=f"{text_of(node)} is not available in kernels", advice=_STRINGS, node=node)
+    return None
+
+
+def not_supported(failure: Failure) -> Finding | None:
+    """Return the finding on a call at which the compiler fails without words for users."""
+    if (known := builtin(failure) or _of_string(failure)) is not None:
+        return known
+    if (raised := next(failure.source.of(ast.Raise), None)) is not None:
+        advice = "Raise an exception: raise ValueError('...')."
+        return Finding(sentence=f"{text_of(raised)} is not possible in a kernel", advice=advice, node=raised)
+    if (node := _numpy_call(failure)) is None:
+        return None
+    arrays = any(getattr(failure.argument(one.id), "ndim", 0) for one in node.args if isinstance(one, ast.Name))
+    advice = "" if arrays else spelled(text_of(node.func).rpartition(".")[2])
+    return Finding(sentence=f"{text_of(node)} is not available in kernels", advice=advice or _NUMPYS, node=node)
 
 
 def _of_a_container(failure: Failure, call: ast.AST | None) -> Finding | None:
@@ -112,7 +163,7 @@ def builtin(failure: Failure) -> Finding | None:
     """Return the finding on a function of Python that kernels never have."""
     node = _called(failure)
     name = text_of(node.func) if node is not None else ""
-    if name not in INSTEAD or name == "str" or failure.value(ast.Name(id=name)) is not getattr(builtins, name, None):
+    if name not in INSTEAD or failure.value(ast.Name(id=name)) is not getattr(builtins, name, None):
         return None
     return Finding(sentence=f"{name}(...) is not available in kernels", advice=INSTEAD[name], node=node)
 
@@ -133,7 +184,8 @@ def _allocates(failure: Failure) -> ast.AST | None:
         return call
     if (masked := _masked(failure)) is not None:
         return masked
-    return next((node for node in failure.source.nodes if isinstance(node, ast.BinOp | ast.UnaryOp | ast.List)), None)
+    kinds = ast.BinOp | ast.UnaryOp | ast.List | ast.Compare
+    return next((node for node in failure.source.nodes if isinstance(node, kinds)), None)
 
 
 def _masked(failure: Failure) -> ast.Subscript | None:
@@ -151,7 +203,9 @@ def _is_truth(failure: Failure) -> bool:
 
 
 def _truth(failure: Failure) -> Finding:
-    node = next((one.test for one in failure.source.nodes if isinstance(one, ast.If | ast.While | ast.IfExp)), None)
+    node = next(
+        (one.test for one in failure.source.nodes if isinstance(one, ast.If | ast.While | ast.IfExp | ast.Assert)), None
+    )
     kind = (*(failure.operation.arguments if failure.operation else ()), "this")[0]
     sentence = f"a condition must be one value, and {text_of(node) or 'this'} is {kind}"
     return Finding(sentence=sentence, advice=ITEM, node=node)
@@ -178,6 +232,9 @@ def undefined_method(failure: Failure) -> Finding | None:
         given = ", ".join(map(text_of, node.args))  # numba's own words may name a type that it tried instead
         sentence = f"{text_of(node.func)} does not take the type{'s' * (len(node.args) > 1)} of {given or 'nothing'}"
         return Finding(sentence=sentence, advice="Convert what is given, as in int(x).", node=node)
+    whole = next((one for one in failure.source.of(ast.Subscript) if text_of(one.slice) == "..."), None)
+    if whole is not None:
+        return Finding(sentence=f"{text_of(whole)} is not possible in a kernel", advice=_ALL_OF_IT, node=whole)
     return _new_axis(failure) or Finding(
         sentence=f"{text_of(node) or found['name']} is not available in kernels", advice=_NUMPYS, node=node
     )
@@ -240,6 +297,10 @@ def _for_types(sign: str, arguments: tuple[str, ...]) -> str:
         return ITEM if sign != "@" else "Write the loops: a kernel computes one item of the product in each thread."
     if "None" in arguments:
         return _IS_NONE
+    if any(one.startswith("(") for one in arguments):
+        return "Work on the items of the tuple, as in t[0]."
+    if sign == "@":
+        return "Write * for the product of two numbers."
     if any(one == "str" or one[:1] in "'\"" for one in arguments):
         return "Strings are for print(...) in kernels: give it several values instead."
     if any(one.startswith("enum ") for one in arguments):
@@ -263,7 +324,7 @@ def calls(failure: Failure) -> Finding | None:
     node = _called(failure)
     name = text_of(node.func) if node is not None else operation.name
     given = f"{name}({', '.join(operation.arguments)})"
-    if (function := not_called(failure, node)) is not None:
+    if (function := not_called(failure, node) or _of_string(failure)) is not None:
         return function
     reason = _reason(failure)
     if _NUMBER_OF_ARGUMENTS.match(reason):
@@ -280,7 +341,7 @@ def calls(failure: Failure) -> Finding | None:
             node=node,
         )
     if reason:
-        return Finding(sentence=f"{given}: {reason}", advice="", node=node)
+        return Finding(sentence=f"{given}: {reason}", advice=f"help({name}) says what it takes.", node=node)
     sentence = f"{given} is not available in kernels"
     return Finding(sentence=sentence, advice=_instead(name, operation, failure), node=node)
 
@@ -358,9 +419,12 @@ def _instead(name: str, operation: FailedOperation, failure: Failure) -> str:
         return "Strings are for print(...) in kernels."
     module = str(getattr(value, "__module__", "") or "")
     if module.startswith("numpy") or isinstance(value, ModuleType) or name.startswith(("np.", "numpy.")):
-        return _NUMPYS
+        number = "" if any(map(is_array, operation.arguments)) else spelled(name.rpartition(".")[2])
+        return number or _NUMPYS
     if any(map(is_array, operation.arguments)) and ".atomic." not in name:
         return ITEM
+    if name == "math.log" and len(operation.arguments) == 2:
+        return "Write math.log(x) / math.log(base)."
     if name.startswith("math.") and any(one.startswith("complex") for one in operation.arguments):
         return f"Use c{name}."
     if "None" in operation.arguments:

@@ -9,7 +9,7 @@ from typing import Final, TypeGuard
 import numpy as np
 
 from gridjit.compiler.frontend.explained.failure import Failure
-from gridjit.compiler.frontend.explained.rules.finding import Finding
+from gridjit.compiler.frontend.explained.rules.finding import WHOLE, Finding
 from gridjit.compiler.frontend.explained.source import text_of
 from gridjit.compiler.values.errors import a_class
 
@@ -142,6 +142,9 @@ def operator_without_axes(failure: Failure) -> Finding | None:
     node = next(failure.source.of(ast.BinOp), None) or next(failure.source.of(ast.UnaryOp), None)
     if not (isinstance(error, KeyError) and error.args and isinstance(error.args[0], np.ufunc)) or node is None:
         return None
+    named = (one.id for one in ast.walk(node) if isinstance(one, ast.Name))
+    if any(getattr(failure.argument(name), "ndim", 0) for name in named):  # of kernels that may allocate
+        return Finding(sentence=f"{text_of(node)} would make a whole array", advice=WHOLE, node=node)
     sentence = f"{text_of(node)} has an array without axes, and not a number, as an operand"
     return Finding(sentence=sentence, advice="Write x[()] for the value of such an array x.", node=node)
 

@@ -15,6 +15,7 @@ from gridjit.compiler.targets.host.ir.module import declarations, definitions
 from gridjit.compiler.targets.host.library.device_libraries import is_provided
 from gridjit.compiler.targets.host.library.maths import is_maths
 from gridjit.compiler.targets.host.library.ptx.inline_asm import asm_function
+from gridjit.compiler.targets.refusals import of_undefined
 from gridjit.compiler.values.errors import UnsupportedError
 from gridjit.compiler.values.target import Lowered
 
@@ -51,6 +52,8 @@ def _missing(text: str, defined: set[str]) -> Iterable[str]:
 
 def _sentence(lowered: Lowered, name: str, line: int | None, *, function: bool = False) -> str:
     place, words = kernel_place(lowered, line), _words(name)
+    if function and (fault := of_undefined(name)) is not None:
+        return f"{place}: {fault}"
     if function and name.isascii() and name.isidentifier() and not name.startswith(_OWN):
         return (
             f"{place} calls {name}, which no file for the host defines; put C or LLVM IR with it beside the file for a "
