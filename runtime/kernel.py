@@ -81,7 +81,7 @@ else:
             get_const_mem_size,
             get_max_threads_per_block,
         ) = (_Asked() for _ in range(5))
-        add_overload, bind, call, compile_device, doc = (_Replaced() for _ in range(5))
+        add_overload, bind, call, compile_device, doc, launch = (_Replaced() for _ in range(6))
         dump, fold_argument_types, get_annotation_info, get_call_template, get_function_type = (
             _Replaced() for _ in range(5)
         )

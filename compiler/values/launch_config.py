@@ -102,8 +102,7 @@ class LaunchConfig:
             parts.append(f"cluster {dim_text(self.cluster)}")
         if self.preferred_cluster:
             parts.append(f"preferred cluster {dim_text(self.preferred_cluster)}")
-        if self.programmatic:
-            parts.append("programmatic")
+        parts += (name for name in ("cooperative", "programmatic") if getattr(self, name))
         return ", ".join(parts)
 
     def _repr_html_(self) -> str:

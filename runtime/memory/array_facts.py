@@ -76,7 +76,7 @@ class _WithNumPysNames:
 for _name in dir(np.ndarray):
     if not _name.startswith("_"):
         setattr(_WithNumPysNames, _name, _NumPysOwn(_name))
-for _name in ("asnumpy", "cpu", "get", "numpy", "to_host"):
+for _name in ("asnumpy", "cpu", "get", "numpy", "to", "to_cpu", "to_host"):
     setattr(_WithNumPysNames, _name, _OfOthers(_name))
 
 
@@ -105,9 +105,23 @@ def _refusing(sign: str) -> Callable[..., Any]:
     return operate
 
 
+@functools.cache
+def _comparing(sign: str) -> Callable[..., Any]:
+    """Return the method of == or !=: with the array itself, and with values of other kinds, identity decides."""
+    refuse = _refusing(sign)
+
+    @for_users
+    def compare(array: object, other: object) -> Any:
+        return NotImplemented if other is array else refuse(array, other)
+
+    return compare
+
+
 _REFLECTED = {sign: f"r{name}" for sign, name in _OF_TWO.items()}
 for _sign, _name in (*_OF_TWO.items(), *_REFLECTED.items(), *_ORDER.items(), *_OF_ONE.items()):
     setattr(_WithNumPysNames, f"__{_name}__", _refusing(_sign))
+for _sign, _name in {"==": "eq", "!=": "ne"}.items():
+    setattr(_WithNumPysNames, f"__{_name}__", _comparing(_sign))
 
 
 class ArrayFacts(_WithNumPysNames):

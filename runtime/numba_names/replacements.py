@@ -12,7 +12,7 @@ _FUNCTIONS: Final = "jit(device=True) makes functions that kernels call as they 
 _OF_KERNELS: Final = {
     "add_overload": "compile(signature, config) or declare(signature): code comes from a compile or the cache",
     "bind": "kernels are loaded when they are launched",
-    "call": "kernel[griddim, blockdim](...) launches",
+    **dict.fromkeys(("call", "launch"), "kernel[griddim, blockdim](...) launches"),
     "compile_device": _FUNCTIONS,
     "doc": "__doc__ is the text of the function",
     "dump": "explain() and specializations show what is compiled",
@@ -41,8 +41,8 @@ _SHOWN: Final = (
 )
 
 
-# Names by which other libraries make arrays -> gridjit's way.
-_MAKERS: Final = {
+# Names by which other libraries make arrays and ask for devices -> gridjit's way.
+_ELSEWHERE: Final = {
     **dict.fromkeys(("array", "asarray", "ascontiguousarray"), "to_device(values) copies an array to the device"),
     **dict.fromkeys(("empty", "malloc"), "device_array(shape, dtype) makes an array without values"),
     "empty_like": "device_array_like(array) makes an array without values",
@@ -50,13 +50,30 @@ _MAKERS: Final = {
         ("arange", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like"),
         "to_device(numpy.{name}(...)) makes such an array",
     ),
-    **dict.fromkeys(("asnumpy", "to_host"), "to_device(...).copy_to_host() returns the items as a NumPy array"),
+    **dict.fromkeys(
+        ("sync", "device_synchronize", "deviceSynchronize", "wait"), "synchronize() waits for the work of all streams"
+    ),
+    **dict.fromkeys(
+        ("memcpy", "memcpy_htod", "memcpy_dtoh", "copy_to_device"),
+        "to_device(array) and array.copy_to_host() copy between the host and the device",
+    ),
+    **dict.fromkeys(("device_count", "get_device_count", "get_num_devices"), "gpus has all devices: len(cuda.gpus)"),
+    **dict.fromkeys(("set_device", "device"), "select_device(number) chooses a device"),
+    **dict.fromkeys(("current_device", "get_device", "get_device_name"), "get_current_device() returns the device"),
+    **dict.fromkeys(
+        ("mem_get_info", "memory_allocated", "memory_info", "get_memory_info"),
+        "current_context().get_memory_info() returns the free and the total bytes",
+    ),
+    **dict.fromkeys(("DeviceNDArray", "ndarray"), "DeviceArray is the class of arrays on the device"),
+    **dict.fromkeys(
+        ("asnumpy", "copy_to_host", "to_host"), "to_device(...).copy_to_host() returns the items as a NumPy array"
+    ),
 }
 
 
 def of_module(name: str) -> str:
     """Return advice for a name of other libraries that gridjit.cuda does not have; "" if there is none."""
-    return f": cuda.{found.format(name=name)}" if (found := _MAKERS.get(name)) else ""
+    return f": cuda.{found.format(name=name)}" if (found := _ELSEWHERE.get(name)) else ""
 
 
 def refuse_of_kernel(name: str) -> NoReturn:

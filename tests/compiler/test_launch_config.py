@@ -88,6 +88,22 @@ def test_text_is_what_people_write() -> None:
     assert str(LaunchConfig.of((1, 1, 4), (1, 2))) == "grid 1x1x4, block 1x2"
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "shown"),
+    [
+        ("cluster", 2, "cluster 2"),
+        ("cooperative", True, "cooperative"),
+        ("programmatic", True, "programmatic"),
+        ("sharedmem", 9, "9 bytes shared"),
+    ],
+)
+def test_the_text_names_each_field_that_is_not_at_its_default(field: str, value: Any, shown: str) -> None:
+    plain = LaunchConfig.of(8, 128)
+    changed = LaunchConfig.of(8, 128, **{field: value})
+    assert str(changed) == f"{plain}, {shown}"
+    assert f"{field}={getattr(changed, field)!r}" in repr(changed)
+
+
 def test_launches_are_declared_as_configurations_tuples_or_fields_and_each_counts_once() -> None:
     given = [LaunchConfig.of(8, 64), (8, 64), {"grid": 8, "block": [64]}, ((2, 3), 32, 16), {"griddim": 1, "block": 1}]
     declared = declared_launches("here", given)

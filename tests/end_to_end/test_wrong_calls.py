@@ -124,7 +124,7 @@ def test_a_kernel_is_compiled_by_the_keyword_of_numba_cuda() -> None:
     assert kernel.compile(sig="void(float32[::1])").kernel.endswith("fill")
 
 
-GONE = ("add_overload", "call", "compile_device", "dump", "inspect_cfg", "targetdescr", "inspect_ptx")
+GONE = ("add_overload", "call", "launch", "compile_device", "dump", "inspect_cfg", "targetdescr", "inspect_ptx")
 
 
 @pytest.mark.parametrize("name", GONE)

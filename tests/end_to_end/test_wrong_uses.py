@@ -264,6 +264,10 @@ def test_a_wrong_use_is_told_with_what_was_given_and_the_way_on(use: str) -> Non
         (lambda array: array > 0, ">"),
         (lambda array: array @ array, "@"),
         (lambda array: operator.iadd(array, 1), "+"),
+        (lambda array: array == 1, "=="),
+        (lambda array: array != 0.5, "!="),
+        (lambda array: array == array.T, "=="),
+        (lambda array: array in [array.T], "=="),
     ],
 )
 def test_an_operator_on_an_array_of_the_device_says_how_to_compute(use: Callable[[Any], Any], sign: str) -> None:
@@ -283,6 +287,17 @@ def test_operators_of_others_still_take_arrays_of_the_device() -> None:
     assert operator.mul(np.float32(2), array())[0].tolist() == [0, 2, 4, 6]
     assert array() + Other() == "theirs"
     assert "__add__" not in dir(array())
+
+
+def test_an_array_of_the_device_equals_itself_and_no_value_of_another_kind() -> None:
+    one, other = array(), array()
+    assert operator.eq(one, one)
+    assert not operator.ne(one, one)
+    assert one != None  # noqa: E711
+    assert one != "array"
+    assert one in [None, "array", one, other]
+    assert {one: 1, other: 2}[other] == 2
+    assert (one == np.arange(12.0).reshape(3, 4)).all()
 
 
 def test_a_read_only_array_is_not_taken_for_a_global_of_the_same_name() -> None:

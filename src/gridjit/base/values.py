@@ -107,7 +107,8 @@ def _init(made: Any, fields: Sequence[Any]) -> Callable[..., None]:
 
     def init(self: Any, /, *unnamed: Any, **given: Any) -> None:
         if unnamed:
-            raise TypeError(f"{made.__qualname__}(): arguments are named, {', '.join(f.name for f in settable)}")
+            way = f"; {made.__qualname__}.of(...) takes the first ones in order" if hasattr(made, "of") else ""
+            raise TypeError(f"{made.__qualname__}(): arguments are named, {', '.join(f.name for f in settable)}{way}")
         whole = given if given.keys() == names else complete(given)
         for name, put in puts:
             put(self, whole[name])

@@ -42,9 +42,12 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("zeros", r"cuda\.to_device\(numpy\.zeros\(\.\.\.\)\) makes such an array"),
         ("empty", r"cuda\.device_array\(shape, dtype\) makes an array without values"),
         ("asarray", r"cuda\.to_device\(values\) copies an array to the device"),
+        ("sync", r"cuda\.synchronize\(\) waits for the work of all streams"),
+        ("set_device", r"cuda\.select_device\(number\) chooses a device"),
+        ("memory_allocated", r"cuda\.current_context\(\)\.get_memory_info\(\) returns the free and the total bytes"),
     ],
 )
-def test_a_name_of_another_library_that_makes_arrays_says_what_does_so_here(name: str, way: str) -> None:
+def test_a_name_of_another_library_says_what_does_the_same_here(name: str, way: str) -> None:
     with pytest.raises(AttributeError, match=rf"^neither gridjit nor numba\.cuda has '{name}': {way}$"):
         getattr(cuda, name)
 
