@@ -15,6 +15,7 @@ from tests.programs import run_python
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+GALLERY = (ROOT / "docs" / "gallery.md").read_text()
 
 
 def run_example(example: Path, folder: Path, *arguments: str, **settings: str) -> str:
@@ -52,8 +53,25 @@ def test_the_picture_that_an_example_writes_is_a_png_of_its_pixels(tmp_path: Pat
 
 
 def test_the_gallery_has_each_example_once() -> None:
-    gallery = (ROOT / "docs" / "gallery.md").read_text()
     for example in EXAMPLES:
-        assert f"(../examples/{example.name})" in gallery
+        assert f"(../examples/{example.name})" in GALLERY
     assert len(EXAMPLES) >= 10
-    assert len(re.findall(r"\.\./examples/\w+\.py", gallery)) == len(EXAMPLES)
+    assert len(re.findall(r"\.\./examples/\w+\.py", GALLERY)) == len(EXAMPLES)
+
+
+def test_the_pictures_of_the_gallery_are_drawn_by_the_examples_and_small(tmp_path: Path) -> None:
+    run_example(ROOT / "scripts" / "draw-gallery.py", tmp_path, str(tmp_path / "gallery"))
+    drawn = sorted((tmp_path / "gallery").iterdir())
+    committed = [ROOT / "docs" / "gallery" / picture.name for picture in drawn]
+    assert [file.name for file in drawn if f"(gallery/{file.name})" not in GALLERY] == []
+    assert len(drawn) == len(EXAMPLES) == len(list((ROOT / "docs" / "gallery").iterdir()))
+    for now, then in zip(drawn, committed, strict=True):
+        assert then.stat().st_size < 60_000
+        numbers, known = (coordinates(file.read_text()) for file in (now, then))
+        np.testing.assert_allclose(numbers, known, atol=0.2, err_msg=f"{then.name}: run scripts/draw-gallery.py")
+
+
+def coordinates(picture: str) -> list[float]:
+    """Return a picture's numbers; not the bytes of the PNG of a matrix, which depend on zlib."""
+    without = re.sub(r"base64,[^\"]*", "", picture)
+    return [float(found) for found in re.findall(r"(?<=[ \",ML])-?\d+(?:\.\d+)?(?=[ \",L])", without)]
