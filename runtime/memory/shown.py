@@ -36,7 +36,7 @@ def items_of(array: DeviceArray) -> str:
 def page_of(array: DeviceArray) -> str:
     """Return an array for a notebook: its type and place, and its items where they can be read now."""
     items = items_of(array)
-    shown = f"<pre>{html.escape(items)}</pre>" if items else ""
+    shown = f"<pre style='font-family:monospace'>{html.escape(items)}</pre>" if items else ""
     return f"<div>{html.escape(printable(array.described))}{shown}</div>"
 
 

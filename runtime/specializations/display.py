@@ -99,7 +99,7 @@ class SpecializationList(tuple["Specialization", ...]):
 
     def _repr_html_(self) -> str:
         """Return the table for notebooks, with the reason for each specialization."""
-        return self._table(_WHY).html()
+        return self._table(_WHY).html() if self else f"<div>{escaped(self._title)}</div>"
 
     @property
     def _title(self) -> str:
@@ -173,4 +173,4 @@ class Story(str):
 
     def _repr_html_(self) -> str:
         """Return the text for notebooks."""
-        return f"<pre>{chr(10).join(escaped(line) for line in self.split(chr(10)))}</pre>"
+        return f"<pre style='font-family:monospace'>{chr(10).join(escaped(line) for line in self.split(chr(10)))}</pre>"
