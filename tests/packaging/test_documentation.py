@@ -101,14 +101,29 @@ def test_the_examples_of_a_document_run_with_all_of_it_in_the_cache(document: Pa
     assert stored[0] == stored[1]
 
 
-def test_a_documents_links_to_files_lead_somewhere() -> None:
+def headings(document: Path) -> set[str]:
+    """Return the places of a document that links lead to, as GitHub and the site name them."""
+    text = re.sub(
+        r"^```.*?^```", "", (document / "README.md" if document.is_dir() else document).read_text(), flags=re.M | re.S
+    )
+    titles = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title) for title in re.findall(r"^#+ (.*)$", text, re.M)]
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+def test_a_documents_links_lead_to_files_and_headings() -> None:
     dead = [
-        f"{document.relative_to(ROOT)}: {target}"
+        f"{document.relative_to(ROOT)}: {target}{place}"
         for document in [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
-        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", _CODE.sub("", document.read_text()))
-        if not (document.parent / target).exists()
+        for target, place in re.findall(r"\]\(([^)#:\s]*)(#[^)]*)?\)", _CODE.sub("", document.read_text()))
+        if not (file := document.parent / target if target else document).exists()
+        or (place and place[1:] not in headings(file))
     ]
     assert dead == []
+
+
+def test_each_picture_of_a_document_has_a_text_for_those_who_do_not_see_it() -> None:
+    texts = [text for document in DOCUMENTS for text in re.findall(r"!\[(.*?)\]\(", document.read_text())]
+    assert len(texts) > 10 and [text for text in texts if len(text) < 10] == []
 
 
 def test_every_file_that_a_document_names_is_there() -> None:
@@ -135,6 +150,10 @@ def test_the_figures_of_the_first_pages_stand_in_the_page_of_benchmarks() -> Non
         figures = re.findall(r"\d+\.\d+|\d{2,}", f"{ours}{theirs}") + re.findall(r"\d{4}-\d\d-\d\d", measured)
         assert len(figures) > 1, row
         assert [figure for figure in figures if figure not in benchmarks] == [], row
+    first = re.search(
+        r"^\| first launch of a cached kernel.*?\| (.*?) \|", (ROOT / "docs/features.md").read_text(), re.M
+    )
+    assert first and f"| **{first[1]}** |" in rows[1]
 
 
 def test_every_setting_is_documented() -> None:
@@ -154,7 +173,7 @@ def test_the_glossary_is_in_order_and_has_words_that_other_pages_use() -> None:
     page = ROOT / "docs" / "glossary.md"
     words = re.findall(r"^- \*\*(.+)\*\*: .*\.$", page.read_text(), re.M)
     others = "\n".join(document.read_text() for document in DOCUMENTS if document != page)
-    assert words == sorted(set(words)) and len(words) == page.read_text().count("\n- ")
+    assert words == sorted(set(words), key=str.lower) and len(words) == page.read_text().count("\n- ")
     assert [word for word in words if not re.search(rf"\b{word}", others, re.I)] == []
 
 
