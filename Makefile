@@ -65,9 +65,10 @@ view:
 	mkdir -p .view/gridjit
 	for path in src/gridjit/* cache compiler runtime; do ln -sfn "../../$$path" ".view/gridjit/$${path##*/}"; done
 
-check: .venv/test view  ## lint, types and import contracts
+check: .venv/test view  ## lint, spelling, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 	PYTHONPATH=.view $(BIN)/lint-imports
 
