@@ -16,24 +16,23 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[2]
 DOCS = "docs/"
-_FENCED = re.compile(r"^( *)(```|~~~).*?^\1\2[ \t]*$", re.M | re.S)
+_FENCED = re.compile(r"^( *)(```|~~~).*?^\1\2[ \t]*\n?", re.M | re.S)
 _LINK = re.compile(r"(?<=\]\()(?P<target>[^)#:\s]+)(?P<part>#[^)\s]*)?(?=\))")
 _CODE = re.compile(r"`[^`\n]*`")
 _ITEM = re.compile(r"(?P<indent> *)(?:[-*]|\d+\.) ")
 
 
 def on_config(config: Any) -> Any:
-    """Show the version of gridjit beside the site's name."""
-    found = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.M)
-    assert found is not None
-    config.site_name += f" {found[1]}"
+    """Show the version of gridjit beside the site's name, and leave out the page whose links need a server."""
+    config.site_name += f" {_declared('version')}"
+    config.theme.static_templates.discard("404.html")
     return config
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the script for searches in a folder, and a page for each file outside docs/ that pages link to, or these."""
-    script = (ROOT / "scripts" / "website" / "iframe-worker.js").read_text()
-    files.append(File.generated(config, "assets/iframe-worker.js", content=script))
+    """Add the script for searches in a folder, the style, and a page for each file outside docs/ that pages link to."""
+    for name in ("iframe-worker.js", "site.css"):
+        files.append(File.generated(config, f"assets/{name}", content=(ROOT / "scripts/website" / name).read_text()))
     wanted = {name for file in files.documentation_pages() for name in linked(DOCS + file.src_uri)}
     made: set[str] = set()
     while new := {name for name in wanted - made if not name.startswith(DOCS)}:
@@ -47,8 +46,20 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Return a page's text with its links leading to pages, and its lists as Python-Markdown reads them."""
     uri = page.file.src_uri
-    name = uri.removeprefix("project/").removesuffix(".page.md") if uri.startswith("project/") else DOCS + uri
+    name = file_of(uri)
     return _outside_code(lambda text: with_spaced_lists(with_page_links(text, name, uri)), markdown)
+
+
+def on_pre_page(page: Any, **_: Any) -> Any:
+    """Let a reader edit the page's file, if pyproject.toml says where the repository is (`project.urls`)."""
+    if repository := _declared("Repository"):
+        page.edit_url = f"{repository}/edit/main/{file_of(page.file.src_uri)}"
+    return page
+
+
+def file_of(uri: str) -> str:
+    """Return the file of the repository that a page of the site's source shows."""
+    return uri.removeprefix("project/").removesuffix(".page.md") if uri.startswith("project/") else DOCS + uri
 
 
 def page_of(name: str) -> str:
@@ -82,14 +93,21 @@ def with_spaced_lists(text: str) -> str:
 
 
 def _spaced(lines: list[str]) -> Iterator[str]:
-    in_list, before = False, ""
+    in_list, apart, before = False, False, "the block of code before, if there is one"
     for line in lines:
         item, indent = _ITEM.match(line), len(line) - len(line.lstrip(" "))
-        if item and not in_list and before.strip():
+        if item and (apart or not in_list) and before.strip():
             yield "\n"
+        apart = not item and (apart or not before.strip())  # a paragraph of its own since the last item
         in_list = bool(item) or (in_list and (not line.strip() or indent > 0 or bool(before.strip())))
         yield " " * (indent if in_list and line.strip() else 0) + line
         before = line
+
+
+def _declared(name: str) -> str:
+    """Return a text of pyproject.toml by its name, or an empty one."""
+    found = re.search(rf'^{name} = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.M)
+    return found[1] if found else ""
 
 
 def _file_at(name: str, target: str) -> str:

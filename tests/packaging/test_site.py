@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import unquote
 
 import pytest
 
 pytestmark = pytest.mark.slow  # `make docs` builds it, too; that each document has its place is a quick test's
 ROOT = Path(__file__).parents[2]
 _LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*?\bsrc=\"?([^\"\s>]+)|<link\b[^>]*?\bhref=\"?([^\"\s>]+)")
+
+_LINK = re.compile(r"<(?:a|link|img|script)\b[^>]*?\s(?:href|src)=\"?([^\"\s>]*)")
+_PLACE = re.compile(r"\b(?:id|name)=\"?([^\"\s>]+)")
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +55,48 @@ def test_pages_load_nothing_from_another_host(site: Path) -> None:
     assert [name for name in loaded if re.match(r"(?:\w+:)?//", name)] == []
 
 
+def test_each_link_leads_to_a_file_and_a_place_of_the_site(site: Path) -> None:
+    """From a folder: none begins at the server's root."""
+    places = {page: set(_PLACE.findall(page.read_text(encoding="utf-8"))) for page in site.rglob("*.html")}
+    dead = []
+    for page in places:
+        for link in map(unescape, _LINK.findall(page.read_text(encoding="utf-8"))):
+            target, _, place = unquote(link).partition("#")
+            if re.match(r"\w+:", link):
+                continue
+            file = (page.parent / target.partition("?")[0]).resolve() if target else page
+            if not file.is_file() or (place not in ("", "__skip") and file in places and place not in places[file]):
+                dead.append(f"{page.relative_to(site)}: {link}")
+    assert dead == []
+
+
+def test_each_picture_of_a_page_has_a_text_for_those_who_do_not_see_it(site: Path) -> None:
+    pictures = {
+        found
+        for page in site.rglob("*.html")
+        for found in re.findall(r"<img\b[^>]*>", page.read_text(encoding="utf-8"))
+    }
+    assert len(pictures) > 3
+    assert [found for found in pictures if not re.search(r'alt="?[^"> ]', found)] == []
+
+
+def test_pages_are_edited_where_the_repository_is_and_nowhere_if_that_is_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("mkdocs", reason="the site needs the docs extra")
+    hooks = runpy.run_path(str(ROOT / "scripts" / "website" / "pages.py"))
+    monkeypatch.setitem(hooks["on_pre_page"].__globals__, "ROOT", tmp_path)
+    edited = []
+    for urls in ("", '[project.urls]\nRepository = "https://example.org/gridjit"\n'):
+        (tmp_path / "pyproject.toml").write_text(f'[project]\nversion = "1"\n{urls}')
+        for uri in ("tutorials/host-first.md", "project/CHANGELOG.md", "project/examples/01_saxpy.py.page.md"):
+            page = SimpleNamespace(file=SimpleNamespace(src_uri=uri), edit_url=None)
+            edited.append(hooks["on_pre_page"](page).edit_url)
+    under = "https://example.org/gridjit/edit/main"
+    files = ("docs/tutorials/host-first.md", "CHANGELOG.md", "examples/01_saxpy.py")
+    assert edited == [None] * 3 + [f"{under}/{file}" for file in files]
+
+
 def test_pages_show_the_version_and_a_switch_of_colors(site: Path) -> None:
     version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.M)
     assert version is not None
@@ -80,7 +129,7 @@ def test_lists_of_documents_are_lists_on_their_pages(site: Path) -> None:
     unmade = [
         str(page.relative_to(site))
         for page in site.rglob("*.html")
-        if re.search(r"<p>[^<]*\n- \w", page.read_text(encoding="utf-8"))
+        if re.search(r"<p>(?:(?!</p>).)*\n(?:- |\d+\. )", page.read_text(encoding="utf-8"), re.S)
     ]
     assert unmade == []
     assert re.search(r"<ul>(?:(?!</ul>).)*<ul>\s*<li>a function that can be imported", _read(site, "sensitivity"), re.S)
