@@ -144,9 +144,9 @@ def test_the_end_says_which_kernels_went_through_gridjit_and_why_others_did_not(
     status, said, errors = ended(tmp_path, "-m", "gridjit", "run", "--json", "told", "program.py", how)
     assert (status, said) == (1, "8\n[4]\nCompileError\n")
     *traceback, error, line = errors.splitlines()
-    assert [text for text in traceback if text.startswith("  File")] == [
-        f'  File "{tmp_path}/program.py", line 33, in <module>'
-    ]
+    places = [text for text in traceback if text.startswith("  File")]
+    assert places[0] == f'  File "{tmp_path}/program.py", line 33, in <module>'
+    assert len(places) == 1 or (len(places) == 2 and sys.version_info < (3, 11))  # where a frame of gridjit's stays
     assert error.startswith(f"gridjit.DeviceError: kernel forgetful.missed ({tmp_path}/forgetful.py:12) was made by ")
     told = json.loads((tmp_path / "told").read_text())
     # A child that is spawned has code of its own, as its module has another name.
