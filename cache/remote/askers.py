@@ -146,6 +146,10 @@ class Behind:
         """Wait until all works are done; return whether they are."""
         return self._state.flush(seconds)
 
+    def give_up(self) -> int:
+        """Forget the works that wait; return how many works with bytes are not done, the one under way included."""
+        return self._state.give_up()
+
     def _begin(self) -> None:
         self._state = _Works(self._pause)
 
@@ -160,7 +164,7 @@ class _Works:
         self.changed = threading.Condition(lock())
         self.works: list[tuple[int, Callable[[], object]]] = []
         self.waiting = 0
-        self.runs = False
+        self.runs = self.writes = False  # whether a thread does works, and whether it does one with bytes
 
     def run(self) -> None:
         with self.changed:
@@ -174,14 +178,22 @@ class _Works:
             finally:
                 with self.changed:
                     self.waiting -= size
+                    self.writes = False
 
     def _next(self) -> tuple[int, Callable[[], object]] | None:
         with self.changed:
             if self.works:
+                self.writes = self.works[0][0] > 0
                 return self.works.pop(0)
             self.runs = False
             self.changed.notify_all()
             return None
+
+    def give_up(self) -> int:
+        with self.changed:
+            left = [size for size, _ in self.works if size]
+            self.works, self.waiting = [], self.waiting - sum(left)
+            return len(left) + self.writes
 
     def flush(self, seconds: float) -> bool:
         if self.process != os.getpid():

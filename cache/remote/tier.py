@@ -217,9 +217,13 @@ class Remote:
                     self._known[limits] = self._opened(limits)
         return self._known[limits]
 
-    def drop(self) -> None:
-        """Count an entry that is not written."""
-        self._count("dropped")
+    def drop(self, entries: int = 1) -> None:
+        """Count entries that are not written."""
+        self._count("dropped", entries)
+
+    def hit(self) -> None:
+        """Count a look-up that found its entry in the program's pack."""
+        self._count("hits")
 
     def story(self) -> str:
         """Return the counts in words, with the last failures."""
@@ -317,25 +321,25 @@ class Remote:
 class RemoteTier:
     """The remotes of a process, in the order in which they are asked.
 
-    packed: the entries of programs' packs, as far as memory is spent on them. save: is given the counts of the
-    remotes that were used, at the end of the process, which waits for a second until entries are written.
+    packed: remotes with the entries of programs' packs, as far as memory is spent on them. save: is given the counts of
+    the remotes that were used, at the end of the process, which waits for a second until entries are written.
     """
 
     def __init__(self, remotes: Sequence[Remote], save: Callable[[list[dict[str, Any]]], object] = list) -> None:
         self.remotes = tuple(remotes)
-        self.packed: list[Store] = []
+        self.packed: list[tuple[Remote, Store]] = []
         # A remote that takes long keeps no other waiting.
         self._keeping, self._behind = Behind(MOST_PACK, KEPT_S), [Behind() for _ in self.remotes]
-        weakref.finalize(self, _end, (self._keeping, *self._behind), self.remotes, save, os.getpid())
+        weakref.finalize(self, _end, self._keeping, self._behind, self.remotes, save, os.getpid())
 
     def find(self, job: str, key_of: Callable[[Shape], str | None]) -> Iterator[Found]:
         """Yield the entries that remotes have for a job and a launch; see Remote.find."""
         for remote in self.remotes:
             yield from remote.find(job, key_of)
 
-    def packs(self) -> Iterable[tuple[bytes, bytes | None]]:
-        """Return the bundles of remotes that name one, in the first call, and the secrets that seal their entries."""
-        return [(data, remote.sealing.folder_secret) for remote in self.remotes if (data := remote.pack()) is not None]
+    def packs(self) -> Iterable[tuple[Remote, bytes]]:
+        """Return the remotes that name a bundle, with it, in the first call."""
+        return [(remote, data) for remote in self.remotes if (data := remote.pack()) is not None]
 
     def offer(self, job: str, shape: Shape, key: str, payload: bytes) -> None:
         """Write an entry behind the program to all remotes that are written to."""
@@ -376,10 +380,18 @@ class _Write:
 
 
 def _end(
-    works: Iterable[Behind], remotes: Sequence[Remote], save: Callable[[list[dict[str, Any]]], object], process: int
+    keeping: Behind,
+    writing: Sequence[Behind],
+    remotes: Sequence[Remote],
+    save: Callable[[list[dict[str, Any]]], object],
+    process: int,
 ) -> None:
-    _flush(works, EXIT_S)
-    if process == os.getpid() and (used := [remote.told() for remote in remotes if any(remote.counts.values())]):
+    _flush((keeping, *writing), EXIT_S)
+    if process != os.getpid():
+        return
+    for remote, behind in zip(remotes, writing, strict=True):
+        remote.drop(behind.give_up())
+    if used := [remote.told() for remote in remotes if any(remote.counts.values())]:
         save(used)
 
 

@@ -119,19 +119,20 @@ def _packed(
     look: Look, cold: Cold, tier: RemoteTier, checked: Callable[[bytes | None], Compiled | None]
 ) -> Compiled | None:
     """Return the launch's code from the program's packs, which are read when they are first asked for."""
-    for data, secret in tier.packs():
-        _take_in(data, secret, cold, tier)
-    for store in [*tier.packed]:
+    for remote, data in tier.packs():
+        _take_in(remote, data, cold, tier)
+    for remote, store in [*tier.packed]:
         for _, name in look.again(store).candidates():
             if (made := checked(store.get(name))) is not None:
+                remote.hit()
                 note_use(look.store, name, hit=True)
                 return made
     return None
 
 
-def _take_in(data: bytes, secret: bytes | None, cold: Cold, tier: RemoteTier) -> None:
+def _take_in(remote: Remote, data: bytes, cold: Cold, tier: RemoteTier) -> None:
     """Keep a pack's entries in memory, and put them into the folder, which takes longer than to read them."""
-    store = MemoryStore()
+    store, secret = MemoryStore(), remote.sealing.folder_secret
     try:
         for entry in read_bundle(data, secret):
             if entry.payload is not None:
@@ -140,5 +141,5 @@ def _take_in(data: bytes, secret: bytes | None, cold: Cold, tier: RemoteTier) ->
         let_through(error)
         warn(f"a pack in a remote cache is not used: {error}")
         return
-    tier.packed.append(store)
+    tier.packed.append((remote, store))
     tier.keep(len(data), partial(import_bundle, data, cold.store, cold.locks, secret))

@@ -158,9 +158,9 @@ def forged_pack(draw: random.Random, sealing: Sealing) -> bytes:
 def loaded(tier: RemoteTier) -> dict[str, bytes | None]:
     """Return the entries that packs bring into an empty store."""
     store = MemoryStore()
-    for data, secret in tier.packs():
+    for remote, data in tier.packs():
         with contextlib.suppress(CacheError):
-            import_bundle(data, store, Locks(), secret)
+            import_bundle(data, store, Locks(), remote.sealing.folder_secret)
     return {info.key: store.get(info.key) for info in store.entries()}
 
 

@@ -276,7 +276,7 @@ def test_a_pack_is_asked_for_once(clock: Clock) -> None:
     remote = remote_at(objects, clock, url="https://remote.example/cache?pack=training")
     tier = RemoteTier([remote])
     remote.write_pack("training", b"a bundle")
-    assert tier.packs() == [(b"a bundle", SEALING.folder_secret)]
+    assert tier.packs() == [(remote, b"a bundle")]
     assert [tier.packs() for _ in range(1000)] == [[]] * 1000
     assert objects.requests == ["packs/training"]
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gridjit.cache.manifest import Shape
 from gridjit.cache.remote import limits as limits_module
+from gridjit.cache.remote import tier as tier_module
 from gridjit.cache.remote.address import addresses
 from gridjit.cache.remote.askers import Behind
 from gridjit.cache.remote.breaker import SILENCE_S
@@ -126,6 +128,21 @@ def test_entries_beyond_the_bytes_that_may_wait_are_dropped(clock: Clock, stoppe
     stopped.set()
     assert tier.flush(60.0)
     assert tier.remotes[0].counts["written"] == 64
+
+
+def test_entries_that_are_not_written_when_a_process_ends_count_as_dropped(
+    clock: Clock, stopped: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tier_module, "EXIT_S", 0.0)
+    objects, begun, saved = Objects(), threading.Event(), list[Any]()
+    objects.writing = lambda name: begun.set() or hangs(stopped)(name)
+    tier = RemoteTier([remote_at(objects, clock)], saved.extend)
+    for number in range(5):
+        tier.offer(job_of(number), PLAIN, key_of(job_of(number), PLAIN), b"code")
+    tier.behind(tier.remotes[0], stopped.clear)  # a lease's end is not an entry
+    assert begun.wait(60.0)
+    del tier
+    assert [(one["dropped"], one["written"]) for one in saved] == [(5, 0)]
 
 
 def test_without_threads_a_remote_is_left_alone_and_nothing_is_written(
