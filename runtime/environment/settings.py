@@ -88,7 +88,7 @@ class Settings:
     def of(cls, environ: Mapping[str, str], values: Mapping[str, Any] | None = None) -> Settings:
         """Return environ's settings; raises ConfigError naming a variable, its value and the accepted values.
 
-        An empty variable counts as not set. values: the values of all sources, by fields, in place of the variables'.
+        An empty variable gives the default. values: the values of all sources, by fields, in place of the variables'.
         """
         if (given := values) is None:
             given = {one.field: one.value(text) for one in VARIABLES if (text := environ.get(one.name))}

@@ -59,7 +59,7 @@ class Sources:
             {} if path is None else _of_file(path, is_project, variables, unread)
             for path, is_project in zip(files, (False, True), strict=True)
         )
-        told = {one.name: Given(text, ENVIRONMENT) for one in variables if (text := environ.get(one.name))}
+        told = {one.name: Given(text, ENVIRONMENT) for one in variables if (text := environ.get(one.name)) is not None}
         return cls(given={**user, **project, **told, **chosen}, unread=unread)
 
     def values(self, variables: Sequence[Variable]) -> dict[str, Any]:

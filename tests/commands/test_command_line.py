@@ -151,6 +151,7 @@ def test_info_has_values_for_scripts_and_says_where_settings_are_from(
     monkeypatch.setenv("GRIDJIT_TARGET", "host")
     monkeypatch.setenv("GRIDJIT_CACHE_SIZE", "2G")
     monkeypatch.setenv("GRIDJIT_PLUGINS", "1")
+    monkeypatch.setenv("GRIDJIT_CACHE_REMOTE", "")
     monkeypatch.delenv("GRIDJIT_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     restart()
@@ -161,6 +162,7 @@ def test_info_has_values_for_scripts_and_says_where_settings_are_from(
     assert settings["GRIDJIT_CACHE_SIZE"] == (2 << 30, "environment")
     assert settings["GRIDJIT_CACHE_DIR"] == (str(tmp_path / "gridjit"), "XDG_CACHE_HOME")
     assert settings["GRIDJIT_CACHE"] == (True, "default")
+    assert settings["GRIDJIT_CACHE_REMOTE"] == ([], "default, as environment leaves it empty")
     assert (told["cache"]["max_bytes"], told["cache"]["enabled"], told["target"]["kind"]) == (2 << 30, True, "host")
     assert (told["gridjit"], told["python"].split(".")[0]) == (gridjit.__version__, "3")
     assert told["unknown_variables"] == [{"variable": "GRIDJIT_PLUGINS", "did_you_mean": None}]

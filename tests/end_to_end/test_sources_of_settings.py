@@ -57,7 +57,7 @@ class Sources:
 @pytest.fixture
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sources:
     for name in ALTERING:
-        monkeypatch.setenv(f"GRIDJIT_{name.upper()}", "")
+        monkeypatch.delenv(f"GRIDJIT_{name.upper()}", raising=False)
     return Sources(tmp_path, monkeypatch)
 
 
@@ -78,7 +78,7 @@ def test_a_setting_is_in_the_key_as_the_environments_is(
     keys = [key(name, target)]
     for given in ("environment", source):
         restart()
-        monkeypatch.setenv(f"GRIDJIT_{name.upper()}", "")
+        monkeypatch.delenv(f"GRIDJIT_{name.upper()}", raising=False)
         sources.give(given, name, value)
         keys.append(key(name, target))
     assert keys[0] != keys[1] == keys[2]

@@ -12,11 +12,42 @@ import pytest
 
 import gridjit
 from gridjit.runtime.environment import files
-from gridjit.runtime.environment.settings import VARIABLES, setting_files, settings
+from gridjit.runtime.environment.settings import VARIABLES, Variable, default_settings, setting_files, settings
 from gridjit.runtime.environment.sources import is_for_projects
+from gridjit.runtime.process.session import end_session
 
 ROOT = Path(__file__).parents[2]
 ANOTHER_USER = 4321
+
+
+# Values that are not the defaults, of settings that are not paths.
+VALUES = {
+    "target": "cuda",
+    "cache": "0",
+    "cache_size": "7M",
+    "cache_entries": "7",
+    "cache_remote": "https://a/x",
+    "cache_allow_shared": "1",
+    "log": "compiles",
+    "traceback": "full",
+    "debug": "1",
+    "assert_no_compile": "1",
+    "compile_processes": "3",
+    "compile_patience": "3",
+    "compile_server": "1",
+    "native_launch": "0",
+    "check_streams": "1",
+    "codegen": "nvvm",
+    "host_threads": "777",
+    "host_device": "a100",
+    "host_devices": "3",
+    "host_limits": "0",
+    "host_patience": "3",
+    "host_checks": "races",
+    "host_step": "1",
+    "host_plain": "1",
+    "host_passes": "print",
+}
 
 
 class Places:
@@ -79,6 +110,20 @@ def test_an_empty_value_is_the_default_whatever_weaker_sources_say(places: Place
     places.user.write_text('host_device = "a100"\nhost_checks = "none"\n')
     places.project.write_text('[tool.gridjit]\nhost_device = ""\nhost_checks = []\n')
     assert (settings().host_device, settings().host_checks) == (None, ("bounds", "uninitialized", "races"))
+
+
+@pytest.mark.parametrize("one", VARIABLES, ids=lambda one: one.key)
+def test_an_empty_variable_is_the_default_whatever_files_say(
+    places: Places, monkeypatch: pytest.MonkeyPatch, one: Variable
+) -> None:
+    for other in VARIABLES:
+        monkeypatch.delenv(other.name, raising=False)
+    usual = getattr(default_settings(), one.field)
+    places.user.write_text(f'{one.key} = "{VALUES.get(one.key, "/file")}"\n')
+    assert getattr(settings(), one.field) != usual
+    end_session()
+    monkeypatch.setenv(one.name, "")
+    assert getattr(settings(), one.field) == usual
 
 
 def test_the_nearest_project_counts_alone(places: Places) -> None:

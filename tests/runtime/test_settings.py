@@ -61,7 +61,7 @@ def test_every_switch_knows_the_same_words(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_empty_variable_is_one_that_is_not_set(name: str) -> None:
+def test_an_empty_variable_is_the_default(name: str) -> None:
     assert Settings.of({name: ""}) == Settings.of({})
 
 

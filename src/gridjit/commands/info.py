@@ -123,11 +123,14 @@ def _plain(value: Any) -> Any:
 
 
 def _source(one: Variable, sources: Sources) -> str:
-    """Return a setting's source: "environment", a file, "default", or the variable that the default depends on."""
-    if (given := sources.given.get(one.name)) is not None and given.text:
+    """Return a setting's source: "environment", a file, the variable that the default depends on, or "default"."""
+    given = sources.given.get(one.name)
+    if given is not None and given.text:
         return given.source
     base = _BASES.get(one.field, "")
-    return base if os.path.isabs(os.environ.get(base, "")) else "default"
+    if os.path.isabs(os.environ.get(base, "")):
+        return base
+    return "default" if given is None else f"default, as {given.source} leaves it empty"
 
 
 def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
