@@ -69,8 +69,10 @@ def read_writers(path: Path) -> tuple[Writer, ...]:
         raise WritersError(f"the trust file {path} is not valid: {printable(str(error))}") from None
 
 
-def change_writers(path: Path, change: Callable[[tuple[Writer, ...]], tuple[Writer, ...]]) -> None:
-    """Replace a trust file's writers by change of them, while no other process changes it; raises WritersError.
+def change_writers(path: Path, change: Callable[[tuple[Writer, ...]], tuple[Writer, ...]]) -> tuple[Writer, ...]:
+    """Replace a trust file's writers by change of them, while no other process changes it, and return the new ones.
+
+    Raises WritersError.
 
     A file that is not there has no writers. A link keeps leading to the file.
     """
@@ -79,7 +81,9 @@ def change_writers(path: Path, change: Callable[[tuple[Writer, ...]], tuple[Writ
         make_folder(str(place.parent))
         with opened(_locked(place)):
             before = read_writers(place) if place.exists() else ()
-            _replace(place, _text(change(before)))
+            after = change(before)
+            _replace(place, _text(after))
+            return after
     except OSError as error:
         let_through(error)
         raise WritersError(f"the trust file {path} cannot be written ({error.strerror})") from None

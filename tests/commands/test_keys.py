@@ -82,6 +82,22 @@ def test_a_withdrawn_writer_is_listed_and_refused(run: Run, home: Path) -> None:
     assert run("trust", public.strip())[2].startswith(f"gridjit: this key is ci's, withdrawn on {found['withdrawn']}")
 
 
+def test_a_trusted_writer_is_given_prefixes_and_loses_them(run: Run, home: Path) -> None:
+    def prefixes() -> dict[str, tuple[str, ...]]:
+        return {one.name: one.prefixes for one in read_writers(trust_file(home))}
+
+    run("trust", line("ci"), "--prefix", "main")
+    run("trust", line("other", 2))
+    said = "entries of ci are run here from now on, under main, pr/*, old\n"
+    assert run("trust", "ci", "--prefix", "pr/*", "--prefix", "old") == (0, said, "")
+    assert run("trust", line("ci"), "--prefix", "main")[0] == 0  # as a script does each time
+    assert prefixes() == {"ci": ("main", "pr/*", "old"), "other": ("*",)}
+    status, out, _ = run("withdraw", "ci", "--prefix", "main", "--prefix", "old")
+    assert (status, out.partition(":")[0]) == (0, "entries of ci are not run here any more under main, old")
+    assert prefixes() == {"ci": ("pr/*",), "other": ("*",)}
+    assert all(one.withdrawn is None for one in read_writers(trust_file(home)))
+
+
 def test_a_line_comes_as_one_word_as_three_or_in_a_file(run: Run, home: Path) -> None:
     Path("public").write_text(f"{line('c', 3)}\n")
     assert [run("trust", *words)[0] for words in ([line("a", 1)], line("b", 2).split(), ["public"])] == [0, 0, 0]
@@ -133,6 +149,10 @@ def test_without_a_trust_file_no_writer_is_listed(run: Run, home: Path) -> None:
             1,
             "alice is there already, with another key: give the new key a name of its own",
         ),
+        (["trust", "alice"], 1, "as alice's, under main: `gridjit keys trust alice --prefix PREFIX` adds a prefix"),
+        (["trust", line("bob"), "--prefix", "pr/*"], 1, "this key is there already, as alice's"),
+        (["withdraw", "alice", "--prefix", "pr"], 1, "alice is trusted under main, and pr is not one of these"),
+        (["withdraw", "alice", "--prefix", "main"], 1, "for nothing else: `gridjit keys withdraw alice` withdraws it"),
         (["withdraw", "alise"], 1, "names no writer alise; did you mean alice?"),
         (["withdraw", "nobody"], 1, "names no writer nobody; `gridjit keys list` shows the writers"),
         (["withdraw", "no body"], 2, "'no body' cannot be a writer's name"),

@@ -367,9 +367,12 @@ def _new(actions: Any) -> None:
 
 
 def _trust(actions: Any) -> None:
-    trust = actions.add_parser("trust", help="run entries that a writer signed")
+    trust = actions.add_parser("trust", help="run entries that a writer signed, or those under more prefixes")
     trust.add_argument(
-        "line", metavar="LINE", nargs="+", help='"gridjit-writer NAME KEY", or the name of a file that holds this line'
+        "line",
+        metavar="LINE",
+        nargs="+",
+        help='"gridjit-writer NAME KEY", a file that holds this line, or the name of a writer that is trusted already',
     )
     trust.add_argument(
         "--prefix",
@@ -389,6 +392,13 @@ def _list(actions: Any) -> None:
 def _withdraw(actions: Any) -> None:
     withdraw = actions.add_parser("withdraw", help="no longer run a writer's entries, whenever it signed them")
     withdraw.add_argument("name", metavar="NAME", type=values.writer, help="a name that `gridjit keys list` shows")
+    withdraw.add_argument(
+        "--prefix",
+        metavar="PREFIX",
+        action="append",
+        type=values.prefix,
+        help="only those under this prefix, as the list shows it; the writer stays trusted for its others",
+    )
     withdraw.set_defaults(run="keys:run_withdraw")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -37,11 +38,12 @@ def run_new(given: argparse.Namespace) -> int:
 
 
 def run_trust(given: argparse.Namespace) -> int:
-    """Add a writer to the trust file; returns 0."""
+    """Add a writer to the trust file, or prefixes to one that is there; returns 0."""
     name, key = _named(" ".join(given.line))
     added = Writer(name=name, key=key, prefixes=tuple(dict.fromkeys(given.prefix or ["*"])))
-    _change(lambda known: (*_without_twin(known, added), added))
-    allowed = "all prefixes (--prefix limits them)" if "*" in added.prefixes else ", ".join(added.prefixes)
+    found = _change(lambda known: _with(known, added, is_wider=bool(given.prefix)))
+    (prefixes,) = (one.prefixes for one in found if one.key == key)
+    allowed = "all prefixes (--prefix limits them)" if "*" in prefixes else ", ".join(prefixes)
     printing.say(f"entries of {name} are run here from now on, under {allowed}")
     return 0
 
@@ -62,9 +64,10 @@ def run_list(given: argparse.Namespace) -> int:
 
 
 def run_withdraw(given: argparse.Namespace) -> int:
-    """Mark a writer as withdrawn; returns 0."""
-    _change(lambda known: _withdrawn(known, given.name))
-    printing.say(f"entries of {given.name} are not run here any more: not by processes that start from now on")
+    """Mark a writer as withdrawn, or take prefixes from it; returns 0."""
+    _change(lambda known: _withdrawn(known, given.name, given.prefix or ()))
+    under = f" under {', '.join(given.prefix)}" if given.prefix else ""
+    printing.say(f"entries of {given.name} are not run here any more{under}: not by processes that start from now on")
     return 0
 
 
@@ -80,7 +83,10 @@ def _key_file(name: str) -> Path:
 
 
 def _named(text: str) -> tuple[str, bytes]:
-    """Return the writer's name and key of a public line, or of a file that holds one."""
+    """Return the writer's name and key of a public line, of a file that holds one, or of a writer that is there."""
+    for one in () if os.path.lexists(text) else _writers():
+        if one.name == text:
+            return one.name, one.key
     try:
         return key_lines.read(WRITER, text if text.split()[:1] in ([WRITER], [SIGNING_KEY]) else _line_in(Path(text)))
     except WritersError as error:
@@ -97,22 +103,34 @@ def _line_in(path: Path) -> str:
         raise WrongWord(f"{path} is neither a line {WRITER} NAME KEY nor a file that can be read ({reason})") from None
 
 
-def _without_twin(known: tuple[Writer, ...], added: Writer) -> tuple[Writer, ...]:
-    """Return the known writers; raises GridjitError if one has the name or the key of the added one."""
+def _with(known: tuple[Writer, ...], added: Writer, *, is_wider: bool) -> tuple[Writer, ...]:
+    """Return the known writers with another, or with its prefixes too; raises GridjitError for a twin of one.
+
+    is_wider: whether the prefixes are for a writer that may be there.
+    """
     for one in known:
         if one.key == added.key and one.withdrawn is not None:
             raise GridjitError(
                 f"this key is {one.name}'s, withdrawn on {one.withdrawn}: make a new one for {added.name}"
             )
+        if one.key == added.key and not (is_wider and one.name == added.name):
+            raise GridjitError(
+                f"this key is there already, as {one.name}'s, under {', '.join(one.prefixes)}: "
+                f"`gridjit keys trust {one.name} --prefix PREFIX` adds a prefix"
+            )
         if one.key == added.key:
-            raise GridjitError(f"this key is there already, as {one.name}'s: {_trust_file()} has its prefixes")
+            wider = tuple(dict.fromkeys((*one.prefixes, *added.prefixes)))
+            return tuple(replace(other, prefixes=wider) if other is one else other for other in known)
         if one.name == added.name:
             raise GridjitError(f"{one.name} is there already, with another key: give the new key a name of its own")
-    return known
+    return (*known, added)
 
 
-def _withdrawn(known: tuple[Writer, ...], name: str) -> tuple[Writer, ...]:
-    """Return the known writers, one of them withdrawn today; raises GridjitError if it is not there, or was before."""
+def _withdrawn(known: tuple[Writer, ...], name: str, prefixes: Sequence[str]) -> tuple[Writer, ...]:
+    """Return the known writers, one of them withdrawn today, or without some of its prefixes.
+
+    Raises GridjitError if it is not there, or was withdrawn before, or if it is not trusted for just these prefixes.
+    """
     before = {one.name: one.withdrawn for one in known}
     if name not in before:
         near = near_names(name, before)
@@ -120,6 +138,14 @@ def _withdrawn(known: tuple[Writer, ...], name: str) -> tuple[Writer, ...]:
         raise GridjitError(f"{_trust_file()} names no writer {name}; {meant}")
     if before[name] is not None:
         raise GridjitError(f"{name} was withdrawn on {before[name]} already")
+    (had,) = (one.prefixes for one in known if one.name == name)
+    left = tuple(text for text in had if text not in prefixes)
+    if wrong := [text for text in prefixes if text not in had]:
+        raise GridjitError(f"{name} is trusted under {', '.join(had)}, and {wrong[0]} is not one of these")
+    if prefixes and not left:
+        raise GridjitError(f"{name} is trusted for nothing else: `gridjit keys withdraw {name}` withdraws it for good")
+    if prefixes:
+        return tuple(replace(one, prefixes=left) if one.name == name else one for one in known)
     today = datetime.now(timezone.utc).date().isoformat()
     return tuple(replace(one, withdrawn=today) if one.name == name else one for one in known)
 
@@ -135,8 +161,8 @@ def _writers() -> tuple[Writer, ...]:
         raise GridjitError(str(error)) from None
 
 
-def _change(change: Callable[[tuple[Writer, ...]], tuple[Writer, ...]]) -> None:
+def _change(change: Callable[[tuple[Writer, ...]], tuple[Writer, ...]]) -> tuple[Writer, ...]:
     try:
-        change_writers(_trust_file(), change)
+        return change_writers(_trust_file(), change)
     except WritersError as error:
         raise GridjitError(str(error)) from None
