@@ -20,3 +20,8 @@ def warn(message: str) -> None:
     from gridjit.base.printable import printable  # most processes have nothing to warn of
 
     messages.warn_or_log(CacheWarning(printable(message)), logger="gridjit.cache")
+
+
+def way_to_install(extra: str) -> str:
+    """Return the command that installs the libraries of one of gridjit's extras: it is not on the package index."""
+    return f"pip install '.[{extra}]' in a checkout of gridjit"

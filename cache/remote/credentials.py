@@ -14,7 +14,7 @@ from gridjit.cache.remote.address import RemoteAddress, is_loopback
 from gridjit.cache.remote.limits import RemoteError, refused
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
+    from ssl import SSLContext, SSLError
 
 _MOST_TOKEN_BYTES = 64 << 10
 _TOKEN = r"[\x21-\x7e]+"
@@ -63,6 +63,29 @@ def tls(address: RemoteAddress, credentials: Credentials, *, known: bool = True)
         file = credentials.ca if place.endswith("CA") else credentials.certificate
         raise refused(address, f"{place}={file}: not readable as PEM: {error}") from error
     return context
+
+
+def way_on(credentials: Credentials, sent: str | None, method: str) -> str:
+    """Return the setting that may cure a server's status 401 or 403. sent: the header with which it was asked."""
+    read_only = "; ?read-only in the address writes nothing" if method == "PUT" else ""
+    if credentials.token_file is not None:
+        return f"it does not accept the token of GRIDJIT_CACHE_REMOTE_TOKEN{read_only}"
+    if sent is not None:
+        return f"it does not accept the user and password in the address or ~/.netrc{read_only}"
+    which = "another certificate" if credentials.certificate else "a certificate"
+    return f"give GRIDJIT_CACHE_REMOTE_TOKEN, a user in ~/.netrc, or {which} in GRIDJIT_CACHE_REMOTE_CERT{read_only}"
+
+
+def tls_way_on(error: SSLError) -> str:
+    """Return an error of TLS in words, with the setting that may cure it."""
+    what = error.reason or str(error)
+    if message := getattr(error, "verify_message", ""):
+        hosts = message.startswith(("Hostname", "IP address"))
+        cure = "is the address right?" if hosts else "GRIDJIT_CACHE_REMOTE_CA names authorities to trust"
+        return f"{what}: {message.rstrip('.')}: {cure}"
+    if "ALERT" in what or "EOF" in what:  # some servers say nothing
+        return f"SSL: {what}: does it want a client's certificate, in GRIDJIT_CACHE_REMOTE_CERT?"
+    return f"SSL: {what}: does it speak TLS? An address that begins with http:// does without"
 
 
 def _token(address: RemoteAddress, file: Path) -> str:

@@ -15,6 +15,7 @@ from gridjit.base.interrupts import let_through
 from gridjit.base.printable import printable
 from gridjit.base.stacks import on_new_thread
 from gridjit.base.values import dataclass
+from gridjit.cache.errors import way_to_install
 from gridjit.cache.remote.address import RemoteAddress
 
 Value = TypeVar("Value")
@@ -80,7 +81,7 @@ def refused(address: RemoteAddress, why: str) -> RemoteError:
 def missing_library(address: RemoteAddress, library: str) -> MissingLibraryError:
     """Return the error of a remote whose library is not installed."""
     return MissingLibraryError(
-        f'remote cache {address.shown}: needs {library}, which is not installed: pip install "gridjit[remote]"'
+        f"remote cache {address.shown}: needs {library}, which is not installed: {way_to_install('remote')}"
     )
 
 

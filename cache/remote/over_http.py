@@ -6,21 +6,21 @@ something is read, and another host is sent no credentials.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import os
-from typing import TYPE_CHECKING, Any
+import ssl
+from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from gridjit.base.interrupts import let_through
 from gridjit.base.values import dataclass, field
 from gridjit.cache.remote.address import RemoteAddress, check_name
-from gridjit.cache.remote.credentials import Credentials, authorization, tls
+from gridjit.cache.remote.credentials import Credentials, authorization, tls, tls_way_on, way_on
 from gridjit.cache.remote.limits import Deadline, Limits, faults, refused
 from gridjit.cache.remote.sockets import TimedSocket, connect
-
-if TYPE_CHECKING:
-    from ssl import SSLContext
 
 _MOST_REDIRECTS = 3
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -86,12 +86,20 @@ class HttpTransport:
         while (found := self._popped()) is not None:
             found.timed.end()
 
-    def _faults(self) -> Any:
-        return faults(self._address, http.client.HTTPException, ValueError)
+    @contextlib.contextmanager
+    def _faults(self) -> Iterator[None]:
+        with faults(self._address, http.client.HTTPException, ValueError):
+            try:
+                yield
+            except ssl.SSLError as error:
+                raise refused(self._address, tls_way_on(error)) from error
 
     def _expect(self, answer: _Answer, statuses: tuple[int, ...], asked: str) -> None:
         if answer.status not in statuses:
-            raise refused(self._address, f"{asked}: status {answer.status} {answer.reason}"[:200])
+            said = f"{asked}: status {answer.status} {answer.reason}"[:200]
+            if answer.status in (401, 403):
+                said += f": {way_on(self._credentials, self._authorization, asked.partition(' ')[0])}"
+            raise refused(self._address, said)
 
     def _path(self, name: str) -> str:
         check_name(name)
@@ -176,7 +184,7 @@ class HttpTransport:
         speaker.sock = timed
         return _Connection(origin=origin, process=os.getpid(), timed=timed, speaker=speaker)
 
-    def _tls(self, origin: str) -> SSLContext:
+    def _tls(self, origin: str) -> ssl.SSLContext:
         if self._context is not None and origin == self._origin:
             return self._context
         return tls(self._address, self._credentials, known=False)

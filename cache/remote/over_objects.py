@@ -15,6 +15,8 @@ from gridjit.cache.remote.credentials import Credentials
 from gridjit.cache.remote.limits import Limits, RemoteError, faults, missing_library, refused, within
 
 Value = TypeVar("Value")
+# Of providers, with keys.
+_VARIABLES = {"s3": "AWS_ACCESS_KEY_ID", "gs": "GOOGLE_APPLICATION_CREDENTIALS", "az": "AZURE_STORAGE_ACCOUNT_KEY"}
 # The processes whose threads obstore has: a forked child would wait for its parent's forever.
 _users: set[int] = set()
 
@@ -39,7 +41,12 @@ class ObjectTransport:
         options: dict[str, Any] = {"allow_http": address.scheme == "s3"}
         options |= {"connect_timeout": _text(limits.connect), "timeout": _text(limits.whole)}
         if credentials.ca is not None:
-            options["root_certificate"] = credentials.ca.read_text()
+            try:
+                options["root_certificate"] = credentials.ca.read_text()
+            except (OSError, ValueError) as error:
+                raise refused(
+                    address, f"GRIDJIT_CACHE_REMOTE_CA={credentials.ca}: not readable as PEM: {error}"
+                ) from None
         # A stalled request is not asked again: the caller has something better to do.
         self._store = self._asked(
             lambda: obstore.store.from_url(url, client_options=options, retry_config={"max_retries": 0})
@@ -105,7 +112,8 @@ class ObjectTransport:
                 # A panic of Rust's code derives from BaseException.
                 if not isinstance(error, self._failures.BaseError) and type(error).__name__ != "PanicException":
                     raise
-                raise RemoteError(f"remote cache {self._address.shown}: {_reason(error)}") from None
+                cure = _way_on(error, self._address.scheme)
+                raise RemoteError(f"remote cache {self._address.shown}: {_reason(error)}{cure}") from None
 
 
 def _text(seconds: float) -> str:
@@ -115,3 +123,10 @@ def _text(seconds: float) -> str:
 def _reason(error: BaseException) -> str:
     """Return an error's first line, without queries of URLs, which may be signatures."""
     return re.sub(r"\?\S*", "", f"{type(error).__name__}: {error}".splitlines()[0])[:300]
+
+
+def _way_on(error: BaseException, scheme: str) -> str:
+    """Return the setting that may cure an error, in words that follow it; "" for an error of another kind."""
+    if type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError"):
+        return f": are the provider's variables right, such as {_VARIABLES[scheme]}?"
+    return ": GRIDJIT_CACHE_REMOTE_CA names authorities to trust" if "certificate" in str(error) else ""

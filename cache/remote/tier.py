@@ -15,6 +15,7 @@ from typing import Any
 from gridjit.base.forking import lock, section
 from gridjit.base.interrupts import let_through
 from gridjit.base.values import dataclass
+from gridjit.cache.errors import CacheError, warn
 from gridjit.cache.manifest import MAX_SHAPES, Manifest, Shape
 from gridjit.cache.remote.address import RemoteAddress
 from gridjit.cache.remote.askers import Askers, Behind
@@ -31,7 +32,7 @@ from gridjit.cache.remote.layout import (
     shape_of_name,
 )
 from gridjit.cache.remote.sealing import Sealing
-from gridjit.cache.remote.transport import Limits, Transport
+from gridjit.cache.remote.transport import Limits, RemoteError, Transport
 from gridjit.cache.remote.writers import Refused
 from gridjit.cache.store import Store
 
@@ -93,7 +94,7 @@ class Remote:
         self._misses: Recent[bool] = Recent(MISS_S, MOST_MISSES, clock)
         self._askers = Askers()
         self._lock = lock()
-        self._asked_pack = False
+        self._asked_pack = self._has_warned = False
         # Objects that were replaced, with the reasons.
         self.replaced: list[str] = []
 
@@ -132,7 +133,7 @@ class Remote:
     def pack(self) -> bytes | None:
         """Return the bundle of the program's entries, the first time that it is asked for."""
         name = self.address.pack
-        if not name or self._asked_pack or self._is_silent():
+        if not name or self._asked_pack or self._is_silent() or not self._is_open():
             return None
         self._asked_pack = True
         found: bytes | None = self._asked(lambda: self.read_pack(name, PACKS), self._clock() + PACKS.whole)
@@ -242,10 +243,26 @@ class Remote:
     def _is_open(self) -> bool:
         """Open the way to it, which may import libraries, before time limits begin; return whether that went well."""
         if ASKING not in self._known:
-            self._asked(self._open, self._clock() + OPEN_S)
+            why = self._asked(self._why_closed, self._clock() + OPEN_S)
+            if why:
+                self.breaker.failed(why)
+            if why and not self._has_warned:
+                self._has_warned = True
+                warn(f"{why}. Nothing is read from it meanwhile")
         return ASKING in self._known
 
-    def _open(self) -> None:
+    def _why_closed(self) -> str:
+        """Open the way to it, and return why that cannot be done: a file or a library that somebody has to provide."""
+        try:
+            self.open()
+        except (RemoteError, CacheError) as error:
+            let_through(error)
+            self._count("failed")
+            return str(error)
+        return ""
+
+    def open(self) -> None:
+        """Read credentials and import libraries, but send nothing; raises OSError and CacheError."""
         self.sealing.prepare()
         self.transport(ASKING)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from gridjit.base.digests import sha256, utf8
 from gridjit.base.interrupts import let_through
+from gridjit.cache.errors import way_to_install
 from gridjit.cache.folder import Distrusted, close, distrust_private, read_apart
 from gridjit.cache.remote import key_lines
 from gridjit.cache.remote.key_lines import KEY_BYTES, SIGNING_KEY, WRITER, WritersError, checked_name
@@ -153,7 +154,7 @@ def library() -> Any:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
         raise WritersError(
-            'signatures of a remote cache need cryptography, which is not installed: pip install "gridjit[remote]"'
+            f"signatures of a remote cache need cryptography, which is not installed: {way_to_install('remote')}"
         ) from None
     return ed25519
 

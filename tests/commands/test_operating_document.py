@@ -77,7 +77,7 @@ def test_the_commands_about_remote_caches_run_with_a_bucket(tmp_path: Path) -> N
 
 def test_a_service_of_ray_starts_from_a_bucket_without_compiling(tmp_path: Path) -> None:
     pytest.importorskip("cryptography", reason="cryptography is not installed")
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'gridjit[ray]'")
+    pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
     with moto() as url:
         make_bucket(url, "kernels")
         run_document(tmp_path, "tutorials/remote-cache.md", 6, bucket_variables(url))

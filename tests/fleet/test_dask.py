@@ -13,7 +13,7 @@ import pytest
 from tests.fleet.conftest import NEEDS, Hosts, launches_without_compiling, warm, with_kernel
 from tests.programs import python_path, run_new_python
 
-pytest.importorskip("distributed", reason="pip install 'gridjit[dask]'")
+pytest.importorskip("distributed", reason="pip install '.[dask]'")
 
 Place = Callable[..., str]
 

@@ -105,4 +105,4 @@ def test_a_program_imports_neither_fleets_nor_engines() -> None:
 def test_without_the_engine_the_extra_is_named(engine: str) -> None:
     library = {"dask": "distributed", "ray": "ray"}[engine]
     program = f"import sys; sys.modules[{library!r}] = None; import gridjit.fleet.{engine}"
-    assert f'pip install "gridjit[{engine}]"' in run_new_python("-c", program).stderr
+    assert f"pip install '.[{engine}]' in a checkout" in run_new_python("-c", program).stderr

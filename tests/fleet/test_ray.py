@@ -15,7 +15,7 @@ import pytest
 from tests.fleet.conftest import NEEDS, launches_without_compiling, warm, with_kernel
 from tests.programs import python_path, run_new_python
 
-pytest.importorskip("ray", reason="pip install 'gridjit[ray]'")
+pytest.importorskip("ray", reason="pip install '.[ray]'")
 pytestmark = pytest.mark.slow
 
 

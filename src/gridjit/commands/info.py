@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gridjit.cache.errors import CacheError
 from gridjit.cache.remote.address import RemoteAddress
 from gridjit.commands import printing
 from gridjit.compiler.key.toolchain import NOT_INSTALLED, toolchain
@@ -104,7 +105,8 @@ def _remote(address: RemoteAddress, here: Session) -> dict[str, Any]:
 
     try:
         found = open_remote(address, here.settings, here.secret)
-    except ConfigError as error:
+        found.open()
+    except (ConfigError, CacheError, OSError) as error:
         return {"remote": address.shown, "trusted": None, "written": False, "why_not": str(error)}
     return {"remote": address.shown, "trusted": found.sealing.told, "written": found.writes, "why_not": None}
 

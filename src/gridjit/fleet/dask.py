@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gridjit.cache.errors import way_to_install
 from gridjit.commands.warm_work import Built
 from gridjit.compiler.values.errors import GridjitError
 from gridjit.fleet.compiling import Result, compile_job
@@ -23,7 +24,7 @@ from gridjit.fleet.warmed import Warmed, warm_by
 try:
     import distributed
 except ImportError as error:
-    raise ImportError('distributed is not installed: pip install "gridjit[dask]"') from error
+    raise ImportError(f"distributed is not installed: {way_to_install('dask')}") from error
 
 # The name of the data set of results for askers to come.
 PUBLISHED = "gridjit"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gridjit import __version__
+from gridjit.cache.errors import way_to_install
 from gridjit.commands.warm_work import Built
 from gridjit.compiler.values.errors import GridjitError
 from gridjit.fleet.compiling import Result, compile_job
@@ -26,7 +27,7 @@ try:
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 except ImportError as error:
-    raise ImportError('ray is not installed: pip install "gridjit[ray]"') from error
+    raise ImportError(f"ray is not installed: {way_to_install('ray')}") from error
 
 # Another version's actor does not understand this version's jobs.
 KEEPER, NAMESPACE = f"gridjit-{__version__}", "gridjit"

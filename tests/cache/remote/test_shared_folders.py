@@ -145,7 +145,9 @@ def test_a_name_of_another_kind_than_files_is_an_error_and_is_not_waited_for(tra
 @pytest.mark.parametrize(("url", "library"), [("s3://bucket", "obstore"), ("redis://localhost", "redis")])
 def test_a_missing_library_is_named_with_its_extra(monkeypatch, url, library):
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MissingLibraryError, match=rf'{url}: needs {library}, .* pip install "gridjit\[remote\]"'):
+    with pytest.raises(
+        MissingLibraryError, match=rf"{url}: needs {library}, .* pip install \'\.\[remote\]\' in a checkout"
+    ):
         open_transport(at(url))
 
 

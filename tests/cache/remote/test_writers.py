@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gridjit.cache.errors import way_to_install
 from gridjit.cache.remote import key_lines
 from gridjit.cache.remote.key_lines import WRITER, WritersError
 from gridjit.cache.remote.trust_file import Writer
@@ -217,7 +218,7 @@ def test_the_library_is_asked_for_only_where_a_trusted_signature_is_made_or_open
     public = key_lines.read(WRITER, CI.public)[1]
     words = [sys.executable, "-c", PROGRAM, public.hex(), CI.sign("main", "name", b"x").hex()]
     done = subprocess.run(words, capture_output=True, text=True, env=os.environ)
-    missing = 'signatures of a remote cache need cryptography, which is not installed: pip install "gridjit[remote]"'
+    missing = f"signatures of a remote cache need cryptography, which is not installed: {way_to_install('remote')}"
     said = ["is not signed, or was cut short", "is signed by ci, who is trusted for main, and not for 'other'"]
     assert (done.stdout.splitlines(), done.stderr) == ([*said, missing, missing], "")
 
