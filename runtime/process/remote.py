@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from gridjit.cache.errors import warn
+from gridjit.base.interrupts import let_through
+from gridjit.cache.errors import CacheError, warn
 from gridjit.cache.folder import folder_at
 from gridjit.cache.remote.address import RemoteAddress
 from gridjit.cache.remote.counts import note_counts
@@ -38,6 +39,17 @@ def _usable(address: RemoteAddress, wanted: Settings, secret: bytes | None) -> R
     except ConfigError as error:
         warn(f"{error}. Nothing is read from it or written to it")
         return None
+
+
+def opened_remote(address: RemoteAddress, wanted: Settings, secret: bytes | None) -> tuple[Remote | None, str]:
+    """Return a remote whose credentials and libraries are there, or None and why they are not; it is asked nothing."""
+    try:
+        found = open_remote(address, wanted, secret)
+        found.open()
+    except (ConfigError, CacheError, OSError) as error:
+        let_through(error)
+        return None, str(error)
+    return found, ""
 
 
 def open_remote(address: RemoteAddress, wanted: Settings, secret: bytes | None) -> Remote:

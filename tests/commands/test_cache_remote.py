@@ -227,3 +227,38 @@ def test_nothing_is_written_where_the_shared_folder_is_not_mounted(remote, tmp_p
     assert not (tmp_path / "unmounted").exists()
     assert main(["cache", "pull", "--remote", f"file://{tmp_path}/unmounted?unsigned&prefix=x"]) == 1
     assert f"{tmp_path}/unmounted?prefix=x&unsigned has no entries: is its address right?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (
+            "https://cache.example/x?unsigned&read-only",
+            "GRIDJIT_CACHE_REMOTE_TOKEN={folder}/none: No such file or directory",
+        ),
+        ("https://cache.example/x", "nobody is trusted to write there"),
+    ],
+)
+def test_a_remote_that_cannot_be_used_is_named_by_info_and_by_warm(
+    kernels, cache_dir, tmp_path, capsys, monkeypatch, url, said
+):
+    monkeypatch.setenv("GRIDJIT_CACHE_REMOTE", url)
+    monkeypatch.setenv("GRIDJIT_CACHE_REMOTE_TOKEN", str(tmp_path / "none"))
+    fresh_session()
+    why = said.format(folder=tmp_path)
+    (remote,) = told(capsys, "info")[1]["remotes"]
+    assert why in remote["why_not"] and not remote["written"]
+    assert main(["warm", "opstats:scale", "--signature", "void(float32[::1], float32)", "--jobs", "1"]) == 0
+    out, error = capsys.readouterr()
+    assert out.startswith("1 compiled") and error.count(why) == 1
+
+
+def test_warm_names_a_remote_that_does_not_answer(kernels, cache_dir, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("GRIDJIT_CACHE_REMOTE", "http://127.0.0.1:9/x?unsigned&read-only")
+    fresh_session()
+    assert main(["warm", "opstats:scale", "--signature", "void(float32[::1], float32)", "--jobs", "1"]) == 0
+    out, error = capsys.readouterr()
+    assert out.startswith("1 compiled")
+    assert error.splitlines() == [
+        "gridjit: remote cache http://127.0.0.1:9/x: ConnectionRefusedError: Connection refused"
+    ]

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gridjit.cache.errors import CacheError
 from gridjit.cache.remote.address import RemoteAddress
 from gridjit.commands import printing
 from gridjit.compiler.key.toolchain import NOT_INSTALLED, toolchain
 from gridjit.compiler.numba_state.pristine import is_known_version
-from gridjit.compiler.values.errors import ConfigError, DeviceError
+from gridjit.compiler.values.errors import DeviceError
 from gridjit.runtime.devices import presence
 from gridjit.runtime.environment.misspelt import near_name
 from gridjit.runtime.environment.settings import (
@@ -101,13 +100,11 @@ def _target(here: Session) -> dict[str, Any]:
 
 def _remote(address: RemoteAddress, here: Session) -> dict[str, Any]:
     """Return whose entries a remote cache is read for, and whether it is written to; it is not asked."""
-    from gridjit.runtime.process.remote import open_remote
+    from gridjit.runtime.process.remote import opened_remote
 
-    try:
-        found = open_remote(address, here.settings, here.secret)
-        found.open()
-    except (ConfigError, CacheError, OSError) as error:
-        return {"remote": address.shown, "trusted": None, "written": False, "why_not": str(error)}
+    found, why_not = opened_remote(address, here.settings, here.secret)
+    if found is None:
+        return {"remote": address.shown, "trusted": None, "written": False, "why_not": why_not}
     return {"remote": address.shown, "trusted": found.sealing.told, "written": found.writes, "why_not": None}
 
 

@@ -52,8 +52,8 @@ class WarmTask:
 class Built:
     """The outcome of a work: where its code came from ("compiled", "disk", "remote"), or why the cache has none.
 
-    needs_launch: whether it compiles for a launch only. unwritten: why remote caches were not written to. work: what it
-    was, None for a line that could not be read.
+    needs_launch: whether it compiles for a launch only. unwritten, unread: why remote caches were not written to, or
+    not asked. work: what it was, None for a line that could not be read.
     """
 
     label: str
@@ -61,6 +61,7 @@ class Built:
     error: str = ""
     needs_launch: bool = False
     unwritten: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     work: WarmTask | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -79,7 +80,9 @@ def build(work: WarmTask) -> Built:
     built = _built(work)
     unwritten = _unwritten()
     built = built if len(built.error) < _MOST_TEXT else replace(built, error=f"{built.error[:_MOST_TEXT]} ...")
-    return replace(built, unwritten=unwritten)
+    tier = session().remote
+    unread = tuple(remote.breaker.why for remote in (tier.remotes if tier else ()) if remote.breaker.why)
+    return replace(built, unwritten=unwritten, unread=unread)
 
 
 def _unwritten() -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.environment.settings import usable_cores
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.pool.pool import ProcessPool, Task
+from gridjit.runtime.process.remote import opened_remote
 from gridjit.runtime.process.session import session
 
 _BUILD = "gridjit.commands.warm_work:build"
@@ -38,13 +39,24 @@ def run(given: argparse.Namespace) -> int:
     except FileNotFoundError:
         raise GridjitError("the current folder is gone: change to one that exists") from None
     started = time.perf_counter()
+    said = _say_unused()
     if given.on:
         return _run_on(given, started)
     works, unreadable = recorded(given.file, given.target) if given.file else (list(asked(given)), [])
     if given.kernels and not works:
         raise ConfigError(f"no kernel of {', '.join(given.kernels)} declares a signature: give one with --signature")
     builds = unreadable + build_all(works, given.jobs or usable_cores(), quiet=not is_wanted(given))
-    return _report(builds, time.perf_counter() - started, as_json=given.json)
+    return _report(builds, time.perf_counter() - started, as_json=given.json, said=said)
+
+
+def _say_unused() -> list[str]:
+    """Say which remote caches cannot be used, and return why; the processes that compile have nobody to tell."""
+    here, said = session(), list[str]()
+    for address in here.settings.cache_remotes:
+        if why := opened_remote(address, here.settings, here.secret)[1]:
+            printing.say_lines(f"gridjit: {why}. Nothing is read from it or written to it", error=True)
+            said.append(why)
+    return said
 
 
 def _run_on(given: argparse.Namespace, started: float) -> int:
@@ -124,12 +136,22 @@ def _outcome(work: WarmTask, task: Task) -> Built:
     return replace(built, work=work)
 
 
-def _report(builds: Iterable[Built], seconds: float, *, as_json: bool, notes: Sequence[str] | None = None) -> int:
+def _report(
+    builds: Iterable[Built],
+    seconds: float,
+    *,
+    as_json: bool,
+    notes: Sequence[str] | None = None,
+    said: Sequence[str] = (),
+) -> int:
+    """Print the outcomes; said: what remote caches are known to lack. Returns 0, or 1 if something failed."""
     done = list(builds)
     failures = [built for built in done if built.error]
     counts = Counter(built.origin for built in done if not built.error)
     needed = sum(built.needs_launch for built in done)
     unwritten = [*dict.fromkeys(why for built in done for why in built.unwritten)]
+    # One of a kind: refusals name their entries.
+    unread = {why.partition("GET ")[0]: why for built in done for why in built.unread if why not in (*unwritten, *said)}
     if as_json:
         failed = [built.as_dict() for built in failures]
         printing.print_json(
@@ -144,6 +166,8 @@ def _report(builds: Iterable[Built], seconds: float, *, as_json: bool, notes: Se
             f"{f' ({needed} for want of a launch)' if needed else ''}, "
             f"in {seconds:.1f} s"
         )
+        for why in unread.values():
+            printing.say_lines(f"gridjit: {why}", error=True)
         for why in unwritten:
             printing.say_lines(f"not all is written: {why}", error=True)
         for built in failures:
