@@ -40,6 +40,10 @@ def replace_names(ours: Mapping[str, Any], launchconfig: Mapping[str, Any], *, d
         replaced.replace(configs, name, value)
     ufuncs.replace_builders(replaced)
     if session().is_host:
+        from gridjit.runtime.numba_names.devices import detect  # tells that the device is simulated
+
+        for module in (cuda, api):
+            replaced.replace(module, "detect", detect)
         under_numba.place()
         replaced.then(under_numba.displace)
     return replaced

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import zipfile
@@ -83,6 +84,20 @@ def test_a_program_behaves_as_with_python(programs: Path, words: tuple[str, ...]
     assert str(programs / "start" / "sitecustomize.py") in plain[1]
     assert (status, said, errors.splitlines()[:-1]) == (plain[0], plain[1], plain[2].splitlines())
     assert errors.endswith("gridjit run: no kernel went through gridjit (0 compiled, 0 found), 0 did not\n")
+
+
+CRASHING = "import ctypes\ndef wild():\n    ctypes.string_at(0)\nwild()\n"
+
+
+def test_a_program_that_a_segmentation_fault_ends_shows_its_lines_and_ends_by_that_signal(tmp_path: Path) -> None:
+    (tmp_path / "wild.py").write_text(CRASHING)
+    status, _, errors = ended(tmp_path, "-m", "gridjit", "run", "wild.py", PYTHONPATH=python_path(tmp_path))
+    assert status == -signal.SIGSEGV
+    assert "Segmentation fault" in errors
+    assert [line for line in errors.splitlines() if "wild.py" in line] == [
+        f'  File "{tmp_path}/wild.py", line 3 in wild',
+        f'  File "{tmp_path}/wild.py", line 4 in <module>',
+    ]
 
 
 KERNELS = """

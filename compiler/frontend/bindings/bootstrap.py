@@ -78,6 +78,10 @@ def _redirect() -> None:
         importlib.import_module(_REDIRECTOR)
 
 
+# The items that cuda.atomic.add and sub take.
+_ADDED = "int32, uint32, int64, uint64, float32 and float64"
+
+
 def _refuse_outside_kernels() -> None:
     """Have numba-cuda's names for kernels raise OutsideKernelError in plain Python.
 
@@ -92,6 +96,9 @@ def _refuse_outside_kernels() -> None:
     for owner, name in ((stubs.shared, "array"), (stubs.local, "array"), (stubs.const, "array_like")):
         # numba-cuda's wrapper makes a text of the function that it wraps for its error; ours is raised there.
         vars(owner)[name].__closure__[0].cell_contents = _Untold(f"{owner.__name__}.{name}")
+    for update in (stubs.atomic.add, stubs.atomic.sub):  # numba-cuda's text names three of the types
+        head, _, rest = str(update.__doc__).partition("Supported on")
+        update.__doc__ = f"{head}Supported on {_ADDED} operands only{rest.partition('operands only')[2]}"
     refuse_calls(cache_hints, "")
     refuse_calls(libdevice, "libdevice.")
     refuse_call(cg.this_grid, "cg.this_grid")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import faulthandler
 import json
 import os
 import sys
@@ -28,9 +29,16 @@ def begin(environ: Mapping[str, str]) -> None:
     """Watch for numba-cuda and for gridjit; in the program's first process, print the counts at the end."""
     Watching(lambda name: _install if name == "numba.cuda" else None, around=_imported).begin()
     if told := environ.get(TOLD):
+        _show_crashes()
         run = _Run(*told.split("\n"))
         Watching(run.watched.get).begin()
         atexit.register(run.end)  # the first: so it is called after what the program registers
+
+
+def _show_crashes() -> None:
+    """Write Python's lines to standard error if a signal such as SIGSEGV ends the process, as it then still does."""
+    with contextlib.suppress(AttributeError, OSError, RuntimeError, ValueError):  # of a process without that stream
+        faulthandler.enable()
 
 
 def _install(module: ModuleType) -> None:

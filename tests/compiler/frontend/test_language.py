@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import re
 import weakref
 from collections.abc import Iterable
 from functools import cache, reduce
@@ -127,6 +128,18 @@ def test_an_example_that_allocates_is_refused_where_kernels_do_not(row: Term, mo
     for example in row.examples:
         with pytest.raises(gridjit.CompileError):
             run_on_host(example)
+
+
+ATOMICS = [(name, row.all_types) for row in ROWS for name in row.names if name.startswith("cuda.atomic.")]
+
+
+@pytest.mark.parametrize(("name", "types"), ATOMICS)
+def test_the_help_of_an_atomic_operation_names_no_type_that_the_table_lacks_and_all_that_it_has(
+    name: str, types: str
+) -> None:
+    names = set(re.findall(r"u?int\d+|float\d+", types))
+    told = set(re.findall(r"u?int\d+|float\d+", inspect.getdoc(found(name))))
+    assert told in (names, set())
 
 
 def found(name: str) -> object:

@@ -37,7 +37,20 @@ def test_the_host_is_available_and_detected(choose: Choose, capsys: pytest.Captu
     assert cuda.detect()
     said = capsys.readouterr().out
     assert "Found 2 CUDA devices" in said and "2/2 devices are supported" in said
+    assert said.count("[SUPPORTED: simulated on the host]") == 2
     assert cuda.cuda_error() is None
+
+
+def test_a_program_that_stays_as_it_is_detects_the_same_devices(
+    choose: Choose, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import numba.cuda
+
+    cuda.detect()
+    said = capsys.readouterr().out
+    with gridjit.install():
+        numba.cuda.detect()
+    assert capsys.readouterr().out == said
 
 
 def test_each_thread_has_a_device_of_its_own(choose: Choose) -> None:
