@@ -290,7 +290,8 @@ def test_operators_of_others_still_take_arrays_of_the_device() -> None:
 
 
 def test_an_array_of_the_device_equals_itself_and_no_value_of_another_kind() -> None:
-    one, other = array(), array()
+    one: Any = array()
+    other: Any = array()
     assert operator.eq(one, one)
     assert not operator.ne(one, one)
     assert one != None  # noqa: E711
