@@ -24,6 +24,7 @@ from gridjit.runtime.environment.settings import settings
 from tests.end_to_end.mistakes.mistake import TOPICS, expected, mistakes, told
 from tests.programs import python_path, run_new_python, run_python
 from tests.shown import files_of, users_files
+from tests.toolkit import needs_toolkit
 
 NAMED = [(topic, name) for topic in TOPICS for name in mistakes(topic)]
 # What only numba's authors, and ours, understand.
@@ -95,6 +96,26 @@ def test_what_is_told_of_linear_algebra_is_the_same_with_scipy_and_without(
         monkeypatch.setitem(sys.modules, module, ModuleType(module) if installed else None)
     function, signature = mistakes(topic)[name]
     assert told(function, signature, "host") == expected(topic)[name]
+
+
+@pytest.mark.parametrize(
+    ("target", "most"),
+    [pytest.param("sm_89", 49_152, marks=needs_toolkit()), pytest.param("sm_90", 232_448, marks=needs_toolkit())],
+)
+def test_static_shared_arrays_end_where_the_documents_say(target: str, most: int) -> None:
+    def filled(size: int) -> Any:
+        @gridjit.jit(cache=False)
+        def fill(out: Any) -> None:
+            tile = cuda.shared.array(size, np.uint8)
+            tile[0] = out[0]
+            cuda.syncthreads()
+            out[1] = tile[0]
+
+        return fill
+
+    assert filled(most).compile("void(uint8[::1])", target=target).resources["shared_bytes"] == most
+    with pytest.raises(gridjit.LinkError, match=f"shared arrays need {most + 1:,} bytes, and .* {most:,}"):
+        filled(most + 1).compile("void(uint8[::1])", target=target)
 
 
 @gridjit.jit

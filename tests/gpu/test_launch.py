@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gridjit import cuda
-from gridjit.compiler.values.errors import ConfigError, LaunchError
+from gridjit.compiler.values.errors import ConfigError, LaunchError, LinkError
 from gridjit.compiler.values.launch_config import LaunchConfig
 from gridjit.runtime.arrays.create import device_array, to_device
 from gridjit.runtime.numba_names.overload import held_attributes
@@ -32,6 +32,13 @@ def last_of_shared(out):
     tile[out[0] + cuda.threadIdx.x] = cuda.threadIdx.x
     cuda.syncthreads()
     out[1 + cuda.threadIdx.x] = tile[out[0] + cuda.threadIdx.x]
+
+
+def last_of_a_static_array(out):
+    tile = cuda.shared.array(200 << 8, np.int32)
+    tile[(200 << 8) - 32 + cuda.threadIdx.x] = cuda.threadIdx.x
+    cuda.syncthreads()
+    out[31 - cuda.threadIdx.x] = tile[(200 << 8) - 32 + cuda.threadIdx.x]
 
 
 def grid_sync(out):
@@ -132,6 +139,17 @@ def test_dynamic_shared_memory_of_any_size_the_device_has(device, compiled, pack
     assert out.copy_to_host()[1:].tolist() == list(range(32))
 
 
+def test_static_shared_memory_may_take_all_that_a_block_has_from_sm_90_on(device, compiled, packed):
+    if device.compute_capability < (9, 0) or device.max_shared_bytes < 200 << 10:
+        with pytest.raises(LinkError, match="shared arrays need 204,800 bytes"):
+            compiled(last_of_a_static_array, "void(int32[::1])")
+        return
+    kernel = compiled(last_of_a_static_array, "void(int32[::1])")
+    out = device_array(32, np.int32, space=device.space)
+    kernel.launch(LaunchConfig.of(1, 32), 0, 0, packed(kernel, out))
+    assert out.copy_to_host().tolist() == list(range(31, -1, -1))
+
+
 def test_more_shared_memory_than_the_device_has_is_refused(compiled):
     kernel = compiled(last_of_shared, "void(int32[::1])")
     with pytest.raises(ConfigError, match="bytes of static and"):
@@ -154,7 +172,7 @@ def test_a_cooperative_grid_that_does_not_fit_says_what_would(device, compiled, 
 
 @pytest.mark.parametrize("cluster", [1, 2, 8, 16])
 def test_a_grid_of_clusters_of_any_size_runs_each_block_once(device, compiled, packed, cluster):
-    if device.compute_capability < (9, 0):
+    if device.compute_capability < (9, 0) or device.max_shared_bytes < 200 << 10:
         pytest.skip("clusters need sm_90 or newer")
     kernel = compiled(block_index, "void(int64[::1])")
     out = device_array(32, np.int64, space=device.space)
