@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gridjit.compiler.values.errors import GridjitError
 from gridjit.runtime.args.handler import handler_of
 from gridjit.runtime.process.arguments import place_on
 from gridjit.runtime.process.session import session
-from gridjit.runtime.queues.attention import recorder_of, recorders
-from gridjit.runtime.queues.streams import stream_handle
+from gridjit.runtime.queues.attention import busy, chosen, recorder_of, recorders
+from gridjit.runtime.queues.streams import LEGACY, stream_handle
+from gridjit.runtime.traced.tracer import FIRST
 
 if TYPE_CHECKING:
     from gridjit.compiler.values.launch_config import LaunchConfig
@@ -29,7 +33,7 @@ def first(found: Specialization, *, again: bool) -> str:
         return f"its code depends on {', '.join(each)}, which is compared in each launch"
     if again:
         return "it runs generic code until its specialized code is ready"
-    return f"first launch of its shape with arguments of these kinds: {found.origin}, {found.reason}"
+    return f"{FIRST} with arguments of these kinds: {found.origin}, {found.reason}"
 
 
 def traced(
@@ -37,13 +41,25 @@ def traced(
 ) -> None:
     """Make a launch, and trace it. make: returns its Ready. hooked: whether there are callbacks for it."""
     learned = launcher.learned
-    with tracer.launch(launcher.kernel.name, str(launcher.config)) as told:
+    with tracer.launch(launcher.kernel.py_func, str(launcher.config)) as told:
+        waits = not (stream_handle(launcher.stream) > LEGACY or chosen() or busy() or recorders)
         ready = make()
         told.ended = time.perf_counter()
+        if ready is not None:
+            told.runs(ready.found, waits=waits and ready.found.target.kind == "host", room=_room(launcher, ready))
         if not told.why:
             told.why = _learned(launcher, learned) or (
                 unprepared(launcher) if ready is None else repeated(launcher, ready, args, hooked=hooked)
             )
+
+
+def _room(launcher: Launcher, ready: Ready) -> int | None:
+    """Return how many of a launch's blocks the device runs at once, None if it does not tell."""
+    if ready.found.target.kind == "host":
+        return session().settings.host_threads
+    with contextlib.suppress(GridjitError):  # the launch is made
+        return ready.loaded.resident_blocks(math.prod(launcher.config.blockdim), ready.sharedmem)
+    return None
 
 
 def _learned(launcher: Launcher, before: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gridjit.base.forking import cached_property, lock, section
 from gridjit.base.messages import INFO, report
@@ -223,9 +223,9 @@ class Session:
 
         return Tracer(self.settings.trace)
 
-    def phases(self, kernel: str) -> Phases:
-        """Return phases for a find or a compile of a kernel."""
-        return Phases() if self.tracer is None else self.tracer.phases(kernel)
+    def phases(self, function: Callable[..., Any]) -> Phases:
+        """Return phases for a find or a compile of a kernel's function."""
+        return Phases() if self.tracer is None else self.tracer.phases(function)
 
     @cached_property
     def _disk(self) -> Store | None:

@@ -188,7 +188,7 @@ class Compilation:
         cold = self._cold(here)
         if (found := in_memory(signature, target, launch, cold)) is not None:
             return found, None
-        with here.phases(self.py_func.__qualname__):
+        with here.phases(self.py_func):
             with phase("key"):
                 job = self.job_for(signature, target)
             look = Look.at(cold.store, job, launch)
@@ -197,7 +197,7 @@ class Compilation:
 
     def made_elsewhere(self, here: Session, ahead: Ahead, launch: Launch) -> Specialization | None:
         """Return another process's code for a declared signature, if it serves a launch."""
-        with here.phases(self.py_func.__qualname__):
+        with here.phases(self.py_func):
             return self._found_by(ahead, launch, self._cold(here))
 
     def asks_again(self, found: Specialization, config: LaunchConfig) -> bool:
@@ -249,7 +249,7 @@ class Compilation:
         self._check_launchable()
         if self._ahead and (found := self._made_ahead(here, signature, target, launch, cold)) is not None:
             return found
-        with here.phases(self.py_func.__qualname__):
+        with here.phases(self.py_func):
             found = with_room_for_frames(lambda: self._looked_up(signature, target, launch, cold))
         if self._ahead and found.origin == "compiled":
             for ahead in self._ahead:

@@ -10,11 +10,12 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from gridjit.base.printable import printable
+from gridjit.compiler.source.code_place import file_named
 from gridjit.compiler.values.errors import WITHOUT_LAUNCH, LaunchNeededError
 from gridjit.compiler.values.phases import OTHER, Phases, current_phases
 from gridjit.runtime.specializations.table import Specialization
@@ -27,6 +28,12 @@ _SHORTEST = 1e-4
 # The event of a kernel that has no code without a launch.
 NEEDS_LAUNCH = "needs a launch"
 _NEEDED = LaunchNeededError.__name__
+# The beginnings of reasons why Python makes a launch that hold for it alone, or that cost nothing.
+FIRST = "first launch of its shape"
+PASSING = (
+    *(FIRST, "machine code learned it", "it runs generic code until", "it failed"),
+    *("its thread chose a stream", "it is recorded for a graph"),
+)
 # The groups of phases; phases of the host's code generation begin with "host: ".
 GROUPS = {
     "key": "cache",
@@ -60,9 +67,9 @@ class Tracer:
         self._announced: set[tuple[int, int]] = set()
         self._launches = _Launches()
 
-    def phases(self, kernel: str) -> Phases:
-        """Return phases of a kernel, which are traced at their end."""
-        return _TracedPhases(self, kernel)
+    def phases(self, function: Callable[..., Any]) -> Phases:
+        """Return phases of a kernel's function, which are traced at their end."""
+        return _TracedPhases(self, function)
 
     def note(self, found: Specialization) -> None:
         """Name this thread's phases by the specialization that was found or compiled."""
@@ -75,8 +82,8 @@ class Tracer:
             self._launches.under_way[-1].why = why
 
     @contextlib.contextmanager
-    def launch(self, kernel: str, config: str) -> Iterator[Told]:
-        """Trace the block as a launch from Python; the yielded object takes the reason."""
+    def launch(self, function: Callable[..., Any], config: str) -> Iterator[Told]:
+        """Trace the block as a launch from Python; the yielded object takes the reason and the code."""
         told, began, error = Told(), time.perf_counter(), {}
         self._launches.under_way.append(told)
         try:
@@ -86,8 +93,9 @@ class Tracer:
             raise
         finally:
             self._launches.under_way.pop()
-            known = {"kernel": kernel, "config": config, "why": told.why or "it failed"} | error
-            self.tell([_slice(f"launch {kernel}", "launch", began, told.ended or time.perf_counter(), known)])
+            known = _who(function) | {"config": config, "why": told.why or "it failed"} | told.code | error
+            name = f"launch {function.__qualname__}"
+            self.tell([_slice(name, "launch", began, told.ended or time.perf_counter(), known)])
 
     def tell(self, events: list[TraceEvent]) -> None:
         """Add events of this thread to the trace."""
@@ -106,11 +114,11 @@ class Tracer:
 class _TracedPhases(Phases):
     """Phases that record their times, and are traced at the end."""
 
-    __slots__ = ("_began", "_kernel", "_segments", "_tracer", "found")
+    __slots__ = ("_began", "_function", "_segments", "_tracer", "found")
 
-    def __init__(self, tracer: Tracer, kernel: str) -> None:
+    def __init__(self, tracer: Tracer, function: Callable[..., Any]) -> None:
         super().__init__()
-        self._tracer, self._kernel, self._began = tracer, kernel, self._since
+        self._tracer, self._function, self._began = tracer, function, self._since
         self._segments: list[Segment] = []
         self.found: Specialization | None = None
 
@@ -131,18 +139,18 @@ class _TracedPhases(Phases):
         self._tracer.tell([whole, *parts])
 
     def _label(self, error: str | None) -> tuple[str, str]:
+        kernel = self._function.__qualname__
         if error == _NEEDED:
-            return f"{self._kernel} {NEEDS_LAUNCH}", NEEDS_LAUNCH
+            return f"{kernel} {NEEDS_LAUNCH}", NEEDS_LAUNCH
         done = (error and "failed") or (self.found.origin if self.found else "not found")
         verb = {"compiled": "compile", "disk": "find", "failed": "fail"}.get(done, "look up")
-        return f"{verb} {self._kernel}", verb
+        return f"{verb} {kernel}", verb
 
     def _known(self, error: str | None) -> dict[str, Any]:
         if (found := self.found) is None:
             said = {"why": WITHOUT_LAUNCH} if error == _NEEDED else {"error": error} if error else {}
-            return {"kernel": self._kernel} | said
-        return {
-            "kernel": self._kernel,
+            return _who(self._function) | said
+        return _who(self._function) | {
             "signature": str(found.signature),
             "target": str(found.target),
             "origin": found.origin,
@@ -150,17 +158,28 @@ class _TracedPhases(Phases):
             "facts": {fact.field: str(fact.value) for fact in found.footprint.facts},
             "bytes": len(found.artifact.image),
             "resources": found.artifact.resources,
+            "sharedmem": found.artifact.effects.sharedmem,
             "config": None if found.config is None else str(found.config),
         }
 
 
 class Told:
-    """The trace of a launch from Python: why Python makes it, and when it ended, if before the block."""
+    """The trace of a launch from Python: why Python makes it, its code, and when it ended, if before the block."""
 
-    __slots__ = ("ended", "why")
+    __slots__ = ("code", "ended", "why")
 
     def __init__(self) -> None:
         self.why, self.ended = "", 0.0
+        self.code: dict[str, Any] = {}
+
+    def runs(self, found: Specialization, *, waits: bool, room: int | None) -> None:
+        """Note the code of the launch. waits: whether the launch ends when the kernel has run.
+
+        room: how many of its blocks run at once, None if unknown.
+        """
+        facts = {fact.field: str(fact.value) for fact in found.footprint.facts}
+        code = {"signature": str(found.signature), "target": str(found.target), "facts": facts}
+        self.code = code | {"waits": waits} | ({} if room is None else {"room": room})
 
 
 class _Launches(threading.local):
@@ -179,6 +198,12 @@ def _smooth(segments: list[Segment]) -> list[Segment]:
         elif name != OTHER:
             made.append((name, since, until))
     return made
+
+
+def _who(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return a kernel's full name, and its file."""
+    file = file_named(function.__code__.co_filename)
+    return {"kernel": f"{function.__module__}.{function.__qualname__}"} | ({"file": file} if file else {})
 
 
 def _slice(name: str, category: str, began: float, ended: float, known: dict[str, Any]) -> TraceEvent:

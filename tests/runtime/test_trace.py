@@ -21,6 +21,7 @@ import gridjit
 from gridjit import cuda
 from gridjit.cache.errors import CacheWarning
 from gridjit.compiler.values.phases import OTHER
+from gridjit.runtime.process.session import session
 from gridjit.runtime.traced import tracer
 from gridjit.runtime.traced.file import TraceFile
 from tests.programs import run_python
@@ -102,7 +103,22 @@ def test_a_failed_compile_is_told_with_its_error(trace: Trace) -> None:
         wrong[1, 1](np.ones(1))
     (failed,) = of(trace(), "fail")
     (launch,) = of(trace(), "launch")
+    assert failed["args"]["kernel"] == launch["args"]["kernel"] == f"{__name__}.{wrong.py_func.__qualname__}"
     assert failed["args"]["error"] == launch["args"]["error"] == "CompileError"
+
+
+def test_a_launch_is_told_with_its_kernels_full_name_and_file_and_with_its_code(trace: Trace) -> None:
+    kernel = gridjit.jit(sized.py_func)
+    kernel[2, 8](np.ones(8))
+    kernel[2, 8, gridjit.create_stream()](cuda.to_device(np.ones(8)))
+    events = trace()
+    (made,) = of(events, "compile")
+    first, queued = of(events, "launch")
+    for name in ("kernel", "file", "signature", "target", "facts"):
+        assert first["args"][name] == made["args"][name]
+    assert (first["args"]["kernel"], first["args"]["file"]) == (f"{__name__}.sized", __file__)
+    assert (first["args"]["waits"], queued["args"]["waits"]) == (True, False)
+    assert first["args"]["room"] == session().settings.host_threads
 
 
 def whys(trace: Trace) -> list[str]:
