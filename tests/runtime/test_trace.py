@@ -44,7 +44,7 @@ def refuse_negatives(x):
 
 @gridjit.jit
 def sized(x):
-    x[0] = gridjit.static.blockDim.x
+    x[1] = gridjit.static.blockDim.x
 
 
 @pytest.fixture
