@@ -105,8 +105,8 @@ def read_items(store: DiskStore, given: argparse.Namespace | None = None) -> lis
             items.append(_item(store, info))
     owners = dict(_owners(items))
     owned = [(item, *owners.get(_job_of(item), (item.kernel, item.file))) for item in items]
-    labels = labels_of((kernel, file) for _, kernel, file in owned)
-    named = [dataclasses.replace(item, kernel=k, file=file, label=labels[k, file]) for item, k, file in owned]
+    labels = labels_of((kernel, file) for item, kernel, file in owned if item.kind != FUNCTION)
+    named = [dataclasses.replace(item, kernel=k, file=file, label=labels.get((k, file), k)) for item, k, file in owned]
     return sorted(named, key=lambda item: (item.label, item.kind, item.info.stored, item.info.key))
 
 
