@@ -71,17 +71,20 @@ def warn_of_crowding(name: str, code: KernelCode) -> None:
 def _crowding(name: str, known: Specializations) -> str:
     """Return the warning for a kernel with more specializations than it may keep: the varying fact, and the cure."""
     what, count = known.variety()
-    if what == "argument types":
-        cure = "Pass arguments of fewer types, dimensions or layouts"
-    elif what.startswith(ARGUMENT):
-        cure = "Do not read the value of that argument while compiling"
-    else:
-        cure = "Launch with fewer values of it, or read it in the kernel (cuda.blockDim, cuda.gridDim) at run time"
     return printable(
         f"{name} has more than {known.limit} specializations; the least recently used are unloaded, and loaded or "
-        f"compiled again when they are needed. What varies is {what} ({count} values). {cure}, or raise "
+        f"compiled again when they are needed. What varies is {what} ({count} values). {cure_of(what)}, or raise "
         f"jit(max_specializations={known.limit})."
     )
+
+
+def cure_of(what: str) -> str:
+    """Return what to do about many specializations by argument types, or by a fact ("blockdim.x, read at ...")."""
+    if what == "argument types":
+        return "Pass arguments of fewer types, dimensions or layouts"
+    if what.startswith(ARGUMENT):
+        return "Do not read the value of that argument while compiling"
+    return "Launch with fewer values of it, or read it in the kernel (cuda.blockDim, cuda.gridDim) at run time"
 
 
 def difference_text(label: str, before: str | None, now: str | None) -> str:

@@ -56,7 +56,7 @@ LEAST = {
     "operating.md": 16,
     "performance.md": 7,
     "security.md": 5,
-    "seeing.md": 5,
+    "seeing.md": 7,
     "tutorials/from-numba-cuda.md": 2,
 }
 

@@ -19,8 +19,8 @@ from gridjit.commands.inventory import CODE, ListedEntry
 from gridjit.commands.markup import element, escaped, raw
 from gridjit.commands.reports import events
 from gridjit.commands.reports.events import read_events
-from gridjit.commands.reports.facts import Form, Report, SeenFact, SeenUse, Slice, splits
-from gridjit.commands.reports.occupancy import block_of, occupancy
+from gridjit.commands.reports.facts import Form, Report, SeenFact, SeenShape, SeenUse, Slice, splits
+from gridjit.commands.reports.occupancy import occupancy, own_occupancy
 from gridjit.commands.reports.page import page
 from gridjit.commands.reports.style import SCRIPT
 from gridjit.commands.svg import Part, bar, whole_file
@@ -272,13 +272,35 @@ def test_what_splits_a_kernel_is_what_differs() -> None:
 def test_occupancy_is_what_cudas_guide_says(
     target: str, registers: int, shared: int, threads: int, expected: float | None
 ) -> None:
-    assert occupancy(target, {"registers": registers, "shared_bytes": shared}, threads) == expected
+    found = occupancy(target, {"registers": registers, "shared_bytes": shared}, threads)
+    assert (None if found is None else found.share) == expected
 
 
-def test_a_block_is_known_where_the_code_is_for_one() -> None:
-    assert block_of([SeenFact(field="blockdim", value="(16, 8, 1)")]) == 128
-    assert block_of([SeenFact(field="blockdim.x", value="32"), SeenFact(field="blockdim.y", value="2")]) == 64
-    assert block_of([SeenFact(field="griddim.x", value="32")]) is None
+@pytest.mark.parametrize(
+    ("resources", "threads", "sharedmem", "expected"),
+    [
+        ({"registers": 32}, 256, 0, ()),
+        ({"registers": 168}, 128, 0, ("registers",)),
+        ({"registers": 32, "shared_bytes": 60 << 10}, 256, 0, ("shared memory",)),
+        ({"registers": 32}, 256, 100 << 10, ("shared memory",)),
+        ({"registers": 16}, 32, 0, ("blocks",)),
+        ({"registers": 16}, 768, 0, ("threads",)),
+        ({"registers": 64}, 256, 56 << 10, ("registers", "shared memory")),
+    ],
+)
+def test_occupancy_names_the_resource_that_limits_it(
+    resources: dict[str, int], threads: int, sharedmem: int, expected: tuple[str, ...]
+) -> None:
+    found = occupancy("sm_90", resources, threads, sharedmem)
+    assert found is not None and found.limits == expected
+
+
+def test_occupancy_is_of_a_specializations_launches_and_of_no_block_where_none_is_known() -> None:
+    many, few = SeenShape(blocks=9, threads=32, count=5), SeenShape(blocks=9, threads=256, count=1)
+    own = own_occupancy(form(shapes=(many, few)))
+    assert own is not None and own.share == 0.5
+    assert own_occupancy(form()) is None
+    assert "any block" in Page(page(report(form()))).texts
 
 
 def test_the_report_of_a_run_adds_up_its_phases_and_launches(run: Run, tmp_path: Path) -> None:
@@ -288,10 +310,10 @@ def test_the_report_of_a_run_adds_up_its_phases_and_launches(run: Run, tmp_path:
     ]
     path = traced(tmp_path, *compile_of("k"), *launches)
     known = json.loads(run(str(path), "--json")[1])
-    assert known["groups_ms"] == {"types": 40.0, "lowering": 50.0}
+    assert known["groups_ms"] == {"types": 40.0, "lowering": 50.0, "other": 10.0}
     status, _, errors = run(str(path), "--kernel", "c")
     assert (status, errors) == (1, f"gridjit: {path} holds no entry of c; leave --kernel out to see all\n")
-    assert known["kernels"]["k"][0]["phases_ms"] == {"type inference": 40.0, "lowering": 50.0}
+    assert known["kernels"]["k"][0]["phases_ms"] == {"type inference": 40.0, "lowering": 50.0, "other": 10.0}
     assert known["launches_from_python"] == [{"kernel": "k", "why": "hooks", "count": 3, "seconds": 0.003}]
     assert "hooks" in run(str(path))[1]
 
@@ -316,7 +338,7 @@ def test_a_kernel_of_a_run_can_be_chosen(run: Run, tmp_path: Path) -> None:
     path = traced(tmp_path, *compile_of("a"), *compile_of("b", 200_000))
     known = json.loads(run(str(path), "--json", "--kernel", "b")[1])
     assert list(known["kernels"]) == ["b"]
-    assert known["groups_ms"] == {"types": 40.0, "lowering": 50.0}
+    assert known["groups_ms"] == {"types": 40.0, "lowering": 50.0, "other": 10.0}
 
 
 @pytest.mark.parametrize("end", ["", ",", "]\n", ",\n", ',\n{"ph": "X", "na'])

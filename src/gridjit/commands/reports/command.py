@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gridjit.commands import printing, progress
-from gridjit.commands.reports.facts import Form, Report, splits
-from gridjit.commands.reports.occupancy import block_of, occupancy
+from gridjit.commands.reports.facts import Form, Report, SeenShape, splits
 
 
 def run(given: argparse.Namespace) -> int:
@@ -67,17 +66,35 @@ def _report(given: argparse.Namespace) -> Report:
     return cached.report_of(store, select_some(read_items(store, given), given.kernel, store.folder))
 
 
+def _shape(shape: SeenShape) -> dict[str, Any]:
+    """Return launches of a shape as JSON values. timed: of how many launches the median is."""
+    return {
+        **{name: getattr(shape, name) for name in ("blocks", "threads", "sharedmem", "room", "count", "median_ms")},
+        "timed": len(shape.seconds),
+    }
+
+
 def as_json(report: Report) -> dict[str, Any]:
     """Return a report as JSON values; times are in seconds, sizes in bytes."""
 
+    from gridjit.commands.reports.advice import advice
+    from gridjit.commands.reports.occupancy import curve, own_occupancy
+
     def plain(form: Form) -> dict[str, Any]:
+        own = own_occupancy(form)
         return {
             **{name: getattr(form, name) for name in ("kernel", "signature", "target", "bytes", "why")},
             **{name: getattr(form, name) for name in ("hits", "compiles", "last", "compile_ms")},
             "facts": [{"field": fact.field, "value": fact.value, "where": fact.where or None} for fact in form.facts],
             "phases_ms": dict(form.phases),
             "resources": dict(form.resources),
-            "occupancy": occupancy(form.target, form.resources, block_of(form.facts) or 256),
+            "file": form.file or None,
+            "launches": [_shape(shape) for shape in form.shapes if shape.count],
+            "launch_ms": form.launch_ms,
+            "compiled_for": None if form.launches or form.shape is None else _shape(form.shape),
+            "occupancy": None if own is None else own.share,
+            "occupancy_limits": [] if own is None else list(own.limits),
+            "occupancy_by_block": curve(form),
         }
 
     return {
@@ -90,6 +107,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "groups_ms": report.groups,
         "hits": sum(use.hit for use in report.uses),
         "compiles": sum(not use.hit for use in report.uses),
+        "advice": [{name: getattr(one, name) for name in one.__slots__} for one in advice(report)],
         "launches_needed": report.launches_needed,
         "remotes": report.remotes,
         "launches_from_python": [

@@ -24,7 +24,8 @@ _LATEST = 1e17
 class TraceSlice:
     """A slice of a trace. begins, ends: in seconds from the trace's first. place: process and thread, by name.
 
-    kernel: the one that it is of, or lies in. around: the slice of the same thread that it lies in.
+    kernel: the one that it is of, or lies in, and its file ("" if unknown). around: the slice that it lies in.
+    compiling: the seconds of other slices directly in a launch, which are of look-ups and compiles.
     """
 
     name: str
@@ -34,7 +35,9 @@ class TraceSlice:
     begins: float
     ends: float
     kernel: str = ""
+    file: str = ""
     depth: int = 0
+    compiling: float = 0.0
     around: TraceSlice | None = field(default=None, repr=False)
 
     def text(self, name: str) -> str:
@@ -153,6 +156,7 @@ def _event(row: dict[str, Any], start: float, names: _Names) -> TraceSlice:
         begins=(row["ts"] - start) / 1e6,
         ends=(row["ts"] + row["dur"] - start) / 1e6,
         kernel=str(known.get("kernel", "")),
+        file=str(known.get("file", "")),
     )
 
 
@@ -165,7 +169,10 @@ def _nest(events: Iterable[TraceSlice]) -> None:
             around.pop()
         if around:
             event.around, event.depth = around[-1], len(around)
-            event.kernel = event.kernel or around[-1].kernel
+            if not event.kernel:
+                event.kernel, event.file = around[-1].kernel, around[-1].file
+            if around[-1].group == "launch" != event.group:
+                around[-1].compiling += event.ends - event.begins
         around.append(event)
 
 

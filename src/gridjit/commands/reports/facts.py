@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
 from collections.abc import Iterable, Mapping
 
 from gridjit.base.values import dataclass, field
@@ -22,17 +23,45 @@ class SeenFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeenShape:
+    """Launches of a grid and a block: how many blocks, threads of a block, and bytes of dynamic shared memory of each.
+
+    count: how many launches were seen; 0 for the launch that it was compiled for. seconds: of those that ended when
+    the kernel had run. room: how many of the blocks the device runs at once, None if unknown.
+    """
+
+    blocks: int
+    threads: int
+    sharedmem: int = 0
+    count: int = 0
+    seconds: tuple[float, ...] = ()
+    room: int | None = None
+
+    @property
+    def median_ms(self) -> float | None:
+        """The median of the timed launches, in milliseconds; None if none was timed."""
+        return round(statistics.median(self.seconds) * 1e3, 4) if self.seconds else None
+
+    def __str__(self) -> str:
+        shared = f", {self.sharedmem} bytes shared" if self.sharedmem else ""
+        return f"{self.blocks} x {self.threads}{shared}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
     """One specialization of a kernel.
 
-    bytes: of what is stored. compile_ms: what its compile took, None if unknown; phases: how much of it each phase.
-    resources: as artifacts have them. why: what it was compiled for. hits, compiles: how often it was found and made;
-    last: when last, in seconds (None: never).
+    bytes: of what is stored. compile_ms: the time until it was compiled, with the look-ups before; in a trace, of all
+    its compiles; None if unknown. phases: how much of it each phase. resources: as artifacts have them. why: what it
+    was compiled for. hits, compiles: how often it was found and made; last: when last, in seconds (None: never).
+    shapes: its launches, the most frequent first, or the launch that it was compiled for.
     """
 
     kernel: str
     signature: str
     target: str
+    file: str = ""
+    shapes: tuple[SeenShape, ...] = ()
     facts: tuple[SeenFact, ...] = ()
     bytes: int = 0
     compile_ms: float | None = None
@@ -47,6 +76,22 @@ class Form:
     def groups(self) -> dict[str, float]:
         """The milliseconds of its compile by group of phases."""
         return by_group(self.phases)
+
+    @property
+    def shape(self) -> SeenShape | None:
+        """Its most frequent launch, or the launch that it was compiled for; None if no launch is known."""
+        return self.shapes[0] if self.shapes else None
+
+    @property
+    def launches(self) -> int:
+        """How many of its launches were seen."""
+        return sum(shape.count for shape in self.shapes)
+
+    @property
+    def launch_ms(self) -> float | None:
+        """The median of its launches that ended when the kernel had run, in milliseconds; None if none was timed."""
+        seconds = tuple(spent for shape in self.shapes for spent in shape.seconds)
+        return SeenShape(blocks=0, threads=0, seconds=seconds).median_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +108,7 @@ class Slice:
     """A slice of a trace: its name, in which thread ("process, thread"), from when to when in seconds.
 
     depth: how many slices of its thread it lies in. group: of phases, or "compile", "find", "fail", "launch", ...
+    target: of a launch. compiling: the seconds in a launch for which its code was looked for or compiled.
     """
 
     name: str
@@ -72,6 +118,8 @@ class Slice:
     ends: float
     depth: int = 0
     why: str = ""
+    target: str = ""
+    compiling: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +169,12 @@ class Report:
 
     @property
     def launches(self) -> dict[tuple[str, str], tuple[int, float]]:
-        """How many launches a trace tells of, and their seconds, by kernel and why Python made them."""
+        """How many launches a trace tells of, and their seconds less compiles, by kernel and why Python made them."""
         made: dict[tuple[str, str], tuple[int, float]] = {}
         for one in self.slices:
             if one.group == "launch":
                 count, spent = made.get((one.name, one.why), (0, 0.0))
-                made[one.name, one.why] = count + 1, spent + one.ends - one.begins
+                made[one.name, one.why] = count + 1, spent + one.ends - one.begins - one.compiling
         return made
 
 

@@ -1,4 +1,4 @@
-"""occupancy: the share of a multiprocessor's threads that blocks of a specialization can fill, from its resources.
+"""occupancy: the share of a multiprocessor's threads that blocks of a specialization can fill, and its limits.
 
 Limits: "Technical Specifications per Compute Capability" in the CUDA C++ Programming Guide; registers are given to
 warps in units of 256, and from compute capability 8.0 on the system keeps 1 KiB of shared memory for each block.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from gridjit.commands.reports.facts import SeenFact
+from gridjit.commands.reports.facts import Form
 
 BLOCKS = (32, 64, 128, 256, 512, 1024)
 _WARP, _REGISTERS, _UNIT = 32, 65536, 256
@@ -34,11 +34,17 @@ _BY_ARCH = {
 }  # fmt: skip
 
 
-def occupancy(target: str, resources: Mapping[str, int], threads: int) -> float | None:
-    """Return the share of a multiprocessor's threads that run at once in blocks of so many, from 0 to 1.
+class Occupancy(NamedTuple):
+    """The share of a multiprocessor's threads that run at once, from 0 to 1, and the resources that limit it."""
 
-    None for a target that is not a GPU or not known, or where no registers are counted. Dynamic shared memory, which
-    each launch chooses, is left out.
+    share: float
+    limits: tuple[str, ...] = ()
+
+
+def occupancy(target: str, resources: Mapping[str, int], threads: int, sharedmem: int = 0) -> Occupancy | None:
+    """Return the occupancy in blocks of so many threads, each with so many bytes of dynamic shared memory.
+
+    None for a target that is not a GPU or not known, or where no registers are counted.
     """
     arch = re.match(r"sm_(\d+)", target)
     limits = _BY_ARCH.get(int(arch[1])) if arch else None
@@ -48,23 +54,25 @@ def occupancy(target: str, resources: Mapping[str, int], threads: int) -> float 
     warps = math.ceil(threads / _WARP)
     each_warp = math.ceil(registers * _WARP / _UNIT) * _UNIT
     reserved = 1024 if int(arch[1]) >= 80 else 0
-    shared = resources.get("shared_bytes", 0) + reserved
-    blocks = min(
-        limits.blocks,
-        limits.threads // (warps * _WARP),
-        _REGISTERS // each_warp // warps,
-        limits.shared_kib * 1024 // shared if shared else limits.blocks,
-    )
-    return round(blocks * warps * _WARP / limits.threads, 4)
+    shared = resources.get("shared_bytes", 0) + sharedmem + reserved
+    blocks = {
+        "registers": _REGISTERS // each_warp // warps,
+        "shared memory": limits.shared_kib * 1024 // shared if shared else limits.blocks,
+        "blocks": limits.blocks,
+        "threads": limits.threads // (warps * _WARP),
+    }
+    most = min(blocks.values())
+    share = round(most * warps * _WARP / limits.threads, 4)
+    return Occupancy(share, () if share >= 1 else tuple(name for name, least in blocks.items() if least == most))
 
 
-def block_of(facts: Iterable[SeenFact]) -> int | None:
-    """Return the threads per block that a specialization was made for, if it is made for one number."""
-    known = {fact.field: fact.value for fact in facts}
-    if (whole := known.get("blockdim")) is not None:
-        return _product(re.findall(r"\d+", whole))
-    return _product([known[name] for name in ("blockdim.x", "blockdim.y", "blockdim.z") if name in known])
+def own_occupancy(form: Form) -> Occupancy | None:
+    """Return the occupancy of a specialization in its launches; None if they are not known."""
+    shape = form.shape
+    return None if shape is None else occupancy(form.target, form.resources, shape.threads, shape.sharedmem)
 
 
-def _product(numbers: list[str]) -> int | None:
-    return math.prod(map(int, numbers)) if numbers and all(one.isdecimal() for one in numbers) else None
+def curve(form: Form) -> dict[int, float]:
+    """Return the share by the number of threads in a block, without dynamic shared memory; empty if it is unknown."""
+    found = ((block, occupancy(form.target, form.resources, block)) for block in BLOCKS)
+    return {block: one.share for block, one in found if one is not None}

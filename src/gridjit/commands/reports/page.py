@@ -11,7 +11,7 @@ from gridjit.commands.printing import count, milliseconds, share_text, size_text
 from gridjit.commands.reports.facts import Report
 from gridjit.commands.reports.sections import launches, over_time, phases, run
 from gridjit.commands.reports.style import SCRIPT, policy, style
-from gridjit.commands.reports.tables import kernels, specializations, splitting
+from gridjit.commands.reports.tables import kernels, remedies, specializations, splitting
 
 
 def page(report: Report) -> str:
@@ -35,7 +35,7 @@ def _body(report: Report) -> Iterable[Markup]:
     yield _tiles(report)
     if not report.forms and not report.slices:
         yield element("section", element("p", "Nothing is compiled here yet.", class_="soft"))
-    for made in (phases, over_time, run, launches, splitting, kernels, specializations):
+    for made in (remedies, launches, run, phases, over_time, splitting, kernels, specializations):
         if (section := made(report)) is not None:
             yield section
     yield element("footer", f"Made by gridjit {__version__} on {time.strftime('%Y-%m-%d %H:%M')}.")
@@ -53,7 +53,7 @@ def _tiles(report: Report) -> Markup:
     told = [
         (str(len(report.kernels)), count("kernel", len(report.kernels), shown=False)),
         (str(len(report.forms)), count("specialization", len(report.forms), shown=False)),
-        (milliseconds(report.compile_ms), "spent compiling them"),
+        (milliseconds(report.compile_ms), "of compiles"),
         ("-" if rate is None else share_text(rate), "of look-ups found their code"),
         (size_text(size), "of code"),
     ]

@@ -33,7 +33,7 @@ def phases(report: Report) -> Markup | None:
     left_out = [element("p", f"{count('more kernel', hidden)} took less.", class_="soft small")] if hidden > 0 else []
     return _section(
         "Where compile time went",
-        f"{milliseconds(whole)} in all, with the look-ups before them; the bars of kernels share one scale.",
+        f"{milliseconds(whole)} of compiles, with the look-ups before them; the bars of kernels share one scale.",
         bar(_parts(groups), whole, height=26, says="compile time by phase"),
         legend((f"{name} {milliseconds(spent)}", COLOR_OF[name]) for name, spent in groups.items()),
         element("div", *rows, class_="rows"),
@@ -51,7 +51,8 @@ def over_time(report: Report) -> Markup | None:
     groups = [_column(*one, form) for one in _buckets(report.uses, begins, ends)]
     return _section(
         "Hits and misses over time",
-        "Each process counts a specialization once, when it finds or compiles it.",
+        "Each process counts a specialization once, when it finds or compiles it."
+        + ("" if report.is_trace else " Uses of code that is no longer here are not shown."),
         legend([(f"{hits} found", "hit"), (f"{len(report.uses) - hits} compiled", "miss")]),
         columns(groups, says=f"{hits} found and {len(report.uses) - hits} compiled, over time"),
         _ends(_moment(begins, form), _moment(ends, form)),
@@ -100,7 +101,7 @@ def launches(report: Report) -> Markup | None:
     ]
     return _section(
         "Launches that went through Python",
-        "All other launches were made by machine code.",
+        "All other launches were made by machine code. The times are Python's, without look-ups and compiles.",
         table([("kernel", ""), ("why", ""), ("launches", "n"), ("time", "n")], rows),
     )
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from gridjit.commands import printing, tables
 from gridjit.commands.printing import count, milliseconds, share_text
-from gridjit.commands.reports.facts import Report, splits
+from gridjit.commands.reports.advice import Advice, advice
+from gridjit.commands.reports.facts import Form, Report, splits
+from gridjit.commands.reports.occupancy import own_occupancy
 
 _MOST_KERNELS, _MOST_VALUES, _BLOCKS = 20, 8, 30
 
@@ -25,8 +27,12 @@ def show(report: Report) -> None:
     if kernels:
         _kernels(report)
     _splits(report)
+    if run := [form for form in report.forms if form.launch_ms or form.resources.get("registers")]:
+        _run(run)
     if report.launches:
         _launches(report)
+    if found := advice(report):
+        _remedies(found)
 
 
 def _splits(report: Report) -> None:
@@ -63,6 +69,32 @@ def _kernels(report: Report) -> None:
     tables.show(table)
     if (hidden := len(took) - _MOST_KERNELS) > 0:
         printing.say(f"{count('more kernel', hidden)} took less")
+
+
+def _run(forms: list[Form]) -> None:
+    """Print what specializations use of a GPU, and how long launches took on the host."""
+    numbers = ("registers", "shared", "local", "occupancy", "launches", "a launch")
+    table = tables.table("kernel", "types", "target", "blocks x threads", *numbers, right=numbers)
+    for form in sorted(forms, key=lambda form: -form.launches)[:_MOST_KERNELS]:
+        own, spent, known = own_occupancy(form), form.launch_ms, form.resources.get("registers")
+        sizes = [printing.size_text(form.resources.get(f"{kind}_bytes", 0)) for kind in ("shared", "local")]
+        table.add_row(
+            *(form.kernel, form.signature, form.target, "" if form.shape is None else str(form.shape)),
+            *((str(known), *sizes) if known else ("-", "-", "-")),
+            *("-" if own is None else share_text(own.share), str(form.launches or "-")),
+            "-" if spent is None else milliseconds(spent),
+        )
+    tables.show(table)
+    if (hidden := len(forms) - _MOST_KERNELS) > 0:
+        printing.say(f"{count('more specialization', hidden)}: --html tells all")
+
+
+def _remedies(found: list[Advice]) -> None:
+    printing.say("what would make it faster:")
+    for one in found[:_MOST_KERNELS]:
+        printing.say(f"- {one.kernel}: {one.text} ({one.page})")
+    if (hidden := len(found) - _MOST_KERNELS) > 0:
+        printing.say(f"{hidden} more: --html tells all")
 
 
 def _launches(report: Report) -> None:

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from gridjit.commands.markup import Markup, element, joined
 from gridjit.commands.printing import count, milliseconds, share_text, size_text
+from gridjit.commands.reports.advice import advice
 from gridjit.commands.reports.facts import Form, Report, splits
-from gridjit.commands.reports.occupancy import BLOCKS, block_of, occupancy
+from gridjit.commands.reports.occupancy import curve, own_occupancy
 from gridjit.commands.reports.sections import table
 from gridjit.commands.svg import Part, columns
 
 _MOST_VALUES, _MOST_FORMS = 24, 2000
+
+
+def remedies(report: Report) -> Markup | None:
+    """Return the section with the remedies that the data calls for."""
+    if not (found := advice(report)):
+        return None
+    told = [
+        element(
+            "div",
+            element("h3", element("span", one.kernel, class_="code"), f" - {one.about}"),
+            element("p", one.text),
+            element("p", "See ", element("code", one.page), class_="soft small"),
+            class_="split",
+        )
+        for one in found
+    ]
+    return element("section", element("h2", "What would make it faster"), *told)
 
 
 def splitting(report: Report) -> Markup | None:
@@ -79,34 +97,46 @@ def specializations(report: Report) -> Markup | None:
     if not report.forms:
         return None
     shown = sorted(report.forms, key=lambda form: -(form.compile_ms or 0.0))[:_MOST_FORMS]
-    shown.sort(key=lambda form: (form.kernel, form.signature, form.target))
-    first = [("kernel", ""), ("types", ""), ("target", ""), ("depends on", "")]
-    numbers = [("registers", "n"), ("shared", "n"), ("local", "n"), ("occupancy", "n")]
-    rest = [("size", "n"), ("compile", "n"), ("found", "n"), ("compiled because", "")]
+    shown.sort(key=_order)
+    columns = [column for column in _COLUMNS if column[1] is None or any(map(column[1], shown))]
     left_out = len(report.forms) - len(shown)
     more = [element("p", f"{left_out} that compiled faster are left out.", class_="soft small")] * bool(left_out)
-    said = "Occupancy: threads of a multiprocessor in use, in blocks of 32 to 1024 (columns), and in its own (number)."
-    note = [element("p", said, class_="soft small")] if any(_curve(form) for form in shown) else []
-    rows = table([*first, *numbers, *rest], map(_form, shown))
-    return element("section", element("h2", "Specializations"), *note, rows, *more)
+    notes = []
+    if any(map(curve, shown)):
+        said = "Occupancy: the share of a multiprocessor's threads that run at once, in blocks of 32 to 1024 (columns)"
+        notes.append(f"{said} and of its own launch (number).")
+    if report.launches:
+        notes.append("Launches: those that went through Python; their time is the median of those on the host.")
+    rows = table(
+        [("kernel and types", ""), ("depends on, and compiled because", ""), *((name, "n") for name, _, _ in columns)],
+        (element("tr", *_who_and_why(form), *(cell(form) for _, _, cell in columns)) for form in shown),
+    )
+    said_before = [element("p", note, class_="soft small") for note in notes]
+    return element("section", element("h2", "Specializations"), *said_before, rows, *more)
 
 
-def _form(form: Form) -> Markup:
+def _order(form: Form) -> tuple[object, ...]:
+    """Return the sort key of a form: numbers among facts from the smallest."""
+    facts = [(fact.field, len(fact.value), fact.value) for fact in form.facts]
+    return form.kernel, form.signature, form.target, facts
+
+
+def _who_and_why(form: Form) -> tuple[Markup, Markup]:
     facts = [_fact(f"{fact.field} = {fact.value}", fact.where) for fact in form.facts]
-    return element(
-        "tr",
-        element("td", form.kernel, class_="code"),
-        element("td", form.signature, class_="code"),
-        element("td", form.target),
-        element("td", *(facts or [element("span", "nothing of the launch", class_="soft small")])),
-        _resource(form, "registers"),
-        _resource(form, "shared_bytes"),
-        _resource(form, "local_bytes"),
-        _occupancy(form),
-        _size([form]),
-        _number(form.compile_ms or 0, "-" if form.compile_ms is None else milliseconds(form.compile_ms)),
-        _number(form.hits),
-        element("td", form.why, class_="why small"),
+    return (
+        element(
+            "td",
+            element("b", form.kernel),
+            element("span", f"{form.signature} for ", class_="soft"),
+            element("span", form.target),
+            class_="code",
+        ),
+        element(
+            "td",
+            *(facts or [element("span", "nothing of the launch", class_="soft small")]),
+            element("div", form.why, class_="small"),
+            class_="why",
+        ),
     )
 
 
@@ -122,24 +152,25 @@ def _resource(form: Form, name: str) -> Markup:
 
 def _occupancy(form: Form) -> Markup:
     """Return the cell with a column for each number of threads in a block; "-" for a form that is not a GPU's."""
-    curve = _curve(form)
-    if not curve:
+    shares = curve(form)
+    if not shares:
         return _number(0, "-")
-    own = block_of(form.facts) or form.resources.get("max_threads") or 256
-    reached = occupancy(form.target, form.resources, own) or 0.0
-    parts = [[Part(value=v, color="accent", title=f"{n} threads: {share_text(v)}")] for n, v in curve]
-    said = element("span", share_text(reached), title=f"in blocks of {own} threads")
+    own, shape = own_occupancy(form), form.shape
+    parts = [[Part(value=v, color="accent", title=f"{n} threads: {share_text(v)}")] for n, v in shares.items()]
+    said = "any block" if own is None else share_text(own.share)
+    limits = f"limited by {' and '.join(own.limits)}" if own and own.limits else None
+    at = "" if own is None or shape is None else f"of {shape.threads}"
     return element(
         "td",
-        joined(said, columns(parts, height=22, says=f"occupancy {share_text(reached)}")),
+        joined(element("span", said, title=limits), " ", element("span", at, class_="soft small")),
+        columns(parts, height=22, says=f"occupancy {said}"),
         class_="n",
-        data_value=reached,
+        data_value=0 if own is None else own.share,
     )
 
 
-def _curve(form: Form) -> list[tuple[int, float]]:
-    found = ((block, occupancy(form.target, form.resources, block)) for block in BLOCKS)
-    return [(block, value) for block, value in found if value is not None]
+def _milliseconds(value: float | None) -> Markup:
+    return _number(value or 0, "-" if value is None else milliseconds(value))
 
 
 def _number(value: float, said: str | None = None) -> Markup:
@@ -155,3 +186,17 @@ def _last(last: float | None, is_trace: bool) -> str:
     if last is None:
         return "-"
     return f"{last:.2f} s" if is_trace else time.strftime("%Y-%m-%d %H:%M", time.localtime(last))
+
+
+# The heading of a column of numbers, whether a form has something to show there (None: every form has), and its cell.
+_COLUMNS: tuple[tuple[str, Callable[[Form], object] | None, Callable[[Form], Markup]], ...] = (
+    ("registers", curve, lambda form: _resource(form, "registers")),
+    ("shared", None, lambda form: _resource(form, "shared_bytes")),
+    ("local", curve, lambda form: _resource(form, "local_bytes")),
+    ("occupancy", curve, _occupancy),
+    ("launches", lambda form: form.launches, lambda form: _number(form.launches, str(form.launches or "-"))),
+    ("a launch", lambda form: form.launch_ms, lambda form: _milliseconds(form.launch_ms)),
+    ("size", None, lambda form: _size([form])),
+    ("compile", None, lambda form: _milliseconds(form.compile_ms)),
+    ("found", None, lambda form: _number(form.hits)),
+)
