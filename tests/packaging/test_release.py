@@ -168,7 +168,7 @@ def test_the_documented_command_checks_a_signature(release: ModuleType, files: P
     key, allowed = new_key("key"), files / "allowed-signers"
     allowed.write_text(f'release@gridjit namespaces="gridjit-release" {key.with_suffix(".pub").read_text()}')
     assert "checked" in release.sign(files, key, allowed)
-    (command,) = re.findall(r"^ssh-keygen -Y verify .*", (ROOT / "docs" / "install.md").read_text(), re.M)
+    (command,) = re.findall(r"^ssh-keygen -Y verify (?:.*\\\n)*.*", (ROOT / "docs" / "install.md").read_text(), re.M)
 
     def verified() -> bool:
         return subprocess.run(command, shell=True, cwd=files, check=False, capture_output=True).returncode == 0
