@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable
@@ -111,6 +112,8 @@ def test_launches_from_python_are_told_where_each_goes_through_it() -> None:
     found = only(report(form(), slices=launches("it has callbacks that Python calls before each launch")))
     assert found.about == "launches" and found.text.endswith("it has callbacks that Python calls before each launch")
     assert kinds(report(form(), slices=launches("it has callbacks", times=3))) == []
+    others = [dataclasses.replace(one, name=f"k{n}") for n in range(2) for one in launches("it has callbacks")]
+    assert "(20 seen, 2.0 ms; so do those of 1 other kernel)" in only(report(form(), slices=tuple(others))).text
     assert all(kinds(report(form(), slices=launches(f"{why} ..."))) == [] for why in PASSING)
 
 
@@ -210,6 +213,17 @@ def test_a_traces_launches_are_counted_by_shape_and_timed_where_the_host_waits(
     assert timed == [3, 1]  # the first of each shape looks for its code
     assert only_form["launch_ms"] > 0
     assert only_form["compiled_for"] is None and only_form["file"] == str(Path(__file__))
+
+
+def test_the_terminal_and_the_page_show_launches_with_their_grid_and_block(
+    traced: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main(["report", str(traced)]) == 0
+    rows = [line.split()[-10:] for line in capsys.readouterr().out.splitlines() if re.search(r" 2 x (32|64) ", line)]
+    assert [(row[0:3], row[-3]) for row in rows] == [(["2", "x", "64"], "4"), (["2", "x", "32"], "2")]
+    assert main(["report", str(traced), "--html", str(tmp_path / "page.html")]) == 0
+    assert "of 2 x 64" in (tmp_path / "page.html").read_text()
 
 
 def test_a_launch_in_a_stream_is_not_timed(traced: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,15 +45,20 @@ def advice(report: Report) -> list[Advice]:
 
 
 def _launches(report: Report) -> Iterator[Advice]:
-    """Yield the kernels whose launches go through Python each time, with the reasons."""
+    """Yield the reasons why launches go through Python each time, with the kernels that this took longest for."""
+    others: dict[str, list[str]] = {}
+    for (kernel, why), (times, _) in report.launches.items():
+        if times >= _MANY_LAUNCHES:
+            others.setdefault(why, []).append(kernel)
     on_gpus = {one.name for one in report.slices if one.group == "launch" and one.target.startswith("sm_")}
     for (kernel, why), (times, spent) in sorted(report.launches.items(), key=lambda one: -one[1][1]):
         seen = f"{times} seen, {milliseconds(spent * 1e3)}"
         if kernel in on_gpus and "(ndarray)" in why:
             text = f"NumPy arrays are copied there and back at each launch ({seen}): {why}. Use cuda.to_device once"
             yield Advice(kernel=kernel, about="copies", text=text, page="docs/performance.md#copies")
-        elif times >= _MANY_LAUNCHES and not why.startswith(PASSING):
-            text = f"launches go through Python each time ({seen}): {why}"
+        elif times >= _MANY_LAUNCHES and not why.startswith(PASSING) and (alike := others.pop(why, [])):
+            too = f"; so do those of {count('other kernel', len(alike) - 1)}" if len(alike) > 1 else ""
+            text = f"launches go through Python each time ({seen}{too}): {why}"
             page = "docs/tutorials/fast-launches.md#launches-that-do-not-run-python"
             yield Advice(kernel=kernel, about="launches", text=text, page=page)
 
@@ -65,7 +70,7 @@ def _few_blocks(kernel: str, forms: list[Form]) -> Iterator[Advice]:
         return
     largest, form = max(seen, key=lambda one: one[0].blocks)
     idle = largest.blocks < (largest.room or 0) / (1 if form.target == "host" else _ROOM)
-    if idle and (form.target != "host" or (form.launch_ms or 0) >= _LONG):
+    if idle and (form.target != "host" or (largest.median_ms or 0) >= _LONG):
         text = (
             f"its largest grid seen has {count('block', largest.blocks)} of {count('thread', largest.threads)}, and "
             f"{largest.room} such blocks run at once. Launch more blocks, each with less work"

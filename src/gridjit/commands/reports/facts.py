@@ -89,9 +89,8 @@ class Form:
 
     @property
     def launch_ms(self) -> float | None:
-        """The median of its launches that ended when the kernel had run, in milliseconds; None if none was timed."""
-        seconds = tuple(spent for shape in self.shapes for spent in shape.seconds)
-        return SeenShape(blocks=0, threads=0, seconds=seconds).median_ms
+        """The median of its most frequent launches, in milliseconds; None if none was timed."""
+        return None if self.shape is None else self.shape.median_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gridjit.commands import printing, tables
 from gridjit.commands.printing import count, milliseconds, share_text
 from gridjit.commands.reports.advice import Advice, advice
-from gridjit.commands.reports.facts import Form, Report, splits
-from gridjit.commands.reports.occupancy import own_occupancy
+from gridjit.commands.reports.facts import Form, Report, SeenShape, splits
+from gridjit.commands.reports.occupancy import occupancy
 
 _MOST_KERNELS, _MOST_VALUES, _BLOCKS = 20, 8, 30
 
@@ -72,21 +74,27 @@ def _kernels(report: Report) -> None:
 
 
 def _run(forms: list[Form]) -> None:
-    """Print what specializations use of a GPU, and how long launches took on the host."""
+    """Print what specializations use of a GPU, and how long launches took on the host, by grid and block."""
     numbers = ("registers", "shared", "local", "occupancy", "launches", "a launch")
     table = tables.table("kernel", "types", "target", "blocks x threads", *numbers, right=numbers)
-    for form in sorted(forms, key=lambda form: -form.launches)[:_MOST_KERNELS]:
-        own, spent, known = own_occupancy(form), form.launch_ms, form.resources.get("registers")
-        sizes = [printing.size_text(form.resources.get(f"{kind}_bytes", 0)) for kind in ("shared", "local")]
-        table.add_row(
-            *(form.kernel, form.signature, form.target, "" if form.shape is None else str(form.shape)),
-            *((str(known), *sizes) if known else ("-", "-", "-")),
-            *("-" if own is None else share_text(own.share), str(form.launches or "-")),
-            "-" if spent is None else milliseconds(spent),
-        )
+    rows = [_run_row(form, shape) for form in forms for shape in form.shapes or (None,)]
+    for row in rows[:_MOST_KERNELS]:
+        table.add_row(*row)
     tables.show(table)
-    if (hidden := len(forms) - _MOST_KERNELS) > 0:
-        printing.say(f"{count('more specialization', hidden)}: --html tells all")
+    if (hidden := len(rows) - _MOST_KERNELS) > 0:
+        printing.say(f"{hidden} more rows: --json tells all")
+
+
+def _run_row(form: Form, shape: SeenShape | None) -> Iterator[str]:
+    """Yield the cells of a specialization in launches of a shape."""
+    yield from (form.kernel, form.signature, form.target, "" if shape is None else str(shape))
+    known = form.resources.get("registers")
+    sizes = [printing.size_text(form.resources.get(f"{kind}_bytes", 0)) for kind in ("shared", "local")]
+    yield from (str(known), *sizes) if known else ("-", "-", "-")
+    own = None if shape is None else occupancy(form.target, form.resources, shape.threads, shape.sharedmem)
+    yield "-" if own is None else share_text(own.share)
+    yield str(shape.count) if shape is not None and shape.count else "-"
+    yield "-" if shape is None or shape.median_ms is None else milliseconds(shape.median_ms)
 
 
 def _remedies(found: list[Advice]) -> None:

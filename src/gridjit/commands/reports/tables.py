@@ -106,7 +106,7 @@ def specializations(report: Report) -> Markup | None:
         said = "Occupancy: the share of a multiprocessor's threads that run at once, in blocks of 32 to 1024 (columns)"
         notes.append(f"{said} and of its own launch (number).")
     if report.launches:
-        notes.append("Launches: those that went through Python; their time is the median of those on the host.")
+        notes.append("Launches: those from Python. A launch: on the host, the median in one grid and block.")
     rows = table(
         [("kernel and types", ""), ("depends on, and compiled because", ""), *((name, "n") for name, _, _ in columns)],
         (element("tr", *_who_and_why(form), *(cell(form) for _, _, cell in columns)) for form in shown),
@@ -169,6 +169,14 @@ def _occupancy(form: Form) -> Markup:
     )
 
 
+def _launch(form: Form) -> Markup:
+    """Return the cell with the time of a specialization's most frequent launch, with its blocks and threads."""
+    if form.launch_ms is None:
+        return _number(0, "-")
+    shape = element("span", f"of {form.shape}", class_="soft small")
+    return element("td", milliseconds(form.launch_ms), " ", shape, class_="n", data_value=form.launch_ms)
+
+
 def _milliseconds(value: float | None) -> Markup:
     return _number(value or 0, "-" if value is None else milliseconds(value))
 
@@ -195,7 +203,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Form], object] | None, Callable[[Form], Mar
     ("local", curve, lambda form: _resource(form, "local_bytes")),
     ("occupancy", curve, _occupancy),
     ("launches", lambda form: form.launches, lambda form: _number(form.launches, str(form.launches or "-"))),
-    ("a launch", lambda form: form.launch_ms, lambda form: _milliseconds(form.launch_ms)),
+    ("a launch", lambda form: form.launch_ms, lambda form: _launch(form)),
     ("size", None, lambda form: _size([form])),
     ("compile", None, lambda form: _milliseconds(form.compile_ms)),
     ("found", None, lambda form: _number(form.hits)),
