@@ -93,7 +93,7 @@ def test_a_kernel_that_was_never_launched_says_so_in_every_form() -> None:
         "<no specializations of fill>",
         "no specializations of fill",
     )
-    assert only_text(made._repr_html_()) == "no specializations of fill"
+    assert only_text(made.specializations._repr_html_()) == "no specializations of fill"
 
 
 def test_specializations_are_a_tuple_and_copy_as_one(kernel: Any) -> None:
