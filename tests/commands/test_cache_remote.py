@@ -141,6 +141,8 @@ def test_counts_of_remotes_are_told_as_text_as_json_and_as_metrics(remote, tmp_p
     lines = file.read_text().splitlines()
     assert r'gridjit_remote_seconds_total{remote="a\"b"} 0.5' in lines and lines[-1] == "# EOF"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".metrics")] == []
+    assert main(["cache", "stats", "--metrics", "-"]) == 0
+    assert capsys.readouterr().out.endswith("# EOF\n") and lines.count("") == 0
 
 
 def test_a_certificate_counts_code_in_a_remote_cache(remote, tmp_path, capsys, monkeypatch):

@@ -95,7 +95,7 @@ def run_stats(given: argparse.Namespace) -> int:
 def _write_metrics(file: Path, text: str) -> int:
     """Write metrics to a file, which is complete at any time, or to standard output; returns 0."""
     if str(file) == "-":
-        printing.say_lines(text)
+        printing.say_lines(text.removesuffix("\n"))  # nothing may come after its end
     else:
         printing.write_file(file, text, "--metrics")
     return 0
