@@ -126,19 +126,19 @@ def import_bundle(
     """
     done: dict[str, list[str]] = {"added": [], "merged": [], "known": [], "refused": [], "dropped": []}
 
-    code = set[str]()
+    found = set[str]()
 
     def add() -> None:
         # Artifacts come first in a bundle: a manifest is put when what it names is there.
         for entry in read_bundle(source, secret):
             each(entry.key)
-            if entry.suffix not in _MERGED:
-                code.add(entry.key)
+            if entry.suffix != PLAIN_SUFFIX:  # jobs of a history have places of their own
+                found.add(entry.key)
             done["refused" if entry.payload is None else _add(store, locks, entry, entry.payload)].append(entry.key)
 
     store.together(add)
     # The index may not have noted them, or they made room for each other.
-    lost = {key for key in code.intersection(done["added"]) if store.find(key) is None}
+    lost = {key for key in found.intersection(done["added"]) if store.find(key) is None}
     done["added"] = [key for key in done["added"] if key not in lost]
     done["dropped"] += sorted(lost)
     return Imported(**{what: tuple(keys) for what, keys in done.items()})

@@ -42,6 +42,7 @@ _AT_ONCE = 256
 _NO_SUCH_BASE = "Set GRIDJIT_CACHE_BASE without it to run without its entries."
 _TRUST = "Set GRIDJIT_CACHE_ALLOW_SHARED=1 to use it anyway, and run what others put there."
 _START_ANEW = "Delete it, or the whole folder: what others put there would be run."
+_MORE_SPACE = "Make room there, or set GRIDJIT_CACHE_DIR to a folder on another disk."
 _MORE_ROOM = "Set GRIDJIT_CACHE_SIZE to more."
 # What a row of the index takes at most.
 _ROW_BYTES = 1 << 10
@@ -97,7 +98,7 @@ class DiskStore:
         self._secret = secret
         self._most_bytes = max(max_bytes, files.MOST_BYTES)  # bounds may have been wider when an entry was put
         self._refused = False
-        self._warned = False
+        self.fault = ""  # that was warned of
         self._bounds: Bounds | None = None
         self._making_bounds = lock()
         self._unnoted = _Unnoted()
@@ -399,7 +400,8 @@ class DiskStore:
         """Warn of the error; a folder that must not be used is not looked at again."""
         let_through(error)
         if not isinstance(error, Distrusted):
-            self._warn(f"cannot be {done}: {error}")
+            is_full = getattr(error, "errno", None) in _DISK_IS_FULL
+            self._warn(f"cannot be {done}: {error}", _MORE_SPACE if is_full else "")
         elif error.name:
             self._warn(f"is used only in part: {error} and is passed over", _START_ANEW)
         else:
@@ -407,9 +409,9 @@ class DiskStore:
             self._warn(f"is not used: it {error.reason}", f"{_TRUST} {self._way_without()}")
 
     def _warn(self, what: str, way_on: str = "") -> None:
-        if not self._warned:
-            self._warned = True
-            warn(f"cache folder {self.folder} {what}. {way_on or self._way_without()}")
+        if not self.fault:
+            self.fault = f"cache folder {self.folder} {what}. {way_on or self._way_without()}"
+            warn(self.fault)
 
     def _way_without(self) -> str:
         return _NO_SUCH_BASE if self.read_only else _OWN_FOLDER

@@ -292,6 +292,9 @@ def _failures_named(folder: str) -> Iterator[None]:
     except diskcache.Timeout as error:
         raise IndexFailed(f"its database {DBNAME} stayed locked by another process") from error
     except sqlite3.OperationalError as error:
+        # To undo what failed may fail as well, which says nothing of the reason.
+        while isinstance(before := error.__context__, sqlite3.OperationalError):
+            error = before
         text = f"its database {DBNAME} says: {error}"
         if not _is_of_the_moment(str(error), folder):
             raise IndexBroken(text) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from gridjit.cache.disk import DiskStore
 from gridjit.cache.entry import open_entry
 from gridjit.cache.errors import CacheWarning
 from gridjit.cache.folder import Folder
-from gridjit.cache.index import BytesDisk, Index, RefusedRow, StoredFile
+from gridjit.cache.index import BytesDisk, Index, IndexFailed, RefusedRow, StoredFile, _failures_named
 
 
 @pytest.fixture
@@ -350,6 +351,15 @@ def test_what_another_thread_puts_meanwhile_is_noted_at_once(folder, key_of):
     store.put(key_of(3), b"data", suffix=".o")
     assert store.together(work) == sorted(map(key_of, (0, 2)))
     assert [info.key for info in store.entries()] == [key_of(0)]
+
+
+def test_a_change_that_cannot_be_undone_does_not_hide_that_the_disk_is_full(folder):
+    with pytest.raises(IndexFailed, match="disk is full") as caught, _failures_named(str(folder)):
+        try:
+            raise sqlite3.OperationalError("database or disk is full")
+        except sqlite3.OperationalError:
+            raise sqlite3.OperationalError("cannot rollback - no transaction is active")  # noqa: B904  # as SQLite does
+    assert caught.value.errno == errno.ENOSPC
 
 
 def test_a_disk_that_is_full_when_work_ends_has_room_made_for_its_puts(folder, key_of, monkeypatch):

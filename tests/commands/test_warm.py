@@ -6,7 +6,9 @@ import io
 import itertools
 import json
 import os
+import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,6 +47,30 @@ def warm(kernels: Any, capsys: pytest.CaptureFixture[str]) -> Callable[..., tupl
         return main([*words]), json.loads(capsys.readouterr().out)
 
     return run
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda folder: folder.mkdir() or folder.chmod(0o777), "is not used: it can be written by other users"),
+        (lambda folder: folder.write_text(""), "cannot be read: Not a directory"),
+    ],
+)
+def test_a_folder_that_is_not_used_is_named_before_anything_is_compiled(
+    kernels: Any, cache_dir: Path, capsys: pytest.CaptureFixture[str], spoil: Any, why: str
+) -> None:
+    shutil.rmtree(cache_dir, ignore_errors=True)
+    spoil(cache_dir)
+    assert main(["warm", "opstats:declared"]) == 1
+    out, error = capsys.readouterr()
+    assert (out, error.count("\n")) == ("", 1) and why in error
+
+
+def test_code_that_the_folder_does_not_keep_fails_with_the_reason(warm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDJIT_CACHE_DIR", "/proc/none")
+    status, told = warm("opstats:declared", "--target", "host")
+    assert status == 1
+    assert re.fullmatch("cache folder /proc/none cannot be written: .* Set GRIDJIT.*", told["failed"][0]["error"])
 
 
 def test_signatures_and_launches_are_compiled_in_every_combination_and_then_found(

@@ -36,7 +36,16 @@ def test_each_command_has_a_page_and_a_wheel_installs_it(pages: Path, wheel: Pat
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
 def test_a_page_shows_the_help_and_roff_finds_no_mistake(pages: Path) -> None:
     for made in commands_of(parser()):
-        command = ["groff", "-man", "-Tutf8", "-ww", "-P-c", "-P-b", "-P-u", pages / f"{made.prog.replace(' ', '-')}.1"]
+        command: list[str | Path] = [
+            "groff",
+            "-man",
+            "-Tutf8",
+            "-ww",
+            "-P-c",
+            "-P-b",
+            "-P-u",
+            pages / f"{made.prog.replace(' ', '-')}.1",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert done.stderr == ""
         words = re.sub(r"\s+", " ", re.sub(r"\u2010\s+", "", done.stdout))

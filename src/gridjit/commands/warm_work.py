@@ -106,7 +106,8 @@ def _built(work: WarmTask) -> Built:
         if artifact.private:
             return Built(label=label, error=f"stays in each process's memory: {'; '.join(artifact.private)}")
         if look_at(kernel, work).stored is None:
-            return Built(label=label, error=f"the cache folder {session().settings.cache_dir} did not keep it")
+            lost = f"the cache folder {session().settings.cache_dir} did not keep it"
+            return Built(label=label, error=getattr(session().store().layers[0], "fault", "") or lost)
     except LaunchNeededError as error:
         # In a recorded run, a declared signature needed a launch: the answer is stored, and that was all it needed.
         if any(fact.field == PRESENCE for fact in work.facts) and look_at(kernel, work).stored:

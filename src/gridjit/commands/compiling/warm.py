@@ -15,6 +15,7 @@ from rich.progress import Progress
 
 from gridjit.base.printable import printable
 from gridjit.commands import printing
+from gridjit.commands.inventory import open_cache
 from gridjit.commands.kernels import find_kernels
 from gridjit.commands.progress import is_wanted, left_text, shown
 from gridjit.commands.recorded import recorded
@@ -38,6 +39,7 @@ def run(given: argparse.Namespace) -> int:
         os.getcwd()  # where processes begin
     except FileNotFoundError:
         raise GridjitError("the current folder is gone: change to one that exists") from None
+    open_cache()  # before minutes of compiles for a folder that is not used
     started = time.perf_counter()
     said = _say_unused()
     if given.on:
