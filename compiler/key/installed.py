@@ -23,6 +23,7 @@ from gridjit.base import forking
 from gridjit.base.digests import utf8
 from gridjit.base.values import dataclass
 from gridjit.compiler.key.entry_points import WorkingCopy, is_editable_origin, working_copies
+from gridjit.compiler.key.record import read_record
 from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
 from gridjit.compiler.source.code import digest_fields
 from gridjit.compiler.source.files import absolute, import_path, read_regular
@@ -59,7 +60,7 @@ class Distribution:
 
     @property
     def identity(self) -> str:
-        """A digest of version, record, origin, and the stamps of the code's files.
+        """A digest of version, metadata, and the contents of the files, or their times where no record lists them.
 
         Looked up once per process: loaded code does not change when an installation does.
         """
@@ -302,10 +303,13 @@ def _walked(site: str, top: str) -> Iterator[str]:
 
 @cache
 def _identity(found: Distribution) -> str:
-    texts = (_read(found, name) for name in ("RECORD", "METADATA", "PKG-INFO", "direct_url.json"))
-    record = digest_fields(text or b"" for text in texts)
-    stamps = digest_fields(utf8(f"{file} {written} {size}") for file, written, size, _ in _stamps(found))
-    return f"{found.name} {found.version}, record {record}, files {stamps}"
+    metadata = digest_fields(_read(found, name) or b"" for name in ("METADATA", "PKG-INFO"))
+    stamps = [stamp[:3] for stamp in _stamps(found)]
+    if not found.package and (record := read_record(found.metadata)) is not None and record.rows:
+        files = digest_fields(map(utf8, (*record.parts(), *record.changed(found.site, stamps))))
+    else:
+        files = digest_fields(utf8(" ".join(map(str, stamp))) for stamp in stamps)
+    return f"{found.name} {found.version}, metadata {metadata}, files {files}"
 
 
 @cache

@@ -16,6 +16,7 @@ from pathlib import Path
 from gridjit.base.digests import utf8
 from gridjit.base.interrupts import let_through, tolerated
 from gridjit.compiler.key.numba_settings import environment as environment
+from gridjit.compiler.key.record import InstallRecord, read_record
 from gridjit.compiler.key.site_folders import described_by, descriptions, first_look, normalized
 from gridjit.compiler.source.code import digest_fields
 from gridjit.compiler.source.files import file_digest, import_path, read_regular
@@ -248,28 +249,35 @@ def _own_sources(kind: str, imported: int) -> str:
 
 
 def own_sources(kind: str, folder: str = os.path.dirname(os.path.dirname(__file__))) -> str:
-    """Return a digest of the compiler's own files as they are, and of the record that they were installed with.
+    """Return a digest of the compiler's own files as they are: of their contents, where an installer listed these.
 
-    Installed or not, they may have been edited by hand; an installation of the same version may be another. Files that
-    only another kind of target has are left out: they are half of all, and a start looks at each.
+    Installed or not, they may have been edited by hand; an installation of the same version may be another. A checkout
+    counts by the files' times of writing. Files that only another kind of target has are left out: they are half of
+    all, and a start looks at each.
     """
+    site = os.path.dirname(os.path.dirname(folder))
+    package = f"{folder[len(site) + 1 :]}/"
     try:
-        stamps = repr(sorted(_stamps(os.open(folder, _FOLDER), "", {f"targets/{name}/" for name in _TARGETS - {kind}})))
+        stamps = sorted(
+            _stamps(os.open(folder, _FOLDER), package, {f"{package}targets/{name}/" for name in _TARGETS - {kind}})
+        )
     except (FileNotFoundError, NotADirectoryError) as error:
         # Python imports from archives too.
         let_through(error)
         archive = next((str(path) for path in Path(folder).parents if path.is_file()), "")
-        stamps = file_digest(archive) or ""
+        return digest_fields([utf8(file_digest(archive) or "")])
     except OSError as error:
         let_through(error)
-        stamps = os.urandom(8).hex()  # an unknown state is not found again
-    return digest_fields(map(utf8, (stamps, *_own_records(os.path.dirname(os.path.dirname(folder))))))
+        return os.urandom(16).hex()  # an unknown state is not found again
+    if (record := _own_record(site)) is not None and any(name in record.rows for name, _, _ in stamps):
+        names = (name for name, _, _ in stamps)
+        return digest_fields(map(utf8, (*record.parts("gridjit/"), *names, *record.changed(site, stamps))))
+    return digest_fields([utf8(repr(stamps))])
 
 
-def _own_records(site: str) -> Iterator[str]:
-    for entry in descriptions(site):
-        if entry.startswith("gridjit-") and entry.endswith(".dist-info"):
-            yield from (file_digest(os.path.join(site, entry, name)) or "" for name in ("RECORD", "direct_url.json"))
+def _own_record(site: str) -> InstallRecord | None:
+    found = (read_record(os.path.join(site, entry)) for entry in descriptions(site) if entry.startswith("gridjit-"))
+    return next((record for record in found if record is not None), None)
 
 
 def _stamps(folder: int, name: str, skipped: Collection[str]) -> list[tuple[str, int, int]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -98,6 +100,20 @@ def test_an_installed_gridjit_runs_a_kernel_and_reuses_it_in_the_next_process(
     assert "site-packages" in file
     assert counts == ["1", "0"]
     assert run_installed(str(script), cwd=tmp_path, **environment).split()[1:] == ["0", "1"]
+
+
+def test_another_installation_of_the_wheel_finds_what_the_first_compiled(
+    run_installed: RunInstalled, wheel: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "double.py"
+    script.write_text(DOUBLE)
+    environment = {"GRIDJIT_CACHE_DIR": str(tmp_path / "cache"), "GRIDJIT_TARGET": "host"}
+    run_installed(str(script), cwd=tmp_path, **environment)
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
+    subprocess.run([*install, str(tmp_path / "image"), str(wheel)], check=True)
+    file, *counts = run_installed(str(script), cwd=tmp_path, **environment, PYTHONPATH=str(tmp_path / "image")).split()
+    assert file.startswith(str(tmp_path / "image"))
+    assert counts == ["0", "1"]
 
 
 def test_importing_gridjit_imports_no_library(run_installed: RunInstalled, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import re
@@ -266,8 +268,23 @@ def own_installation(site: Path) -> Path:
     compiler.mkdir(parents=True)
     info.mkdir()
     (compiler / "driver.py").write_text("ONE = 1\n")
-    (info / "RECORD").write_text("gridjit/compiler/compile.py,sha256=one,8\n")
+    (info / "RECORD").write_text(
+        f"{listed('gridjit/compiler/driver.py', 'ONE = 1')}../../../bin/gridjit,sha256=one,8\n"
+    )
     return compiler
+
+
+def listed(name: str, line: str) -> str:
+    """Return a row of a record for a file of one line."""
+    digest = base64.urlsafe_b64encode(hashlib.sha256(f"{line}\n".encode()).digest()).decode().rstrip("=")
+    return f"{name},sha256={digest},{len(line) + 1}\n"
+
+
+def at_other_times(site: Path, moved: float, digits: int = 9) -> None:
+    """Have the files of an installation written so many seconds later, and cut their times to digits of a second."""
+    for file in (file for file in site.rglob("*") if file.is_file()):
+        written = file.stat().st_mtime_ns + round(moved * 1e9)
+        os.utime(file, ns=(0, written // 10 ** (9 - digits) * 10 ** (9 - digits)))
 
 
 OWN_CHANGES = {
@@ -275,9 +292,9 @@ OWN_CHANGES = {
     "a file added": ("gridjit/compiler/targets/other.py", ""),
     "another build of the same version": (
         "gridjit-0.1.0.dist-info/RECORD",
-        "gridjit/compiler/compile.py,sha256=two,8\n",
+        "gridjit/compiler/driver.py,sha256=two,8\n",
     ),
-    "another commit of the same version": ("gridjit-0.1.0.dist-info/direct_url.json", '{"commit_id": "two"}'),
+    "a file of the same size": ("gridjit/compiler/driver.py", "ONE = 2\n"),
 }
 
 
@@ -291,6 +308,35 @@ def test_gridjits_own_installation_counts_by_its_files_and_not_by_its_version_al
     changed.parent.mkdir(exist_ok=True)
     changed.write_text(text)
     assert own_sources("ptx", str(folder)) != before
+
+
+@pytest.mark.parametrize("moved", [0, -4e6, 7.5])
+@pytest.mark.parametrize("digits", [9, 0])
+def test_installations_of_one_wheel_are_one_whenever_they_were_made(tmp_path: Path, moved: float, digits: int) -> None:
+    one, other = (own_installation(tmp_path / name) for name in ("ci", "image"))
+    at_other_times(tmp_path / "image", moved, digits)
+    (tmp_path / "image" / "gridjit-0.1.0.dist-info" / "direct_url.json").write_text("{}")
+    assert own_sources("ptx", str(one)) == own_sources("ptx", str(other))
+
+
+def test_a_start_reads_no_file_that_was_written_with_its_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = own_installation(tmp_path / "site-packages")
+    monkeypatch.setattr("gridjit.compiler.key.record._digest", lambda path: pytest.fail(f"{path} is read"))
+    own_sources("ptx", str(folder))
+
+
+@pytest.mark.parametrize("digits", [9, 0])
+@pytest.mark.parametrize("moved", [0, 0.5, -3600, 3600])
+def test_a_file_of_the_same_size_that_was_not_installed_counts(tmp_path: Path, moved: float, digits: int) -> None:
+    one, other = (own_installation(tmp_path / name) for name in ("ci", "image"))
+    record = tmp_path / "image" / "gridjit-0.1.0.dist-info" / "RECORD"
+    (other / "driver.py").write_text("ONE = 2\n")
+    at_other_times(tmp_path / "image", 0, digits)
+    written = record.stat().st_mtime_ns + 10_000_000 * (digits > 0) + round(moved * 1e9)
+    os.utime(other / "driver.py", ns=(0, written))
+    assert own_sources("ptx", str(one)) != own_sources("ptx", str(other))
 
 
 @pytest.mark.parametrize(("kind", "other"), [("ptx", "host"), ("host", "ptx")])
