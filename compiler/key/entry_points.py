@@ -11,7 +11,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
+from gridjit.base.digests import utf8
 from gridjit.base.values import dataclass
+from gridjit.compiler.key.record import read_record
 from gridjit.compiler.key.site_folders import described_by, descriptions, first_look, normalized
 from gridjit.compiler.source.code import digest_fields
 from gridjit.compiler.source.files import import_path, read_regular
@@ -164,10 +166,12 @@ def _entries(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _identity(path: str) -> str:
-    """Return a digest of an installation's record of files and of its origin, which differ between builds."""
-    origin = _read(os.path.join(path, "direct_url.json"))
-    digest = digest_fields((_read(os.path.join(path, "RECORD")), origin))
-    return digest + (_EDITABLE if _is_working_copy(path) else "")
+    """Return a digest of the files that an installation brought, by its record; a working copy's has its origin."""
+    record = read_record(path)
+    files = [utf8(part) for part in record.parts()] if record is not None else []
+    if not _is_working_copy(path):
+        return digest_fields(files)
+    return digest_fields((*files, _read(os.path.join(path, "direct_url.json")))) + _EDITABLE
 
 
 def _read(path: str) -> bytes:
