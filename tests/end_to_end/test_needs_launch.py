@@ -151,6 +151,26 @@ def test_a_compile_without_a_launch_raises_what_the_first_one_raised(
     assert kernel.compile(FLOATS, (1, 4)).footprint.sensitive
 
 
+def test_a_library_that_asks_for_a_launch_where_there_is_none_is_told_of_with_the_way_on() -> None:
+    def size() -> Any:
+        raise TypeError
+
+    @cuda.extending.overload(size)
+    def overload_size() -> Any:
+        threads = gridjit.launchconfig.ensure_current_launch_config().blockdim[0]
+        return lambda: threads
+
+    @gridjit.jit
+    def writes_size(out):
+        out[0] = size()
+
+    with pytest.raises(LaunchNeededError) as raised:
+        writes_size.compile(FLOATS)
+    told = str(raised.value)
+    assert "this line needs a launch configuration: launch the kernel, or pass compile(..., config=...)" in told
+    assert "out[0] = size()" in told
+
+
 @pytest.mark.usefixtures("foreign_rewrites")
 def test_a_rewrite_that_asks_for_the_launch_needs_one(restart: Callable[[], None], looked_into: list[str]) -> None:
     from numba.cuda.core.rewrites import Rewrite, register_rewrite

@@ -10,7 +10,7 @@ from typing import Any
 
 from gridjit.base.interrupts import let_through
 from gridjit.base.values import dataclass
-from gridjit.compiler.frontend.explained.places import SourceLine, names_of, places
+from gridjit.compiler.frontend.explained.places import SourceLine, errors_inwards, names_of, places, raised_at
 from gridjit.compiler.frontend.explained.source import Source
 from gridjit.compiler.frontend.explained.types_said import cleaned, parts, said
 from gridjit.compiler.frontend.isolated.launch_visibility import said_by
@@ -43,6 +43,8 @@ class Failure:
     """A failed compile. text: all that numba said; words: its part on the fault; reasons: why candidates refused.
 
     places: from the kernel inwards. source: of the innermost. signature: the kernel's, where it is known.
+    refused: code of the user that ran while compiling, such as an overload, raised the error; failed: it is a mistake
+    of such code.
     """
 
     error: BaseException
@@ -54,12 +56,22 @@ class Failure:
     places: tuple[SourceLine, ...]
     source: Source
     signature: Signature | None = None
+    refused: bool = False
+    failed: bool = False
 
     @classmethod
     def of(cls, function: Callable[..., Any], error: BaseException, signature: Signature | None = None) -> Failure:
         """Return the failure of an error of compiling a kernel's function."""
+        errors = errors_inwards(error)
+        error = errors[-1]
         text = said_by(error)
-        where = places(function, error)
+        where = places(function, errors)
+        refused, failed = False, False
+        if (raised := raised_at(error)) is not None:
+            source = Source.at(raised.path, raised.line, exact=True)
+            refused = not source.nodes or any(source.of(ast.Raise))
+            failed = not refused
+            where = (*where, raised) if failed else where
         inner = where[-1]
         return cls(
             error=error,
@@ -71,6 +83,8 @@ class Failure:
             places=where,
             source=Source.at(inner.path, inner.line, exact=inner.exact),
             signature=signature,
+            refused=refused,
+            failed=failed,
         )
 
     @property

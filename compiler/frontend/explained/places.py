@@ -6,10 +6,11 @@ import builtins
 import dis
 import os
 import re
+import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any, Final
 
 from gridjit.base.values import dataclass
@@ -31,6 +32,8 @@ _CALLEE = re.compile(r"^\s*During: resolving callee type: \S*<function (?P<name>
 # The names by which numba's frames know the statement that they work on.
 _STATEMENTS = ("constraint", "inst")
 _LIBRARIES = re.compile(r"[/\\\\](?:site|dist)-packages[/\\\\](?:numba|numba_cuda|gridjit|llvmlite)[/\\\\]")
+# The packages whose code compiles. A program's script is a module like any other.
+_COMPILERS: Final = ("numba", "numba_cuda", "gridjit", "llvmlite")
 _EMPTY: Final = object()
 _OURS = str(Path(__file__).resolve().parents[2]) + os.sep
 
@@ -45,16 +48,49 @@ class SourceLine:
     exact: bool = True
 
 
-def places(function: Callable[..., Any], error: BaseException) -> tuple[SourceLine, ...]:
-    """Return the places of the user that an error went through, from the kernel inwards; at least the kernel's own."""
-    found = [place for place in _of_frames(error) if _is_users(place)]
+def errors_inwards(error: BaseException) -> tuple[BaseException, ...]:
+    """Return an error; then the error in the user's overload for which it says that a function has none; and so on."""
+    found = [error]
+    while (inner := _of_an_overload(found[-1])) is not None:
+        found.append(inner)
+    return tuple(found)
+
+
+def _of_an_overload(error: BaseException) -> BaseException | None:
+    """Return the error in the code of an overload of the user that numba tried for a call, if it kept one."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if frame.f_code.co_name == "raise_error"]
+    tried = getattr(frames[-1].f_locals.get("self"), "_failures", {}) if frames else {}
+    kept = (one.error for alike in tried.values() for one in alike if isinstance(one.error, BaseException))
+    return next((one for one in kept if any(map(_is_users, _of_frames(one)))), None)
+
+
+def raised_at(error: BaseException) -> SourceLine | None:
+    """Return where code of the user that ran while compiling, such as an overload, raised an error; None if no such."""
+    found: SourceLine | None = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package in _COMPILERS:
+            found = None
+        elif package not in sys.stdlib_module_names and _is_users(place := _of_frame(frame, line)):
+            found = place
+    return found
+
+
+def _of_frame(frame: FrameType, line: int) -> SourceLine:
+    return SourceLine(path=_path(frame.f_code.co_filename), line=line)
+
+
+def places(function: Callable[..., Any], errors: Sequence[BaseException]) -> tuple[SourceLine, ...]:
+    """Return the places of the user that errors went through, from the kernel inwards; at least the kernel's own."""
+    found = [place for error in errors for place in _of_frames(error) if _is_users(place)]
+    text = said_by(errors[-1])
     known = {(place.path, place.line) for place in found}
-    for place in reversed([place for place in _of_text(said_by(error)) if _is_users(place)]):
+    for place in reversed([place for place in _of_text(text) if _is_users(place)]):
         if (place.path, place.line) not in known:
             found = [one for one in found if one.exact or one.path != place.path]
             found.append(place)
             known.add((place.path, place.line))
-    if (callee := _callee_without_place(function, said_by(error))) is not None:
+    if (callee := _callee_without_place(function, text)) is not None:
         found.append(callee)
     code = function.__code__
     kernel = SourceLine(path=code.co_filename, line=code.co_firstlineno, code=function, exact=False)

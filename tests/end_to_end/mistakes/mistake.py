@@ -14,7 +14,7 @@ from gridjit import CompileError, cuda
 
 FLOATS = "void(float32[::1])"
 # The modules of this folder that have mistakes.
-TOPICS = ("names", "constructs", "values", "calls", "libraries", "habits", "kinds", "elsewhere")
+TOPICS = ("names", "constructs", "values", "calls", "libraries", "habits", "kinds", "elsewhere", "overloads")
 
 _FOLDER = Path(__file__).parent
 # Topic -> kernel's name -> its function and signature.

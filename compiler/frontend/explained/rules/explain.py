@@ -47,7 +47,6 @@ _RULES: Final[tuple[Callable[[Failure], Finding | None], ...]] = (
     constructs.around,
     functions.lambda_given,
 )
-# The expressions that a line without a rule is most likely about.
 _TELLING: Final = (ast.Call, ast.BinOp, ast.Compare, ast.Subscript, ast.Attribute)
 _FULL = "GRIDJIT_TRACEBACK=full shows what the compiler said."
 
@@ -83,13 +82,28 @@ def _found(failure: Failure) -> Finding:
 
 def _general(failure: Failure) -> Finding:
     """Return a finding on a failure without a rule: the error's words if they are for users, or the line itself."""
+    told = not shows_insides(failure.words, failure)
+    if failure.refused and told:
+        return Finding(sentence=failure.words)
+    node = _telling(failure)
+    if failure.failed:
+        kind = type(failure.error).__name__
+        if told:
+            return Finding(sentence=f"{kind}: {failure.words}", node=node)
+        return Finding(sentence=f"{text_of(node) or 'this line'} raises {kind}", advice=_FULL, node=node)
     if speaks_to_users(failure):
         return Finding(sentence=failure.words, advice="" if isinstance(failure.error, GridjitError) else _FULL)
     if (known := operations.not_supported(failure)) is not None:
         return known
-    node = next((node for kind in _TELLING for node in failure.source.of(kind) if _is_read(node)), None)
     sentence = f"the compiler does not support {text_of(node) or 'this'}"
     return Finding(sentence=sentence, advice=_FULL, node=node or next(failure.source.of(ast.stmt), None))
+
+
+def _telling(failure: Failure) -> ast.AST | None:
+    """Return the expression that a line without a rule is most likely about."""
+    missing = getattr(failure.error, "name", None) if isinstance(failure.error, AttributeError) else None
+    found = next((node for node in failure.source.of(ast.Attribute) if node.attr == missing), None)
+    return found or next((node for kind in _TELLING for node in failure.source.of(kind) if _is_read(node)), None)
 
 
 def _is_read(node: ast.AST) -> bool:

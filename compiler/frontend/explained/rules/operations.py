@@ -47,6 +47,7 @@ _INPLACE: Final = {f"i{name.rstrip('_')}": f"{sign}=" for name, sign in _BINARY.
 _UNARY: Final = {"neg": "-", "pos": "+", "invert": "~", "not_": "not "}
 _NUMPYS = "Write a loop over the items, or compute it before the launch."
 _NUMBER_OF_ARGUMENTS = re.compile(r"(?:too many|missing|got an unexpected|got multiple)\b")
+_UNLIKE = re.compile(r"Typing signature: +(?P<overload>\(.*\))\s+Implementation signature: +(?P<returned>\(.*\))")
 _LINEAR = re.compile(r"scipy .* is required|unsupported NumPy function|\bBLAS\b|\bLAPACK\b")
 # Reasons of candidates that speak of numba's own code.
 _OF_NUMBA = re.compile(r"argument names|pipeline|Untyped|[Uu]nsupported|argument 'name' must be|Unknown attribute")
@@ -326,6 +327,10 @@ def calls(failure: Failure) -> Finding | None:
     given = f"{name}({', '.join(operation.arguments)})"
     if (function := not_called(failure, node) or _of_string(failure)) is not None:
         return function
+    if (unlike := _UNLIKE.search(failure.text)) is not None:
+        sentence = f"{name} has the parameters {unlike['overload']}, and its code for kernels has {unlike['returned']}"
+        advice = f"Give the function that its overload returns the parameters {unlike['overload']}."
+        return Finding(sentence=sentence, advice=advice, node=node)
     reason = _reason(failure)
     if _NUMBER_OF_ARGUMENTS.match(reason):
         if "cuda." in name:

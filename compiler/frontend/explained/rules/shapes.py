@@ -18,6 +18,7 @@ _EMPTY: Final = "array length <= 0"
 _WITHOUT_AXES: Final = re.compile(r"[\w.]+\[\]")
 # The error's words on a constant of the launch where there is none.
 _NEEDED: Final = re.compile(r"gridjit\.(?P<name>static\.[\w.]+) needs a launch configuration")
+_ASKED: Final = "No launch config set for this thread"  # numba-cuda's own words
 _WITH_LAUNCH: Final = "A configuration is (grid, block[, sharedmem]); gridjit warm takes --config grid=4,block=128."
 _MAKERS: Final = {"cuda.shared.array": "shared", "cuda.local.array": "local"}
 _LAUNCH: Final = ("blockDim", "gridDim")
@@ -119,7 +120,10 @@ def _advice(space: str, given: ast.AST | None) -> str:
 
 
 def launch_needed(failure: Failure) -> Finding | None:
-    """A constant of the launch, in a kernel that is compiled without one."""
+    """A constant or a field of the launch, in a kernel that is compiled without one."""
+    if failure.words == _ASKED:
+        sentence = "this line needs a launch configuration: launch the kernel, or pass compile(..., config=...)"
+        return Finding(sentence=sentence, advice=_WITH_LAUNCH)
     if (found := _NEEDED.match(failure.words)) is None:
         return None
     node = next((one for one in failure.source.of(ast.Attribute) if text_of(one).endswith(found["name"])), None)
