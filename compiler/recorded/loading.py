@@ -38,7 +38,7 @@ from gridjit.compiler.recorded.everybody import (
     variable,
 )
 from gridjit.compiler.recorded.library_reach import reach, reached_by
-from gridjit.compiler.recorded.library_settings import LibrarySetting, constants_of, setting_text
+from gridjit.compiler.recorded.library_settings import LibrarySetting, constants_of, declaration_of, setting_text
 from gridjit.compiler.source.libraries import in_loaded, is_library, name_of_module
 from gridjit.compiler.source.objects import MISSING, code_behind, of_kind
 
@@ -115,9 +115,13 @@ class Loading:
         note_loaded_settings(set(sys.modules) - self._modules)
 
     def _asks_for_more(self, module: ModuleType) -> bool:
-        """Return whether an extension's module may look at sys.modules, or may have read variables before loading."""
-        names = names_of_module(module)
-        before = module.__name__ in self._modules and not _OF_ENVIRONMENT.isdisjoint(names.names)
+        """Return whether an extension's module may look at sys.modules, or may have read variables before loading.
+
+        Variables that a package declares are among its settings.
+        """
+        names, is_declared = names_of_module(module), declaration_of(module.__name__.partition(".")[0]) is not None
+        reads = not is_declared and not _OF_ENVIRONMENT.isdisjoint(names.names)
+        before = module.__name__ in self._modules and reads
         return before or ("sys", "modules") in names.taken
 
     def _settings(self, modules: dict[str, list[ModuleType]]) -> Iterator[tuple[str, str, str, str, int]]:

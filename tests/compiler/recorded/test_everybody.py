@@ -595,6 +595,26 @@ def test_an_answer_holds_in_processes_whose_environment_differs_elsewhere(run: R
     assert run("first", TILES_MODE="on", OTHER="on")[1] is False
 
 
+DECLARING = """
+import os
+
+def twice(x):
+    raise NotImplementedError
+
+def __gridjit_settings__():
+    return {"TILES_MODE": os.environ.get("TILES_MODE", "")}
+"""
+
+
+def test_variables_that_an_imported_extension_declares_are_asked_for_without_loading_it_again(
+    run: Run, installed: Install
+) -> None:
+    installed(OVERLOAD, stubs=DECLARING)
+    found = [run("first", "import tiles", **mode) for mode in ({}, {}, {"TILES_MODE": "on"}, {"TILES_MODE": "on"})]
+    assert [has_loaded for _, has_loaded in found] == [True, False, True, False]
+    assert [compiles(one) for one in found] == [[1], [0], [0], [0]]
+
+
 IMPORTING = """
     from numba.cuda.extending import overload
 
