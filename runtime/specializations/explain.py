@@ -14,8 +14,9 @@ from gridjit.cache.history import PastJob, read_history
 from gridjit.cache.manifest import Manifest
 from gridjit.cache.store import Store
 from gridjit.compiler.job import CompileJob
-from gridjit.compiler.recorded.dependencies import holds
+from gridjit.compiler.recorded.dependencies import current, holds
 from gridjit.compiler.values.artifact import Artifact
+from gridjit.compiler.values.dependency import LIBRARY, SETTINGS, Dependency, texts_of
 from gridjit.compiler.values.footprint import (
     ARGUMENT,
     CIRCUMSTANCES,
@@ -110,7 +111,23 @@ def change_text(before: PastJob, now: PastJob) -> str | None:
 
 def broken_dependency(artifact: Artifact, job: CompileJob) -> str | None:
     """Return a dependency of a compile that has changed, or None. job: of its kernel today."""
-    return next((used.label for used in artifact.dependencies if not holds(used, job)), None)
+    return next((used.label for used in _broken(artifact, job)), None)
+
+
+def _broken(artifact: Artifact, job: CompileJob) -> list[Dependency]:
+    """Return the dependencies that have changed, libraries last: a setting says more than the library that reads it."""
+    broken = [used for used in artifact.dependencies if not holds(used, job)]
+    return sorted(broken, key=lambda used: used.kind == LIBRARY)
+
+
+def _changed(used: Dependency, job: CompileJob) -> str:
+    """Return how a dependency that does not hold has changed."""
+    if used.kind == SETTINGS:
+        module, now = texts_of(used.name)[0], dict(current(used.kind, used.name, job) or ())
+        changed = ((path, before, now[path]) for path, before in used.parts if now.get(path, before) != before)
+        for path, before, text in changed:
+            return difference_text(f"{module}.{path}", before, text)
+    return f"{used.label}, which the compile used, has changed"
 
 
 def recent_artifacts(store: Store, manifest: Manifest) -> Iterator[tuple[str, Artifact | None]]:
@@ -139,9 +156,8 @@ def _difference(artifact: Artifact, job: CompileJob, launch: Launch) -> tuple[in
         return len(broken), "first launch of what needs one to be compiled"
     if broken:
         return len(broken), _fact_text(broken[0], launch)
-    if (used := broken_dependency(artifact, job)) is not None:
-        return 0, f"{used}, which the compile used, has changed"
-    return 0, _GONE
+    changed = next(iter(_broken(artifact, job)), None)
+    return 0, _GONE if changed is None else _changed(changed, job)
 
 
 def _known_reason(known: Specializations, look: Look) -> str | None:

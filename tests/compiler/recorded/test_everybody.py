@@ -615,6 +615,17 @@ def test_variables_that_an_imported_extension_declares_are_asked_for_without_loa
     assert [compiles(one) for one in found] == [[1], [0], [0], [0]]
 
 
+def test_a_setting_that_an_extension_declares_is_the_reason_for_a_compile(run: Run, installed: Install) -> None:
+    installed(OVERLOAD, 3, stubs=DECLARING)
+    run("uses", USES)
+    ((_, count, (why,)),), _ = run("uses", USES, TILES_MODE="on")
+    now = "tiles.__gridjit_settings__() [('TILES_MODE', \"''\")] -> [('TILES_MODE', \"'on'\")]"
+    assert (count, why) == (1, now)
+    installed(OVERLOAD, 4, stubs=DECLARING)
+    ((_, count, (why,)),), _ = run("uses", USES, TILES_MODE="on")
+    assert (count, why) == (1, "library tiles, which the compile used, has changed")
+
+
 IMPORTING = """
     from numba.cuda.extending import overload
 
