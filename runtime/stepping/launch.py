@@ -9,6 +9,7 @@ import numpy as np
 
 from gridjit.compiler.values.errors import LaunchError
 from gridjit.compiler.values.launch_config import LaunchConfig
+from gridjit.runtime.environment.tracebacks import note_as_kernels
 from gridjit.runtime.memory.staging import Directed
 from gridjit.runtime.stepping.block import Lane, ThreadBlock
 from gridjit.runtime.stepping.names import Names, array_of
@@ -53,4 +54,5 @@ def _raise(kernel: Kernel, lane: Lane) -> None:
         named: Exception = type(error)(f"{place}: {error}")
     except Exception:  # making a foreign exception can fail in any way
         named = LaunchError(f"{place}: {type(error).__qualname__}: {error}")
+    note_as_kernels(named)
     raise named from error

@@ -15,6 +15,7 @@ import gridjit
 from gridjit import cuda
 from gridjit.runtime.specialize import cold
 from gridjit.runtime.stepping import block
+from tests.shown import users_files
 
 
 @pytest.fixture(autouse=True)
@@ -186,6 +187,40 @@ def apart(x):
         cuda.syncthreads()
     else:
         cuda.syncthreads()
+
+
+def test_an_exception_shows_the_users_frames_and_no_others():
+    with pytest.raises(TypeError) as caught:
+        gridjit.jit(asks_a_library)[1, 4](np.zeros(4))
+    assert users_files(caught.value) == users_files(caught.value.__cause__) == {__file__}
+
+
+def block_size():
+    return cuda.blockDim.x
+
+
+@cuda.extending.overload(block_size)
+def overload_block_size():
+    return block_size
+
+
+def test_an_overload_that_returns_its_own_function_is_stepped_through(compiled):
+    @gridjit.jit
+    def asks(out):
+        out[cuda.grid(1)] = block_size()
+
+    stepped, native = np.zeros(4), np.zeros(4)
+    asks[1, 4](stepped)
+    compiled(asks, (1, 4), native)
+    assert stepped.tolist() == native.tolist() == [4.0] * 4
+
+
+def only_in_kernels():
+    raise TypeError("only_in_kernels is called in kernels")
+
+
+def asks_a_library(out):
+    out[0] = only_in_kernels()
 
 
 def test_threads_that_wait_at_different_barriers_are_an_error_not_a_hang():
