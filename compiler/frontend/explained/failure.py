@@ -32,10 +32,14 @@ _REASON = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedOperation:
-    """An operation without an implementation in numba: its name and its arguments' types, as users write them."""
+    """An operation without an implementation in numba: its name and its arguments' types, as users write them.
+
+    is_written: a function of Python, which may have the name of an operator's.
+    """
 
     name: str
     arguments: tuple[str, ...]
+    is_written: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +141,8 @@ def _operation(text: str) -> FailedOperation | None:
         return None
     name = said(found[1]) if found[2] == "<unknown function>" or "." in said(found[1]) else found[2]
     arguments = _balanced(text, found.end())
-    return FailedOperation(name=name, arguments=parts(said(" ".join(arguments.split()))))
+    given = parts(said(" ".join(arguments.split())))
+    return FailedOperation(name=name, arguments=given, is_written="<function " in found[1])
 
 
 def _balanced(text: str, begun: int) -> str:

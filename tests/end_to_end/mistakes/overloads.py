@@ -121,3 +121,17 @@ def parameters_of_a_librarys_code(out):
 @mistake(FLOATS)
 def a_refusal(out):
     out[0] = warp_rank(out[0])
+
+
+def neg(value):
+    """In a kernel: return the value, negated; for integers only."""
+
+
+@cuda.extending.overload(neg)
+def overload_neg(value):
+    return None
+
+
+@mistake(FLOATS)
+def a_function_that_is_named_as_an_operator(out):
+    out[0] = neg(out[0])

@@ -200,7 +200,8 @@ def truth(failure: Failure) -> Finding | None:
 
 
 def _is_truth(failure: Failure) -> bool:
-    return failure.operation is not None and failure.operation.name in ("bool", "truth")
+    operation = failure.operation
+    return operation is not None and not operation.is_written and operation.name in ("bool", "truth")
 
 
 def _truth(failure: Failure) -> Finding:
@@ -258,7 +259,7 @@ def _new_axis(failure: Failure) -> Finding | None:
 def operators(failure: Failure) -> Finding | None:
     """An operator between types that have none."""
     operation = failure.operation
-    if operation is None:
+    if operation is None or operation.is_written:
         return None
     arguments = operation.arguments
     sign = {**_BINARY, **_INPLACE}.get(operation.name)
