@@ -68,6 +68,11 @@ def test_what_is_found_comes_with_what_to_do_about_it():
         checked(adds_up)[1, 32](cuda.device_array(32, np.float32))
 
 
+def test_a_race_between_blocks_comes_with_ways_to_order_blocks():
+    with pytest.raises(gridjit.RaceError, match=r"order blocks with atomic operations, .* or two launches$"):
+        checked(blocks_write)[2, 1](np.zeros(1))
+
+
 def test_a_kernel_with_its_barrier_has_no_race():
     x = np.arange(32, dtype=np.float32)
     checked(with_barrier)[1, 32](x)

@@ -26,10 +26,9 @@ from gridjit.runtime.memory.unwritten import Unwritten, unwritten
 SYMBOLS = (record.STATE, "gridjit.checks.end")
 _WORDS = {record.READ: "reads", record.WRITE: "writes", record.ATOMIC: "atomically changes"}
 _SPACES = {record.GLOBAL: "", record.SHARED: "shared ", record.LOCAL: "local "}
-_CURES = {
-    RaceError: "order them with cuda.syncthreads() in a block, or with atomic operations",
-    UninitializedError: "write it first: shared arrays, local arrays and device_array are not cleared",
-}
+_WRITE_FIRST = "write it first: shared arrays, local arrays and device_array are not cleared"
+_IN_A_BLOCK = "order them with cuda.syncthreads() or with atomic operations"
+_ACROSS_BLOCKS = "order blocks with atomic operations, cuda.cg.this_grid().sync() or two launches"
 # A report, and an index outside an array, as checks write them.
 _REPORT = struct.Struct("=5Q")
 _OUTSIDE = struct.Struct("=4q")
@@ -113,7 +112,7 @@ class Checking:
                 named = f"{_error_of(what).__name__}: {self._artifact.kernel}: {text}"
                 findings.note((self._artifact.kernel, what, *places), named)
             lines = "\n  ".join(texts)
-            raise kind(f"{self._artifact.kernel}: {lines}; {_CURES[kind]}")
+            raise kind(f"{self._artifact.kernel}: {lines}; {_cure(found)}")
 
     def _sentence(self, report: tuple[int, ...], config: LaunchConfig) -> str:
         what, _, mine, other, kinds = report
@@ -236,6 +235,14 @@ def _essential(reports: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     places = {access & (record.MOST_SITES - 1) for pair in racing for access in pair}
     races = [report for report in reports if report[0] == record.RACE]
     return [r for r in reports if r[0] != record.RACE and r[2] & (record.MOST_SITES - 1) not in places] + races
+
+
+def _cure(found: list[tuple[int, ...]]) -> str:
+    """Return the advice on findings: on the first kind of them, and on threads of one block before those of several."""
+    if found[0][0] != record.RACE:
+        return _WRITE_FIRST
+    in_a_block = any(mine >> record.BLOCK_AT == other >> record.BLOCK_AT for _, _, mine, other, _ in found)
+    return _IN_A_BLOCK if in_a_block else _ACROSS_BLOCKS
 
 
 def _at(mask: Any) -> int:
