@@ -66,6 +66,15 @@ def test_every_commands_help_ends_with_an_example_that_it_accepts_and_its_page(
     assert (ROOT / page.removeprefix("page: ")).is_file()
 
 
+def test_every_commands_help_begins_as_the_list_of_commands_describes_it() -> None:
+    for made in commands_of(parser()):
+        listed = [one for action in made._actions for one in getattr(action, "_choices_actions", ())]
+        for one in listed:
+            own = " ".join(subcommands_of(made)[one.dest].format_help().partition("\n\n")[2].split())
+            assert one.help is not None
+            assert own.lower().startswith(one.help.lower()), one.dest
+
+
 @pytest.mark.parametrize("group", ["cache", "keys"])
 def test_a_group_alone_lists_its_commands(group: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([group]) == 0

@@ -65,9 +65,10 @@ def program_at(words: Sequence[str]) -> int:
 
 
 def _run(commands: Any) -> None:
-    run = commands.add_parser(
+    run = _add(
+        commands,
         "run",
-        help="run a program as python does, with numba.cuda's names gridjit's from its first import",
+        help="run a program as python does, with its numba.cuda kernels compiled by gridjit",
         usage="%(prog)s [-h] [--debug] [--target {cuda,host}] [--json FILE] "
         "(PROGRAM | - | -m MODULE | -c CODE) [ARGUMENT ...]",
         description="At the end, a line on standard error says how many kernels went through gridjit, and why others "
@@ -83,7 +84,7 @@ def _run(commands: Any) -> None:
 
 
 def _demo(commands: Any) -> None:
-    demo = commands.add_parser("demo", help="sum a few million floats with a kernel whose shared array fits the launch")
+    demo = _add(commands, "demo", help="sum a few million floats with a kernel whose shared array fits the launch")
     demo.add_argument(
         "--size", type=values.count("--size"), default=4_000_000, help="how many floats (default: %(default)s)"
     )
@@ -96,14 +97,13 @@ def _demo(commands: Any) -> None:
 
 
 def _info(commands: Any) -> None:
-    info = commands.add_parser(
-        "info", help="show versions, targets and GPUs, the cache, and settings with their origin"
-    )
+    info = _add(commands, "info", help="show versions, targets and GPUs, the cache, and settings with their origin")
     _finish(info, "info:run", quiet=False)
 
 
 def _explain(commands: Any) -> None:
-    explain = commands.add_parser(
+    explain = _add(
+        commands,
         "explain",
         help="show what is stored for a kernel, and why it would be compiled",
         description="With --signature, the status is 0 if its code is in the cache and 1 if it would be compiled.",
@@ -117,7 +117,8 @@ def _explain(commands: Any) -> None:
 
 
 def _warm(commands: Any) -> None:
-    warm = commands.add_parser(
+    warm = _add(
+        commands,
         "warm",
         help="compile kernels ahead of their first launch",
         description="Status 1 if something could not be compiled or stored; the rest is then in the cache.",
@@ -142,7 +143,8 @@ def _warm(commands: Any) -> None:
 
 
 def _certify(commands: Any) -> None:
-    certify = commands.add_parser(
+    certify = _add(
+        commands,
         "certify",
         help="say which specializations a program can need, and which of them the cache lacks",
         description="Status 0 if the cache has all of them, 1 if one is missing. GRIDJIT_CERTIFICATE=FILE names the "
@@ -175,7 +177,8 @@ def _certify(commands: Any) -> None:
 
 
 def _serve(commands: Any) -> None:
-    serve = commands.add_parser(
+    serve = _add(
+        commands,
         "serve",
         help="compile for all programs that set GRIDJIT_COMPILE_SERVER=1, until Ctrl-C",
         description="Imports the compiler once. Programs of this user, interpreter and cache folder "
@@ -191,7 +194,8 @@ def _serve(commands: Any) -> None:
 
 
 def _report(commands: Any) -> None:
-    report = commands.add_parser(
+    report = _add(
+        commands,
         "report",
         help="show what a cache or a traced run holds and spent; as a page with --html",
         description="Kernels, what splits them, compile time by phase, hits and misses, sizes, registers, occupancy.",
@@ -210,7 +214,8 @@ def _report(commands: Any) -> None:
 
 
 def _cache(commands: Any) -> None:
-    cache = commands.add_parser(
+    cache = _add(
+        commands,
         "cache",
         help="inspect, check, tidy, export and import the cache",
         description="Exit status: 0 if all is well, 1 if problems were found, 2 for wrong usage.",
@@ -222,7 +227,7 @@ def _cache(commands: Any) -> None:
 
 
 def _ls(actions: Any) -> None:
-    ls = actions.add_parser("ls", help="list the compiled kernels in the cache")
+    ls = _add(actions, "ls", help="list the compiled kernels in the cache")
     ls.add_argument("--all", action="store_true", help="list every entry, manifests and histories too")
     ls.add_argument("--sort", choices=values.ORDERS, default="kernel", help="the order (default: %(default)s)")
     _add_selection(ls)
@@ -230,13 +235,13 @@ def _ls(actions: Any) -> None:
 
 
 def _du(actions: Any) -> None:
-    du = actions.add_parser("du", help="show how much space kernels take")
+    du = _add(actions, "du", help="show how much space kernels take")
     _add_selection(du)
     _finish(du, "cache_ls:run_du")
 
 
 def _stats(actions: Any) -> None:
-    stats = actions.add_parser("stats", help="show how often kernels were found and compiled, and when last")
+    stats = _add(actions, "stats", help="show how often kernels were found and compiled, and when last")
     stats.add_argument(
         "--metrics", metavar="FILE", type=Path, help='write OpenMetrics text for machines; "-" is standard output'
     )
@@ -245,7 +250,7 @@ def _stats(actions: Any) -> None:
 
 
 def _show(actions: Any) -> None:
-    show = actions.add_parser("show", help="show what one entry holds")
+    show = _add(actions, "show", help="show what one entry holds")
     show.add_argument("key", metavar="KEY", help="the entry's key, or a unique prefix of it")
     show.add_argument("--asm", action="store_true", help="print the PTX that a GPU's code was generated from")
     _add_folder(show)
@@ -253,14 +258,15 @@ def _show(actions: Any) -> None:
 
 
 def _verify(actions: Any) -> None:
-    verify = actions.add_parser("verify", help="read every entry; status 1 if one is damaged or not signed")
+    verify = _add(actions, "verify", help="read every entry; status 1 if one is damaged or not signed")
     verify.add_argument("--remove", action="store_true", help="remove what is damaged")
     _add_folder(verify)
     _finish(verify, "cache_upkeep:run_verify")
 
 
 def _sign(actions: Any) -> None:
-    sign = actions.add_parser(
+    sign = _add(
+        actions,
         "sign",
         help="sign entries that are not signed; status 1 if some are refused",
         description="Damaged entries are refused, and entries signed with a key that is not given.",
@@ -279,7 +285,7 @@ def _sign(actions: Any) -> None:
 
 
 def _gc(actions: Any) -> None:
-    gc = actions.add_parser("gc", help="remove what dead processes left, and the oldest entries beyond the bounds")
+    gc = _add(actions, "gc", help="remove what dead processes left, and the oldest entries beyond the bounds")
     gc.add_argument(
         "--max-size", metavar="SIZE", type=values.size, help="bytes to keep, such as 512M (default: GRIDJIT_CACHE_SIZE)"
     )
@@ -296,14 +302,14 @@ def _gc(actions: Any) -> None:
 
 
 def _clear(actions: Any) -> None:
-    clear = actions.add_parser("clear", help="remove the entries of a kernel, or all; status 1 if it has none")
+    clear = _add(actions, "clear", help="remove the entries of a kernel, or all; status 1 if it has none")
     _add_dry_run(clear)
     _add_selection(clear)
     _finish(clear, "cache_upkeep:run_clear")
 
 
 def _export(actions: Any) -> None:
-    export = actions.add_parser("export", help="write entries to a file for other machines")
+    export = _add(actions, "export", help="write entries to a file for other machines")
     export.add_argument("file", type=values.file, metavar="FILE")
     _add_target(export, "T,T", 'only code for these: "sm_90", "host"')
     _add_selection(export)
@@ -311,21 +317,21 @@ def _export(actions: Any) -> None:
 
 
 def _import(actions: Any) -> None:
-    importing = actions.add_parser("import", help="add a file's entries; status 1 if some are refused or dropped")
+    importing = _add(actions, "import", help="add a file's entries; status 1 if some are refused or dropped")
     importing.add_argument("file", type=values.file, metavar="FILE")
     _add_folder(importing)
     _finish(importing, "cache_bundle:run_import")
 
 
 def _push(actions: Any) -> None:
-    push = actions.add_parser("push", help="write compiled code to remote caches that lack it")
+    push = _add(actions, "push", help="write compiled code to remote caches that lack it")
     _add_remote(push)
     _add_selection(push)
     _finish(push, "cache_remote:run_push")
 
 
 def _pull(actions: Any) -> None:
-    pull = actions.add_parser("pull", help="add a remote cache's entries, or a pack's; status 1 if some are refused")
+    pull = _add(actions, "pull", help="add a remote cache's entries, or a pack's; status 1 if some are refused")
     pull.add_argument("--pack", metavar="NAME", type=values.pack, help="only a pack that `gridjit cache pack` wrote")
     _add_remote(pull)
     _add_folder(pull)
@@ -333,7 +339,7 @@ def _pull(actions: Any) -> None:
 
 
 def _pack(actions: Any) -> None:
-    pack = actions.add_parser("pack", help="write a program's entries to remote caches, to be read with one request")
+    pack = _add(actions, "pack", help="write a program's entries to remote caches, to be read with one request")
     pack.add_argument("name", metavar="NAME", type=values.pack, help="programs name it so: ...?pack=NAME")
     pack.add_argument("--from", dest="file", type=values.file, metavar="FILE", help="only what GRIDJIT_RECORD recorded")
     _add_remote(pack)
@@ -342,7 +348,8 @@ def _pack(actions: Any) -> None:
 
 
 def _keys(commands: Any) -> None:
-    keys = commands.add_parser(
+    keys = _add(
+        commands,
         "keys",
         help="make keys that sign entries of a remote cache, and choose the writers that are trusted",
         description="The trust file is GRIDJIT_CACHE_WRITERS. Exit status: 0 if it was done, 1 if it could not be, 2 "
@@ -355,7 +362,7 @@ def _keys(commands: Any) -> None:
 
 
 def _new(actions: Any) -> None:
-    new = actions.add_parser("new", help="write a private key, and print the public line that others trust")
+    new = _add(actions, "new", help="write a private key, and print the public line that others trust")
     new.add_argument("name", metavar="NAME", type=values.writer, help="the writer's name: ci, alice")
     new.add_argument(
         "--file",
@@ -367,7 +374,7 @@ def _new(actions: Any) -> None:
 
 
 def _trust(actions: Any) -> None:
-    trust = actions.add_parser("trust", help="run entries that a writer signed, or those under more prefixes")
+    trust = _add(actions, "trust", help="run entries that a writer signed, or those under more prefixes")
     trust.add_argument(
         "line",
         metavar="LINE",
@@ -385,12 +392,12 @@ def _trust(actions: Any) -> None:
 
 
 def _list(actions: Any) -> None:
-    listing = actions.add_parser("list", help="list the writers of the trust file")
+    listing = _add(actions, "list", help="list the writers of the trust file")
     _finish(listing, "keys:run_list", quiet=False)
 
 
 def _withdraw(actions: Any) -> None:
-    withdraw = actions.add_parser("withdraw", help="no longer run a writer's entries, whenever it signed them")
+    withdraw = _add(actions, "withdraw", help="no longer run a writer's entries, whenever it signed them")
     withdraw.add_argument("name", metavar="NAME", type=values.writer, help="a name that `gridjit keys list` shows")
     withdraw.add_argument(
         "--prefix",
@@ -403,7 +410,8 @@ def _withdraw(actions: Any) -> None:
 
 
 def _completion(commands: Any) -> None:
-    completion = commands.add_parser(
+    completion = _add(
+        commands,
         "completion",
         help="print a shell script that completes gridjit's commands and options",
         description='In ~/.bashrc or ~/.zshrc: eval "$(gridjit completion bash)", with your shell\'s name. '
@@ -413,6 +421,11 @@ def _completion(commands: Any) -> None:
     rest = completion.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     rest.required = False  # it may be empty, and a message would name it
     completion.set_defaults(run="completion:run")
+
+
+def _add(to: Any, name: str, *, help: str, description: str = "", **more: Any) -> Any:
+    """Return the parser of a new command, whose own help begins as the list of commands describes it."""
+    return to.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}. {description}".strip(), **more)
 
 
 def _add_folder(made: argparse.ArgumentParser) -> None:
