@@ -102,8 +102,10 @@ def _unusual(config: LaunchConfig, ready: Ready) -> str | None:
         return "it is cooperative, programmatic, or has clusters"
     if artifact.metadata.get("checks"):
         return "Python looks for exceptions after each launch (debug=True)"
-    if artifact.exceptions:
-        return "Python looks for exceptions after each launch: the kernel can raise"
     if ready.loaded.driver_function is None and ready.loaded.grid_function is None:
-        return "its code cannot be launched through an address, or not yet"
+        if ready.found.target.kind != "host":
+            return "its linked code has callbacks that Python calls"
+        if "prints" in artifact.resources:
+            return "it prints, and Python shows the text when it ends"
+        return "machine code launches a kernel from its third launch on, on x86-64"
     return None

@@ -168,11 +168,25 @@ def test_a_debug_kernel_is_a_reason(trace: Trace) -> None:
     assert "debug=True" in whys(trace)[-1]
 
 
-def test_a_kernel_that_raises_is_a_reason(trace: Trace) -> None:
-    checked = refuse_negatives[1, 8]
+def test_a_kernel_that_can_raise_is_launched_by_machine_code_from_its_third_launch_on(trace: Trace) -> None:
+    launch, x = gridjit.jit(refuse_negatives.py_func)[1, 8], cuda.to_device(np.ones(8))
     for _ in range(2):
-        checked(np.ones(8))
-    assert whys(trace)[-1].endswith("the kernel can raise")
+        launch(x)
+    assert whys(trace)[-1].startswith("machine code launches a kernel from its third launch on")
+    launch(x)
+    told = whys(trace)
+    launch(x)
+    assert whys(trace) == told
+
+
+def test_a_kernel_that_prints_is_a_reason(trace: Trace) -> None:
+    @gridjit.jit
+    def speak(x):
+        print(x[0])
+
+    for _ in range(4):
+        speak[1, 1](np.ones(8))
+    assert whys(trace)[-1] == "it prints, and Python shows the text when it ends"
 
 
 def test_an_addition_waits_for_one_that_is_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,5 +107,6 @@ def _verdict(console: Console, reports: list[list[dict[str, Any]]], expect_compi
         f"The first process compiled {compiled[0]} times for {len(reports[0])} launches: once for each block\n"
         f"size, whatever the grid. The second compiled {compiled[1]} times: all were on disk.\n"
         "get: to find or compile the code; run: the launch; sum: checked against NumPy.\n"
+        "The second row's get has machine code for all later launches, too: made once.\n"
     )
     return 1 if wrong or compiled[1] or (expect_compiles and not compiled[0]) else 0
