@@ -124,6 +124,12 @@ def test_the_reference_has_parameters_as_a_list_and_examples_as_code(site: Path)
     assert "<code>__dlpack__</code>" in _read(site, "api")
 
 
+def test_code_of_a_file_has_its_name_and_bars_in_tables_have_no_backslash(site: Path) -> None:
+    assert '<span class="filename">stats.py</span>' in _read(site, "operating")
+    assert "<code>--target cuda|host</code>" in _read(site, "benchmarks")
+    assert not re.search(r"<code>[^<]*\\\|", _read(site, "kernel-language"))
+
+
 def test_lists_of_documents_are_lists_on_their_pages(site: Path) -> None:
     """Python-Markdown wants an empty line before a list, and four spaces for one in another; GitHub wants neither."""
     unmade = [

@@ -40,7 +40,7 @@ POSITIONS = Chapter(
 )
 
 MEMORY = Chapter(
-    "Memory",
+    "Shared, local and constant memory",
     "Shapes are constants: literals, globals, `gridjit.static`, or results of arithmetic with these. An array of 0 "
     "items stands for the launch's dynamic shared memory; all arrays of 0 items in a kernel begin at the same address.",
     (
