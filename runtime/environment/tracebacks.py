@@ -30,7 +30,7 @@ def for_users(call: Callable[Parameters, Result]) -> Callable[Parameters, Result
     def called(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
         try:
             return call(*args, **keywords)
-        except Exception as error:
+        except BaseException as error:
             if is_for_users(error):
                 trim(error)
             raise
@@ -38,9 +38,9 @@ def for_users(call: Callable[Parameters, Result]) -> Callable[Parameters, Result
     return called
 
 
-def is_for_users(error: Exception) -> bool:
-    """Return whether an error is about the user's program: ours, or a kernel's exception."""
-    return isinstance(error, GridjitError) or _OF_A_KERNEL in vars(error)
+def is_for_users(error: BaseException) -> bool:
+    """Return whether an error is about the user's program: ours, a kernel's exception, or an interrupt of a launch."""
+    return isinstance(error, GridjitError | KeyboardInterrupt) or _OF_A_KERNEL in vars(error)
 
 
 def note_as_kernels(error: BaseException) -> None:
@@ -49,7 +49,7 @@ def note_as_kernels(error: BaseException) -> None:
         setattr(error, _OF_A_KERNEL, True)
 
 
-def trim(error: Exception) -> None:
+def trim(error: BaseException) -> None:
     """Leave only the user's frames of an error that is about to be raised again, and of its causes.
 
     A cause without such a frame is left out whole: the message has its meaning. Called where the error was caught,
@@ -98,7 +98,7 @@ def _is_full() -> bool:
         return False
 
 
-def _say_all(error: Exception) -> None:
+def _say_all(error: BaseException) -> None:
     from gridjit.compiler.frontend.isolated.launch_visibility import said_by
 
     if isinstance(error, CompileError) and error.original is not None:

@@ -60,7 +60,7 @@ class ConfiguredKernel:
                 fast(*args)
                 return
             self._launch(args, keywords)
-        except Exception as error:
+        except BaseException as error:
             if is_for_users(error):
                 trim(error)
             raise

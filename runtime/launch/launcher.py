@@ -80,7 +80,7 @@ class Launcher:
         """Launch from Python, for kinds of arguments that the native function does not know."""
         try:
             launch(self, args)
-        except Exception as error:
+        except BaseException as error:
             if is_for_users(error):
                 trim(error)
             raise

@@ -14,6 +14,7 @@ import gridjit
 from gridjit.compiler.values.errors import ArgumentError
 from gridjit.runtime.devices import presence
 from tests.runtime.standin import StandInKernel
+from tests.shown import users_files
 
 
 class Refusal(Exception):
@@ -151,9 +152,10 @@ def test_the_error_says_what_the_argument_raised_and_has_it_as_its_cause() -> No
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 
-def test_an_argument_that_is_interrupted_ends_the_launch() -> None:
+def test_an_interrupt_ends_the_launch_and_shows_only_the_users_frames() -> None:
     def interrupt(*_: Any) -> NoReturn:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as caught:
         StandInKernel(arity=1).configured()(made(__getattr__=interrupt)())
+    assert users_files(caught.value) == {__file__}
