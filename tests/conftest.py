@@ -231,9 +231,11 @@ def wide() -> Target:
 @pytest.fixture
 def foreign_rewrites() -> Iterator[None]:
     """Let the test register rewrites with numba-cuda; they are gone after it."""
-    from gridjit.compiler.frontend.static_rewrite import install
+    from gridjit.compiler.frontend.shape_rewrite import install as install_shapes
+    from gridjit.compiler.frontend.static_rewrite import install as install_static
 
-    install()  # gridjit's own rewrite is registered once a process, so it must not go with the test's
+    install_static()  # gridjit's own rewrites are registered once a process, so they must not go with the test's
+    install_shapes()
     registry = sys.modules["numba.cuda.core.rewrites.registry"].rewrite_registry
     before = {kind: list(classes) for kind, classes in registry.rewrites.items()}
     yield

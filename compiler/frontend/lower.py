@@ -26,6 +26,7 @@ from gridjit.compiler.frontend.kept.asked import Raised
 from gridjit.compiler.frontend.kept.library import is_printed, text_of
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.narrow.modules import are_imported, takes_narrow_floats
+from gridjit.compiler.frontend.shape_rewrite import install as install_shapes
 from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.source.libraries import is_numbas
@@ -77,6 +78,7 @@ def lower(
     import_all(narrow_floats=takes_narrow_floats(signature))
     with section():
         install_static()
+        install_shapes()
         instructions()
         unsigned_ranges()
         if are_imported():

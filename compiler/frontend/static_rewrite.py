@@ -38,7 +38,7 @@ def install() -> None:
             for statement in block.find_insts(ir.Assign):
                 if not isinstance(statement.value, ir.Global | ir.FreeVar | ir.Expr):
                     continue
-                value = guard(_static_value, func_ir, statement, ir, TypingError)
+                value = guard(static_value, func_ir, statement.value, ir, TypingError)
                 if value is not None:
                     self._constants[id(statement)] = value
             return bool(self._constants)
@@ -54,23 +54,22 @@ def install() -> None:
             return block
 
 
-def _static_value(func_ir: Any, statement: Any, ir: Any, typing_error: Any) -> int | None:
-    """Return the integer of a static name on an assignment's right side; None for another value."""
-    value = statement.value
+def static_value(func_ir: Any, value: Any, ir: Any, typing_error: Any) -> int | None:
+    """Return the integer of a static name that is a definition; None for another value."""
     try:
         found = _python_value(func_ir, value, ir)
         if isinstance(found, StaticInt):
-            return found.value(_where(func_ir, statement))
+            return found.value(_where(func_ir, value))
         if isinstance(value, ir.Expr) and value.op == "getattr":
             owner = _python_value(func_ir, _definition(func_ir, value.value), ir)
-            return owner.value(value.attr, _where(func_ir, statement)) if isinstance(owner, StaticDim3) else None
+            return owner.value(value.attr, _where(func_ir, value)) if isinstance(owner, StaticDim3) else None
     except ConfigError as error:
-        raise typing_error(str(error), loc=statement.loc) from error
+        raise typing_error(str(error), loc=value.loc) from error
     return None
 
 
-def _where(func_ir: Any, statement: Any) -> str:
-    identity, loc = func_ir.func_id, statement.loc
+def _where(func_ir: Any, definition: Any) -> str:
+    identity, loc = func_ir.func_id, definition.loc
     return str(CodePlace.at_line(loc.filename, loc.line, identity.func_qualname, identity.code))
 
 

@@ -56,6 +56,23 @@ def static_tile(x):
     tile[cuda.threadIdx.y, cuda.threadIdx.x] = x[cuda.grid(1)]
 
 
+TILE = 4
+
+
+def wide_tile(x):
+    width = gridjit.static.blockDim.x * 2
+    tile = cuda.shared.array((width + 1, TILE % 3), np.float32)
+    tile[cuda.threadIdx.x, 0] = x[cuda.grid(1)]
+    mine = cuda.local.array(shape=TILE * TILE // 3 - 2, dtype=np.int64)
+    mine[0] = cuda.threadIdx.x
+    x[mine[0]] = tile[width - mine[0], 0]
+
+
+def tile_of_whole_warps(x):
+    tile = cuda.shared.array(gridjit.static.blockDim.x // 32, np.float32)
+    tile[0] = x[0]
+
+
 def calls_half_block(x):
     x[cuda.grid(1)] = half_block(x[0])
 
@@ -85,6 +102,18 @@ def test_a_static_read_names_its_source_line() -> None:
     _, view = lowered(static_tile, FLOATS, config=LaunchConfig.of(1, 32))
     line = static_tile.__code__.co_firstlineno + 1
     assert {fact.where for fact in view.footprint.facts} == {f"test_lower.py:{line}"}
+
+
+def test_shapes_are_computed_from_constants_and_the_launch() -> None:
+    result, view = lowered(wide_tile, FLOATS, config=LaunchConfig.of(1, 32))
+    assert "[65 x float]" in result.modules[0]
+    assert "alloca [3 x i64]" in result.modules[0]
+    assert read_by(view) == {"blockdim.x": 32}
+
+
+def test_a_computed_shape_of_no_items_is_not_the_dynamic_shared_memory() -> None:
+    with pytest.raises(CompileError, match=r"is gridjit.static.blockDim.x // 32, and an array has at least one item"):
+        lowered(tile_of_whole_warps, FLOATS, config=LaunchConfig.of(1, 31))
 
 
 def test_static_names_work_through_variables_and_as_loop_bounds() -> None:

@@ -23,7 +23,9 @@ _WITH_LAUNCH: Final = "A configuration is (grid, block[, sharedmem]); gridjit wa
 _MAKERS: Final = {"cuda.shared.array": "shared", "cuda.local.array": "local"}
 _LAUNCH: Final = ("blockDim", "gridDim")
 _DYNAMIC = "or shape 0 for the launch's dynamic shared memory: kernel[grid, block, stream, bytes]."
-_MAY_BE = "A shape may be a number, a global constant, gridjit.static.blockDim.x, or a tuple of these"
+_MAY_BE = (
+    "A shape may be a number, a global constant, gridjit.static.blockDim.x, arithmetic with these, or a tuple of these"
+)
 
 
 def shape(failure: Failure) -> Finding | None:
@@ -103,9 +105,10 @@ def _what(failure: Failure, given: ast.AST | None) -> str:
 
 
 def _launch_field(given: ast.AST) -> ast.Attribute | None:
-    """Return cuda.blockDim.x in a shape, or another fact of the launch."""
+    """Return cuda.blockDim.x in a shape, or another fact of the launch that is not a constant."""
     for node in ast.walk(given):
-        if isinstance(node, ast.Attribute) and any(name in text_of(node) for name in _LAUNCH):
+        text = text_of(node) if isinstance(node, ast.Attribute) else ""
+        if isinstance(node, ast.Attribute) and "static." not in text and any(name in text for name in _LAUNCH):
             return node
     return None
 
