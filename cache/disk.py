@@ -11,6 +11,7 @@ import errno
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from gridjit.base.forking import lock, section
@@ -39,8 +40,11 @@ if TYPE_CHECKING:
 _OWN_FOLDER = "Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to run without a cache."
 # How many entries are forgotten with one change of the index.
 _AT_ONCE = 256
+# How many entries show whether any opens.
+_A_FEW = 16
 _NO_SUCH_BASE = "Set GRIDJIT_CACHE_BASE without it to run without its entries."
 _TRUST = "Set GRIDJIT_CACHE_ALLOW_SHARED=1 to use it anyway, and run what others put there."
+_READABLE = "Let its owner make all of it readable (chmod -R a+rX), or name another folder."
 _START_ANEW = "Delete it, or the whole folder: what others put there would be run."
 _MORE_SPACE = "Make room there, or set GRIDJIT_CACHE_DIR to a folder on another disk."
 _MORE_ROOM = "Set GRIDJIT_CACHE_SIZE to more."
@@ -237,6 +241,11 @@ class DiskStore:
             self.collect()
         return Verification(good=good, bad=tuple(bad), reasons=tuple(reasons))
 
+    def why_none_opens(self) -> str:
+        """Return why the first entries do not open, as with another key; "" if there are none or any of them opens."""
+        reasons = [self._why_bad(info) for info in islice(self.entries(), _A_FEW)]
+        return next((reason for reason in reasons if reason), "") if all(reasons) else ""
+
     def collect(self) -> None:
         """Remove dead writers' files, note files without a row, drop rows without a file, and keep the bounds."""
         if not self._changeable():
@@ -400,8 +409,7 @@ class DiskStore:
         """Warn of the error; a folder that must not be used is not looked at again."""
         let_through(error)
         if not isinstance(error, Distrusted):
-            is_full = getattr(error, "errno", None) in _DISK_IS_FULL
-            self._warn(f"cannot be {done}: {error}", _MORE_SPACE if is_full else "")
+            self._warn(f"cannot be {done}: {error}", self._way_on(error, done))
         elif error.name:
             self._warn(f"is used only in part: {error} and is passed over", _START_ANEW)
         else:
@@ -412,6 +420,12 @@ class DiskStore:
         if not self.fault:
             self.fault = f"cache folder {self.folder} {what}. {way_on or self._way_without()}"
             warn(self.fault)
+
+    def _way_on(self, error: BaseException, done: str) -> str:
+        """Return the way on after an error of the system; "" if there is only the way without the folder."""
+        if getattr(error, "errno", None) in _DISK_IS_FULL:
+            return _MORE_SPACE
+        return _READABLE if isinstance(error, PermissionError) and done == "read" else ""
 
     def _way_without(self) -> str:
         return _NO_SUCH_BASE if self.read_only else _OWN_FOLDER

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gridjit.base.stacks import stack_bytes
@@ -33,7 +34,7 @@ def check_may_compile(job: CompileJob, reason: str, cold: Cold) -> None:
         raise CompileDisabledError(
             f"{job.kernel}{job.signature} for {job.target} is not in the cache ({with_lines(reason)}), "
             f"{covered}and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
-            f"{''.join(f'; {told}' for told in cold.here.told_of_remotes())}"
+            f"{''.join(f'; {told}' for told in (*_looked_in(cold), *cold.here.told_of_remotes()))}"
         )
     if not cold.kernel.may_compile:
         raise CompileDisabledError(
@@ -47,6 +48,14 @@ def check_may_compile(job: CompileJob, reason: str, cold: Cold) -> None:
             f"{size >> 10} KB is too small for the compiler: launch it from another thread first, or give threads at "
             "least 256 KB (threading.stack_size)"
         )
+
+
+def _looked_in(cold: Cold) -> Iterator[str]:
+    """Yield the words on the cache's folders, if the kernel's code is kept in any."""
+    if cold.here.settings.cache and cold.form.cached:
+        from gridjit.runtime.process.folders import told_of_folders
+
+        yield told_of_folders(cold.here)
 
 
 def why_missing(look: Look, cold: Cold) -> str:

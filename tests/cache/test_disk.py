@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -415,3 +416,16 @@ def test_of_more_puts_of_one_work_than_there_may_be_the_last_stay(folder, key_of
 
     store.together(work)
     assert [number for number in range(5) if store.get(key_of(number))] == [*range(5)][-limit:]
+
+
+def test_a_folder_that_may_not_be_read_is_a_warning_that_says_how_its_owner_opens_it(
+    folder: Path, key_of: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(files, "open_shard", refuse)
+    with pytest.warns(
+        CacheWarning, match=r"Permission denied\. Let its owner make all of it readable \(chmod -R a\+rX\)"
+    ):
+        assert DiskStore(folder, read_only=True).get(key_of(1)) is None

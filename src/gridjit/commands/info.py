@@ -13,7 +13,7 @@ from gridjit.cache.remote.address import RemoteAddress
 from gridjit.commands import printing
 from gridjit.compiler.key.toolchain import NOT_INSTALLED, toolchain
 from gridjit.compiler.numba_state.pristine import is_known_version
-from gridjit.compiler.values.errors import DeviceError
+from gridjit.compiler.values.errors import ConfigError, DeviceError
 from gridjit.runtime.devices import presence
 from gridjit.runtime.environment.misspelt import near_name
 from gridjit.runtime.environment.settings import (
@@ -26,6 +26,7 @@ from gridjit.runtime.environment.settings import (
 )
 from gridjit.runtime.environment.sources import Sources
 from gridjit.runtime.pool.address import listening_process
+from gridjit.runtime.process.folders import folder_faults
 from gridjit.runtime.process.session import Session, session
 
 _UNKNOWN = ", which this gridjit does not know: kernels are right, but it compiles them by numba-cuda's slower ways"
@@ -72,6 +73,7 @@ def collect() -> dict[str, Any]:
             "folder": str(here.settings.cache_dir),
             "max_bytes": here.settings.cache_bytes,
             "max_entries": here.settings.cache_entries,
+            **_folders(here),
         },
         "remotes": [_remote(address, here) for address in here.settings.cache_remotes],
         "compile_server": listening_process(here.settings.cache_dir),
@@ -98,11 +100,28 @@ def _target(here: Session) -> dict[str, Any]:
     return {"kind": found.kind, "arch": found.arch, "stands_in_for": stands_in, "why_not": None}
 
 
+def _folders(here: Session) -> dict[str, Any]:
+    """Return why the cache's own folder is not of full use, None if it is, and the same of its bases."""
+    if not here.settings.cache:
+        return {"fault": None, "bases": []}
+    try:
+        (_, fault), *bases = folder_faults(here)
+    except ConfigError as error:
+        return {"fault": f"not used: {error}", "bases": []}
+    return {
+        "fault": fault or None,
+        "bases": [{"folder": str(base.folder), "fault": fault or None} for base, fault in bases],
+    }
+
+
 def _remote(address: RemoteAddress, here: Session) -> dict[str, Any]:
     """Return whose entries a remote cache is read for, and whether it is written to; it is not asked."""
     from gridjit.runtime.process.remote import opened_remote
 
-    found, why_not = opened_remote(address, here.settings, here.secret)
+    try:
+        found, why_not = opened_remote(address, here.settings, here.secret)
+    except ConfigError as error:
+        found, why_not = None, str(error)
     if found is None:
         return {"remote": address.shown, "trusted": None, "written": False, "why_not": why_not}
     return {"remote": address.shown, "trusted": found.sealing.told, "written": found.writes, "why_not": None}
@@ -148,7 +167,10 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if cuda["why_not"]:
         yield "GPUs", f"none: {cuda['why_not']}"
     bounds = f"at most {printing.size_text(cache['max_bytes'])} and {cache['max_entries']} entries"
-    yield "cache", f"{cache['folder']}, {bounds}" if cache["enabled"] else "off"
+    fault = f"; {cache['fault']}" if cache["fault"] else ""
+    yield "cache", f"{cache['folder']}, {bounds}{fault}" if cache["enabled"] else "off"
+    for base in cache["bases"]:
+        yield "base", f"{base['folder']}; {base['fault']}" if base["fault"] else base["folder"]
     for one in facts["remotes"]:
         written = "written to" if one["written"] else "not written to"
         yield (
