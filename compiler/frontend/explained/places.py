@@ -90,11 +90,18 @@ def places(function: Callable[..., Any], errors: Sequence[BaseException]) -> tup
             found = [one for one in found if one.exact or one.path != place.path]
             found.append(place)
             known.add((place.path, place.line))
-    if (callee := _callee_without_place(function, text)) is not None:
+    callee = _callee_without_place(function, text)
+    if callee is not None and not any(_is_within(place, callee) for place in found):
         found.append(callee)
     code = function.__code__
     kernel = SourceLine(path=code.co_filename, line=code.co_firstlineno, code=function, exact=False)
     return tuple(found) or (kernel,)
+
+
+def _is_within(place: SourceLine, function: SourceLine) -> bool:
+    """Return whether a place is one of the lines of a function."""
+    code = function.code.__code__ if function.code is not None else None
+    return code is not None and place.path == code.co_filename and place.line in {one for *_, one in code.co_lines()}
 
 
 def _of_frames(error: BaseException) -> list[SourceLine]:

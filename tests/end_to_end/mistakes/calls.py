@@ -332,3 +332,30 @@ def by_name(x, *, factor=2):
 @mistake(FLOATS)
 def calls_by_name(out):
     out[0] = by_name(out[0], factor=3)
+
+
+@mistake(FLOATS)
+def flattened(out):
+    out[0] = out.flatten()[1]
+
+
+@cuda.jit(device=True)
+def second_of_flattened(x):
+    first = x.flatten()
+    return first[1]
+
+
+@mistake(FLOATS)
+def calls_flattened(out):
+    out[0] = second_of_flattened(out)
+
+
+@mistake("void(float32[:,::1])")
+def row_assigned(out):
+    row = cuda.local.array(4, np.float32)
+    out[0] = row
+
+
+@mistake(FLOATS)
+def largest_item(out):
+    out[0] = out.max()

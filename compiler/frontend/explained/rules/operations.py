@@ -52,6 +52,9 @@ _LINEAR = re.compile(r"scipy .* is required|unsupported NumPy function|\bBLAS\b|
 # Reasons of candidates that speak of numba's own code.
 _OF_NUMBA = re.compile(r"argument names|pipeline|Untyped|[Uu]nsupported|argument 'name' must be|Unknown attribute")
 _ALLOCATES = ("NRT required but not enabled", "Only accept returning of array", "_ol_array_allocate")
+# Functions and methods of an array whose result is one number.
+_TO_ONE = ("all", "any", "max", "mean", "min", "prod", "ptp", "std", "sum", "var")
+_LOOP = "Write a loop over the items."
 _RETURNED = "Only accept returning of array"
 _ARRAYS = (
     "A kernel works on items: write a loop that stores each in an array that is an argument, or in "
@@ -81,8 +84,10 @@ def allocation(failure: Failure) -> Finding | None:
         return Finding(
             sentence="strings cannot be made in a kernel", advice="print(...) takes several values.", node=node
         )
-    if _RETURNED in failure.words:
-        return _returned_array(failure)
+    if _RETURNED in failure.words and (node := _returned(failure)) is not None:
+        return _returned_array(failure, node)
+    if (copies := _copied(failure)) is not None:
+        return copies
     allocates = _allocates(failure)
     if isinstance(allocates, ast.Subscript):
         sentence, advice = masked(text_of(allocates.value))
@@ -98,6 +103,7 @@ def allocation(failure: Failure) -> Finding | None:
         )
     instead = WHOLE if isinstance(allocates, ast.BinOp | ast.UnaryOp | ast.Compare) else _ARRAYS
     instead = ITEM if ".atomic." in name else instead
+    instead = _LOOP if name.rpartition(".")[2] in _TO_ONE else instead
     if name.startswith(("np.", "numpy.")) and (numbers := _OF_NUMBERS.get(name.rpartition(".")[2])):
         instead = f"Of numbers, write {numbers}."
     listed = isinstance(allocates, ast.Call) and any(isinstance(one, ast.List) for one in allocates.args)
@@ -169,9 +175,33 @@ def builtin(failure: Failure) -> Finding | None:
     return Finding(sentence=f"{name}(...) is not available in kernels", advice=INSTEAD[name], node=node)
 
 
-def _returned_array(failure: Failure) -> Finding:
+def _returned(failure: Failure) -> ast.Return | None:
+    """Return the statement by which the innermost function returns a value, unless a call of the failing line does."""
+    if failure.places[-1].exact and not any(isinstance(node, ast.Return) for node in failure.source.nodes):
+        return None
     function = failure.source.function
-    node = next((node for node in ast.walk(function) if isinstance(node, ast.Return)), None) if function else None
+    returns = (node for node in ast.walk(function) if isinstance(node, ast.Return)) if function else ()
+    return next((node for node in returns if node.value is not None), None)
+
+
+def _copied(failure: Failure) -> Finding | None:
+    """Return the finding on an array that is assigned to items of another array."""
+    for node in failure.source.of(ast.Assign):
+        target, value = node.targets[0], node.value
+        is_copy = isinstance(target, ast.Subscript) and isinstance(value, ast.Name | ast.Subscript)
+        if is_copy and not any(isinstance(one, ast.Call | ast.Compare) for one in ast.walk(node)):
+            into, source = text_of(target), text_of(value)
+            loop = f"for k in range(len({source})): {into}[k] = {source}[k]"
+            return Finding(
+                sentence=f"{into} = {source} copies an array by way of new memory, and kernels do not allocate any",
+                advice=f"Write a loop over the items: {loop}. {_ENABLE}.",
+                node=target,
+            )
+    return None
+
+
+def _returned_array(failure: Failure, node: ast.Return) -> Finding:
+    function = failure.source.function
     return Finding(
         sentence=f"{function.name if function else 'a function'} returns an array that it made itself",
         advice="Make the array where the function is called, and pass it: the function writes its items.",
