@@ -33,7 +33,8 @@ def taken_away_after() -> Iterator[None]:
             changed = True
     if changed:
         for name in ("numba.cuda.typing.typeof", "numba.core.typing.typeof"):
-            in_loaded(name, "typeof_impl._clear_cache")()
+            if (clear := in_loaded(name, "typeof_impl._clear_cache")) is not None:
+                clear()
         # The contexts remember how far they have read each list.
         contexts.contexts_may_be_half_read()
         contexts.mend_contexts()
