@@ -113,8 +113,11 @@ _FOR_KERNELS = frozenset(
 
 # Options that say how a kernel is kept and launched, and change none of its code.
 _OF_JIT = ("background", "cache", "extensions", "hold_gil", "launches", "max_specializations", "target")
-# Of numba's compiler for the CPU, whose users write them here.
+# Of numba's compiler for the CPU, whose users write them here, and of programs written for numba before 0.51.
 _OF_NUMBA = {
+    "argtypes": "the signature comes first, as in jit('void(float32[:], int32)')",
+    "restype": "the signature has the result's type, as in jit('float32(float32)', device=True)",
+    "bind": "code is loaded at the first launch",
     "boundscheck": "debug=True checks indices",
     "forceobj": "kernels have no Python objects",
     "nogil": "launches let go of the GIL unless hold_gil=True",

@@ -35,6 +35,8 @@ def kernel(x):
         ({"device": "no"}, "device='no': give True or False"),
         ({"debug": [False]}, r"debug=\[False\]: give True or False"),
         ({"boundscheck": True}, "leave it out: debug=True checks indices"),
+        ({"argtypes": ["float32[:]"]}, "leave it out: the signature comes first, as in jit('void("),
+        ({"restype": "float32"}, "leave it out: the signature has the result's type"),
         ({"specialize": "warp"}, "fields are 'blockdim', 'griddim', 'sharedmem'"),
         ({"inline": "sometimes"}, "one of 'never', 'always', or a function that decides"),
         ({"fastmaths": True}, "no such option; did you mean fastmath?"),
