@@ -31,7 +31,7 @@ _WAITING = "[host-target](host-target.md#waiting-for-other-threads-and-blocks)"
 
 WORDS = {
     "GRIDJIT_TARGET": Words(
-        "cuda or host, or unset it to use what is available",
+        "cuda or host, or unset it to use a GPU if there is one",
         "`cuda` if a driver and a device are found, else `host`",
         "where kernels run",
     ),
@@ -75,7 +75,7 @@ WORDS = {
         _FILE, "", f"a file with the private key that signs entries for a remote cache ({_WRITERS})"
     ),
     "GRIDJIT_CACHE_ALLOW_SHARED": Words(
-        _SWITCH, "`0`", "`1`: use folders that other users can write to. What is read from them is run as code"
+        _SWITCH, "`0`", "`1`: use folders that other users can write to. Their entries are run as code"
     ),
     "GRIDJIT_RECORD": Words(_FILE, "", "a file to which a run adds a line for each specialization that it needs"),
     "GRIDJIT_CERTIFICATE": Words(
@@ -87,7 +87,7 @@ WORDS = {
     "GRIDJIT_TRACE": Words(
         _FILE,
         "",
-        f"a file to which runs add what they compile, find and launch from Python, with times; {_TRACES}",
+        f"a file to which runs add their compiles, finds and launches from Python, with times; {_TRACES}",
     ),
     "GRIDJIT_LOG": Words(
         "compiles, or none",
@@ -102,7 +102,7 @@ WORDS = {
     "GRIDJIT_DEBUG": Words(
         _SWITCH,
         "`0`",
-        "`1`: compile every kernel as with `debug=True`; what they find is listed at the end, and the exit status is 1 "
+        "`1`: compile every kernel as with `debug=True`; their findings are listed at the end, and the exit status is 1 "
         "([debugging](debugging.md#debugging-a-whole-program))",
     ),
     "GRIDJIT_ASSERT_NO_COMPILE": Words(
@@ -111,18 +111,18 @@ WORDS = {
     "GRIDJIT_COMPILE_PROCESSES": Words(
         "a whole number from 0 to 65536",
         "",
-        "how many other processes compile what kernels declare; `0`: none ([processes.md](processes.md))",
+        "how many other processes compile declared signatures; `0`: none ([compiling in other processes](processes.md))",
     ),
     "GRIDJIT_COMPILE_PATIENCE": Words(
         _LIMIT,
         "`120`",
         "how long processes that compile may neither run nor answer, in seconds "
-        "([processes.md](processes.md#the-processes))",
+        "([compiling in other processes](processes.md#the-processes))",
     ),
     "GRIDJIT_COMPILE_SERVER": Words(
         _SWITCH,
         "`0`",
-        "`1`: let `gridjit serve` compile, while it runs ([processes.md](processes.md#a-compile-server))",
+        "`1`: let `gridjit serve` compile, while it runs ([compiling in other processes](processes.md#a-compile-server))",
     ),
     "GRIDJIT_NATIVE_LAUNCH": Words(
         _SWITCH, "`1`", "`0`: launch from Python instead of through machine code, with equal results"
@@ -131,19 +131,19 @@ WORDS = {
         _SWITCH,
         "`0`",
         "`1`: two streams that use the same memory, in no order, raise a `HazardError` "
-        "([streams.md](streams.md#hazards))",
+        "([streams and events](streams.md#hazards))",
     ),
     "GRIDJIT_CODEGEN": Words(
         "llvm or nvvm",
         "llvm",
-        f"what makes PTX of kernels: the LLVM that llvmlite holds, where it can, or NVVM ({_GENERATORS})",
+        f"the maker of kernels' PTX: the LLVM that llvmlite holds, where it can, or NVVM ({_GENERATORS})",
     ),
     "GRIDJIT_HOST_THREADS": Words(_NUMBER, "the usable cores", "how many threads run blocks on the host target"),
     "GRIDJIT_HOST_DEVICE": Words(
         "the name of a GPU, or the path of a JSON file", "`h100`", f"the GPU that the host stands in for: {_DEVICE}"
     ),
     "GRIDJIT_HOST_DEVICES": Words(_NUMBER, "`1`", "how many such GPUs there are"),
-    "GRIDJIT_HOST_LIMITS": Words(_SWITCH, "`1`", "`0`: run on the host what such a GPU would refuse"),
+    "GRIDJIT_HOST_LIMITS": Words(_SWITCH, "`1`", "`0`: run launches on the host that such a GPU would refuse"),
     "GRIDJIT_HOST_PATIENCE": Words(
         _LIMIT,
         "`10`",

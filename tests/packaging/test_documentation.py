@@ -126,6 +126,25 @@ def test_each_picture_of_a_document_has_a_text_for_those_who_do_not_see_it() -> 
     assert len(texts) > 10 and [text for text in texts if len(text) < 10] == []
 
 
+def test_a_file_that_a_reader_is_to_make_is_named_where_it_is_read() -> None:
+    unnamed = [
+        f"{document.relative_to(ROOT)}: {name}"
+        for document in DOCUMENTS
+        for name in re.findall(r"^<!-- file (\S+) -->$", document.read_text(), re.M)
+        if f"`{name}`" not in document.read_text()
+    ]
+    assert unnamed == []
+
+
+def test_a_links_text_is_words_and_not_the_name_of_a_document() -> None:
+    names = {
+        f"{document.relative_to(ROOT)}: {text}"
+        for document in DOCUMENTS
+        for text in re.findall(r"\[([\w./-]+\.md)\]\(", document.read_text())
+    }
+    assert names == set()
+
+
 def test_every_file_that_a_document_names_is_there() -> None:
     folders = ("src", "compiler", "runtime", "cache", "tests", "scripts", "examples")
     files = [f"/{file}" for file in (*ROOT.glob("*.*"), *(f for top in folders for f in (ROOT / top).rglob("*.*")))]
@@ -133,6 +152,7 @@ def test_every_file_that_a_document_names_is_there() -> None:
         f"{document.relative_to(ROOT)}: {name}"
         for document in [*DOCUMENTS, ROOT / "CONTRIBUTING.md"]
         for name in re.findall(r"`([\w./-]+\.(?:py|cu|toml))`", document.read_text())
+        if f"<!-- file {name} -->" not in document.read_text()
         if not any(file.endswith(f"/{name.removeprefix('gridjit/')}") for file in files)
     ]
     assert gone == []

@@ -70,7 +70,7 @@ def test_an_empty_text_or_list_is_the_default(monkeypatch: pytest.MonkeyPatch) -
         ("cache_size", object, "cache_size=<class 'object'>: give bytes above 0, such as 1073741824, 512M or 2G"),
         ("host_threads", True, "host_threads=true: give a whole number from 1 to 65536"),
         pytest.param("host_threads", 10**5000, "host_threads=int: give a whole number from 1 to 65536", id="huge"),
-        ("target", ["host"], "target=['host']: give cuda or host, or unset it to use what is available"),
+        ("target", ["host"], "target=['host']: give cuda or host, or unset it to use a GPU if there is one"),
         ("log", "x" * 300, f"log={'x' * 200}...: "),
     ],
 )
