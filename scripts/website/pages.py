@@ -17,6 +17,7 @@ from mkdocs.structure.files import File
 ROOT = Path(__file__).parents[2]
 DOCS = "docs/"
 _FOR_MAINTAINERS = ("decisions/", "project/", "cache-format.md", "numba-internals.md")
+_ASKED_FIRST = ("faq.md", "caching.md")
 _FENCED = re.compile(r"^( *)(```|~~~).*?^\1\2[ \t]*\n?", re.M | re.S)
 _LINK = re.compile(r"(?<=\]\()(?P<target>[^)#:\s]+)(?P<part>#[^)\s]*)?(?=\))")
 _CODE = re.compile(r"`[^`\n]*`")
@@ -52,8 +53,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """
     uri = page.file.src_uri
     name = file_of(uri)
-    if uri.startswith(_FOR_MAINTAINERS):
-        page.meta["search"] = {"boost": 0.1}
+    page.meta["search"] = {"boost": 0.1 if uri.startswith(_FOR_MAINTAINERS) else 3 if uri in _ASKED_FIRST else 1}
     return _outside_code(
         lambda text: with_plain_bars(with_spaced_lists(with_page_links(text, name, uri))), with_file_names(markdown)
     )
