@@ -102,7 +102,7 @@ WORDS = {
     "GRIDJIT_DEBUG": Words(
         _SWITCH,
         "`0`",
-        "`1`: compile every kernel as with `debug=True`; their findings are listed at the end, and the exit status is 1 "
+        "`1`: compile every kernel as with `debug=True`; findings are listed at the end, and the exit status is 1 "
         "([debugging](debugging.md#debugging-a-whole-program))",
     ),
     "GRIDJIT_ASSERT_NO_COMPILE": Words(
@@ -111,18 +111,18 @@ WORDS = {
     "GRIDJIT_COMPILE_PROCESSES": Words(
         "a whole number from 0 to 65536",
         "",
-        "how many other processes compile declared signatures; `0`: none ([compiling in other processes](processes.md))",
+        "how many other processes compile declared signatures; `0`: none ([processes](processes.md))",
     ),
     "GRIDJIT_COMPILE_PATIENCE": Words(
         _LIMIT,
         "`120`",
         "how long processes that compile may neither run nor answer, in seconds "
-        "([compiling in other processes](processes.md#the-processes))",
+        "([processes](processes.md#the-processes))",
     ),
     "GRIDJIT_COMPILE_SERVER": Words(
         _SWITCH,
         "`0`",
-        "`1`: let `gridjit serve` compile, while it runs ([compiling in other processes](processes.md#a-compile-server))",
+        "`1`: let `gridjit serve` compile, while it runs ([processes](processes.md#a-compile-server))",
     ),
     "GRIDJIT_NATIVE_LAUNCH": Words(
         _SWITCH, "`1`", "`0`: launch from Python instead of through machine code, with equal results"
