@@ -71,7 +71,8 @@ TYPES = Chapter(
 
 ARRAYS = Chapter(
     "Arrays",
-    "Arrays are arguments, globals (copied as constants), and the arrays of [memory](#shared-local-and-constant-memory). Indices and slices are "
+    "Arrays are arguments, globals (copied as constants), and the arrays of "
+    "[memory](#shared-local-and-constant-memory). Indices and slices are "
     "in [operators](#operators).",
     (
         Term("array.{size,ndim,itemsize,nbytes}", "int64", "as in NumPy", "i64[t] = f64.{last}"),
