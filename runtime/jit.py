@@ -99,7 +99,7 @@ def jit(
         GRIDJIT_COMPILE_PROCESSES says how many; see docs/processes.md).
     launches: the launches that the program makes, for `gridjit certify`: (8, 64), or {"grid": 8, "block": (16, 16),
         "sharedmem": 1024} (see docs/operating.md); other launches compile as always.
-    extensions: objects that prepare arguments before each launch (gridjit.runtime.launch.argument_extensions).
+    extensions: objects whose `prepare_args`, numba-cuda's, prepares arguments before each launch.
     options: numba.cuda.jit's (device, debug, opt, fastmath, lineinfo, max_registers, launch_bounds, lto, link, inline,
         forceinline, shared_memory_carveout), `specialize`, and `tiered` (docs/tiered.md).
     Raises ConfigError for an option or value that does not exist.

@@ -148,7 +148,7 @@ class ConfigView:
         recording_of(self).keep_private(reason)
 
     def mark_kernel_as_launch_config_sensitive(self, *names: Markable) -> None:
-        """Make the kernel depend on the named fields; with none, on the fields it reads, and call it sensitive."""
+        """Make the kernel depend on the fields in names; without any, on the fields it reads, and call it sensitive."""
         recording_of(self).mark(names)
 
     def get_kernel_launch_config_sensitive(self) -> bool | None:

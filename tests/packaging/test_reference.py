@@ -61,6 +61,13 @@ def test_every_name_of_gridjit_cuda_that_is_ours_is_in_the_reference() -> None:
     assert [name for name in cuda.__all__ if getattr(cuda, name) not in shown and f"`cuda.{name}()`" not in text] == []
 
 
+def test_a_class_has_an_entry_of_its_own_which_chooses_its_members() -> None:
+    """A class that is shown as a member of a module would be shown with all its parts, its inner ones too."""
+    assert [
+        f"{name}.{one}" for name, of in entries().items() for one in of if inspect.isclass(getattr(named(name), one))
+    ] == []
+
+
 @pytest.mark.parametrize("name", functions())
 def test_a_function_in_the_reference_says_what_it_returns_and_what_each_parameter_is(name: str) -> None:
     function = functions()[name]
