@@ -6,6 +6,7 @@
 import numpy as np
 
 from gridjit import cuda
+from tests.end_to_end.mistakes import mistake as library
 from tests.end_to_end.mistakes.mistake import FLOATS, mistake
 
 COMPLEX = "void(complex64[::1])"
@@ -135,3 +136,8 @@ def overload_neg(value):
 @mistake(FLOATS)
 def a_function_that_is_named_as_an_operator(out):
     out[0] = neg(out[0])
+
+
+@mistake(FLOATS)
+def a_function_of_a_module_that_has_no_code_for_kernels(out):
+    out[0] = library.told(out[0])

@@ -17,6 +17,7 @@ from gridjit.compiler.frontend.explained.rules.finding import UNNAMED, Finding, 
 from gridjit.compiler.frontend.explained.rules.spelling import DRAWN, is_same, offered, spelled
 from gridjit.compiler.frontend.explained.source import text_of
 from gridjit.compiler.frontend.explained.types_said import is_array
+from gridjit.compiler.source.libraries import is_library
 from gridjit.compiler.values.signature import RecordType, TupleType
 
 _UNTYPED = re.compile(r"^Untyped (?:global|freevar)? ?(?:name )?'(?P<name>[^']+)'")
@@ -156,10 +157,7 @@ def _of_value(name: str, value: Any, failure: Failure) -> tuple[str, str]:
     if isinstance(value, FunctionType) and value.__module__ == "numba.misc.special":
         return f"{name!r} is the one for functions that run on the processor", _OWN.format(value.__name__)
     if isinstance(value, FunctionType):
-        return (
-            f"{name!r} is a plain Python function, and kernels call device functions only",
-            f"Decorate it: @{_prefix(failure)}jit(device=True)",
-        )
+        return _of_function(name, value, failure)
     if isinstance(value, BuiltinFunctionType):
         return f"{name!r} is a function of a library, which kernels cannot call", "Use math or cuda.libdevice."
     if isinstance(value, type):
@@ -187,6 +185,15 @@ def _of_value(name: str, value: Any, failure: Failure) -> tuple[str, str]:
     )
 
 
+def _of_function(name: str, value: FunctionType, failure: Failure) -> tuple[str, str]:
+    elsewhere = value.__module__ != failure.function.__module__
+    return (
+        f"{name!r} is a plain Python function, and kernels call device functions only",
+        f"Decorate it: @{_prefix(failure)}jit(device=True){_OVERLOADED * elsewhere}",
+    )
+
+
+_OVERLOADED = "; if an overload has its code, import that before the launch"
 _BIG = "Use a float, or two integers."
 _ITEM_EACH = "Let each thread handle one item: i = cuda.grid(1); if i < n: ... - or loop over range(...)."
 
@@ -209,6 +216,10 @@ def attribute(failure: Failure) -> Finding | None:
         return None  # the user does not write it: it is in the code that Python, or numba, makes of the line
     owner = text_of(node.value) if node is not None else ""
     if kind.startswith("module "):
+        value = failure.value(node) if node is not None else None
+        if isinstance(value, FunctionType) and not is_library(value.__module__):
+            sentence, advice = _of_function(text_of(node), value, failure)
+            return Finding(sentence=sentence, advice=advice, node=node)
         return Finding(
             sentence=f"{owner or kind[7:]}.{name} is not available in kernels", advice=_of_module(kind, name), node=node
         )
