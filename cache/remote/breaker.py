@@ -16,7 +16,7 @@ MOST_REFUSED = 3
 class Breaker:
     """Of one remote, in one process. It opens at a failure, and closes again after a minute.
 
-    why: the last failure, empty if there was none. clock: returns seconds that only grow.
+    why: the last failure or refusal, empty if there was none. clock: returns seconds that only grow.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -36,6 +36,7 @@ class Breaker:
 
     def refused(self, why: str) -> None:
         """Note an entry that was refused; several in a row are a failure."""
+        self.why = why
         self._refused += 1
         if self._refused >= MOST_REFUSED:
             self._refused = 0

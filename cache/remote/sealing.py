@@ -30,8 +30,13 @@ class Sealing:
         """Whose entries are taken, in words."""
         if self.trust is None:
             return "entries sealed with the key of GRIDJIT_CACHE_KEY_FILE" if self.secret else "unsigned entries"
-        names = [writer.name for writer in self.trust.writers if writer.writes(self.prefix) and not writer.withdrawn]
-        return f"entries of {', '.join(names) or 'nobody'}"
+        return f"entries of {', '.join(self.writers)}"
+
+    @property
+    def writers(self) -> list[str]:
+        """The names of the writers whose entries are taken."""
+        known = () if self.trust is None else self.trust.writers
+        return [writer.name for writer in known if writer.writes(self.prefix) and not writer.withdrawn]
 
     def prepare(self) -> None:
         """Import the library for signatures, if there are any; raises WritersError where it is not installed."""

@@ -232,7 +232,7 @@ class Remote:
         counts = ", ".join(f"{name} {number}" for name, number in self.counts.items() if number)
         why = "".join(f"; {one.why.removeprefix(head)}" for one in (self.breaker, self.writing) if one.why)
         left = ", left alone now" if self.breaker.is_open else ""
-        return f"{head}{counts}, waited {self.seconds * 1e3:.0f} ms{left}{why}"
+        return f"remote cache {self.address.told}: {counts}, waited {self.seconds * 1e3:.0f} ms{left}{why}"
 
     def told(self) -> dict[str, Any]:
         """Return the counts, as plain values."""

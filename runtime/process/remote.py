@@ -24,6 +24,7 @@ _NOBODY = (
     "nobody is trusted to write there: name a writer with `gridjit keys trust`, give all machines the key of "
     "GRIDJIT_CACHE_KEY_FILE, or add ?unsigned to the address to run whatever is there"
 )
+_NOT_THERE = "none of the trusted writers may write there: `gridjit keys list` shows the prefixes of each"
 
 
 def open_tier(wanted: Settings, secret: bytes | None) -> RemoteTier:
@@ -70,7 +71,10 @@ def _sealing(address: RemoteAddress, wanted: Settings, secret: bytes | None) -> 
     key = None if wanted.cache_signing_key is None else SigningKey.read(wanted.cache_signing_key)
     if key is not None or os.path.exists(wanted.cache_writers):
         trust = Trust.read(wanted.cache_writers) if os.path.exists(wanted.cache_writers) else Trust()
-        return Sealing(prefix=address.prefix, trust=trust if key is None else _with_own(trust, key), key=key)
+        found = Sealing(prefix=address.prefix, trust=trust if key is None else _with_own(trust, key), key=key)
+        if key is None and not found.writers:
+            raise ConfigError(f"remote cache {address.told}: {_NOT_THERE}")
+        return found
     if secret is None:
         raise ConfigError(f"remote cache {address.shown}: {_NOBODY}")
     return Sealing(prefix=address.prefix, trust=None, secret=secret)

@@ -167,9 +167,10 @@ def test_explain_tells_what_remote_caches_did(remote, tmp_path, monkeypatch):
     told = kernel.explain()
     assert re.search(rf"1\. .*, remote in .* ms\n   why: in the remote cache file://{remote}\n", told)
     assert re.search(
-        r"remote cache http://127.0.0.1:1/x: misses 1, failed 1, waited \d+ ms, left alone now; .*refused", told
+        r"remote cache http://127.0.0.1:1/x\?unsigned: misses 1, failed 1, waited \d+ ms, left alone now; .*refused",
+        told,
     )
-    assert re.search(rf"remote cache file://{remote}: hits 1, ", told)
+    assert re.search(rf"remote cache file://{remote}\?unsigned: hits 1, ", told)
 
 
 def test_entries_of_a_withdrawn_writer_are_replaced_by_a_trusted_one(remote, tmp_path, capsys, monkeypatch):

@@ -78,8 +78,16 @@ def test_a_withdrawn_writer_is_listed_and_refused(run: Run, home: Path) -> None:
     assert found["withdrawn"] in run("list")[1] and found["fingerprint"] in run("list")[1]
     with pytest.raises(Refused, match="withdrawn on"):
         Trust.read(trust_file(home)).open("main", "name", SigningKey.read(home / "ci.key").sign("main", "name", b""))
-    assert run("withdraw", "ci") == (1, "", f"gridjit: ci was withdrawn on {found['withdrawn']} already\n")
+    said = f"gridjit: ci was withdrawn on {found['withdrawn']} already\n"
+    assert run("withdraw", "ci", "--prefix", "main") == (1, "", said)
     assert run("trust", public.strip())[2].startswith(f"gridjit: this key is ci's, withdrawn on {found['withdrawn']}")
+
+
+def test_a_writer_is_withdrawn_once_however_often_it_is_said(run: Run, home: Path) -> None:
+    run("trust", run("new", "ci")[1].strip())
+    said, before = run("withdraw", "ci"), trust_file(home).read_bytes()
+    assert run("withdraw", "ci") == said and said[0] == 0
+    assert trust_file(home).read_bytes() == before
 
 
 def test_a_trusted_writer_is_given_prefixes_and_loses_them(run: Run, home: Path) -> None:

@@ -178,7 +178,7 @@ def test_only_entries_of_trusted_writers_are_run(machine: Run, remote: Path, tmp
     assert run("one", GRIDJIT_CACHE_SIGNING_KEY=str(tmp_path / "key")) == COMPILED
     before = content(remote)
     assert run("two") == FOUND
-    assert run("three", withdrawn="2026-01-31") == COMPILED
+    assert run("three", withdrawn="2026-01-31", warns="none of the trusted writers may write there") == COMPILED
     assert content(remote) == before
     for path in (remote / "main" / "entries").iterdir():
         path.write_bytes(path.read_bytes().replace(b"ELF", b"elf"))

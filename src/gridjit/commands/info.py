@@ -123,8 +123,14 @@ def _remote(address: RemoteAddress, here: Session) -> dict[str, Any]:
     except ConfigError as error:
         found, why_not = None, str(error)
     if found is None:
-        return {"remote": address.shown, "trusted": None, "written": False, "why_not": why_not}
-    return {"remote": address.shown, "trusted": found.sealing.told, "written": found.writes, "why_not": None}
+        return {"remote": address.shown, "address": address.told, "trusted": None, "written": False, "why_not": why_not}
+    return {
+        "remote": address.shown,
+        "address": address.told,
+        "trusted": found.sealing.told,
+        "written": found.writes,
+        "why_not": None,
+    }
 
 
 def _setting(one: Variable, settings: Settings, sources: Sources) -> dict[str, Any]:
@@ -175,7 +181,7 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         written = "written to" if one["written"] else "not written to"
         yield (
             "remote cache",
-            f"not used: {one['why_not']}" if one["why_not"] else (f"{one['remote']}: {one['trusted']}, {written}"),
+            f"not used: {one['why_not']}" if one["why_not"] else (f"{one['address']}: {one['trusted']}, {written}"),
         )
     server = facts["compile_server"]
     yield "compile server", f"process {server}" if server else "none: `gridjit serve` is one"

@@ -129,15 +129,17 @@ def _with(known: tuple[Writer, ...], added: Writer, *, is_wider: bool) -> tuple[
 def _withdrawn(known: tuple[Writer, ...], name: str, prefixes: Sequence[str]) -> tuple[Writer, ...]:
     """Return the known writers, one of them withdrawn today, or without some of its prefixes.
 
-    Raises GridjitError if it is not there, or was withdrawn before, or if it is not trusted for just these prefixes.
+    Raises GridjitError if it is not there, or if it is not trusted for these prefixes and others.
     """
     before = {one.name: one.withdrawn for one in known}
     if name not in before:
         near = near_names(name, before)
         meant = f"did you mean {' or '.join(near)}?" if near else "`gridjit keys list` shows the writers"
         raise GridjitError(f"{_trust_file()} names no writer {name}; {meant}")
-    if before[name] is not None:
+    if before[name] is not None and prefixes:
         raise GridjitError(f"{name} was withdrawn on {before[name]} already")
+    if before[name] is not None:
+        return known
     (had,) = (one.prefixes for one in known if one.name == name)
     left = tuple(text for text in had if text not in prefixes)
     if wrong := [text for text in prefixes if text not in had]:

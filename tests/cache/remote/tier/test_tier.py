@@ -152,6 +152,7 @@ def test_another_entry_in_the_place_of_one_is_refused(remote: Remote, objects: O
     assert not found(remote, job_of(1))
     assert found(remote, job_of(2))
     assert (remote.counts["refused"], remote.breaker.is_open) == (2, False)
+    assert "; an entry is " in remote.story()
 
 
 def test_a_miss_is_remembered_for_seconds(remote: Remote, objects: Objects, clock: Clock) -> None:
