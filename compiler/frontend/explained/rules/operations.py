@@ -84,8 +84,8 @@ def allocation(failure: Failure) -> Finding | None:
         return Finding(
             sentence="strings cannot be made in a kernel", advice="print(...) takes several values.", node=node
         )
-    if _RETURNED in failure.words and (node := _returned(failure)) is not None:
-        return _returned_array(failure, node)
+    if _RETURNED in failure.words and (returned := _returned(failure)) is not None:
+        return _returned_array(failure, returned)
     if (copies := _copied(failure)) is not None:
         return copies
     allocates = _allocates(failure)
