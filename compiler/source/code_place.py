@@ -19,7 +19,8 @@ _PLACE = r"([^|\s]*)\|([^|]*)\|(\d+)\|([0-9a-f]*)\|(\d+)"
 class CodePlace(NamedTuple):
     """A function's qualified name, the name of its file and the line as they were, the code's digest, an offset in it.
 
-    digest: "" where the code was not known; then the line is 0, as nothing tells whether it has moved since.
+    file: of a library, with the name of its package. digest: "" where the code was not known; then the line is 0, as
+    nothing tells whether it has moved since.
     """
 
     function: str
@@ -33,7 +34,7 @@ class CodePlace(NamedTuple):
         """Return the place of an instruction; function: the name of a function with the code, if it was renamed."""
         from gridjit.compiler.source.code import plan_of
 
-        file = code.co_filename.rpartition("/")[2]
+        file = _named(code.co_filename)
         return cls(function or _name_of(code), file, _line_at(code, offset), plan_of(code).digest, offset)
 
     @classmethod
@@ -47,7 +48,7 @@ class CodePlace(NamedTuple):
         for code in (nested for outer in (own, *planned()) for nested in with_nested(outer)):
             if code.co_filename == path and (offsets := [end - 2 for _, end, at in code.co_lines() if at == line]):
                 return cls.of(code, offsets[-1], function if code is own else "")
-        return cls(function, path.rpartition("/")[2], 0)
+        return cls(function, _named(path), 0)
 
     @classmethod
     def read(cls, text: str) -> CodePlace | None:
@@ -72,7 +73,7 @@ class CodePlace(NamedTuple):
 
     def text(self, *, whole: bool = False) -> str:
         """Return the name of the file, or its whole path, and the line if it is known."""
-        file = self.file if whole else self.file.rpartition("/")[2]
+        file = _named(self.file) if self.file.startswith("/") and not whole else self.file
         return f"{file}:{self.line}" if self.line else file
 
     def __str__(self) -> str:
@@ -106,6 +107,12 @@ def file_named(path: str) -> str:
         return ""
     found, home = os.path.normpath(path).rpartition("/site-packages/")[2], os.path.expanduser("~").rstrip("/")
     return f"~{found[len(home) :]}" if home and found.startswith(f"{home}/") else found
+
+
+def _named(path: str) -> str:
+    """Return the name of a file; of a library's file, its path in the folder of libraries."""
+    _, installed, inside = path.rpartition("/site-packages/")
+    return inside if installed else path.rpartition("/")[2]
 
 
 def _name_of(code: CodeType) -> str:
