@@ -292,7 +292,7 @@ def judge(report: bytes, function: HostFunction, config: LaunchConfig) -> Status
         raise LaunchError(
             f"{name} [{config}]: threads of block {_dim3(block)} wait at different "
             f"cuda.syncthreads() calls (thread {_dim3(thread)} is one of them), or at this_grid().sync(), so none can "
-            "go on; call it where all threads of the block reach it"
+            "go on; call it, and functions of libraries that call it, where all threads of the block reach them"
         )
     if SPINS < code < 0:
         from gridjit.runtime.devices.host.kernel_errors import lane_trouble  # only its errors need it
