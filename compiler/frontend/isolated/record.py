@@ -132,6 +132,7 @@ def empty(record: Isolation, dispatcher: Any) -> None:
 
 
 def empty_device_functions(record: Isolation, callees: Callees, failures: Failures) -> None:
+    from numba.cuda.core.errors import TypingError
     from numba.cuda.dispatcher import CUDADispatcher
 
     def compile_device(dispatcher: Any, args: Any, return_type: Any = None) -> Any:
@@ -152,6 +153,8 @@ def empty_device_functions(record: Isolation, callees: Callees, failures: Failur
         return result
 
     def get_call_template(dispatcher: Any, args: Any, kws: Any) -> Any:
+        if dispatcher.py_func.__code__.co_kwonlyargcount:
+            raise TypingError("parameters that are given only by name")  # numba would give them items of *args
         empty(record, dispatcher)
         if not offers_what_it_is_called_with(dispatcher):
             record.drafts.spoil("it calls a function for declared signatures")

@@ -359,3 +359,13 @@ def row_assigned(out):
 @mistake(FLOATS)
 def largest_item(out):
     out[0] = out.max()
+
+
+@cuda.jit(device=True)
+def by_name_after_others(x, *others, factor=2):
+    return x * factor + len(others)
+
+
+@mistake(FLOATS)
+def calls_by_name_after_others(out):
+    out[0] = by_name_after_others(out[0], 1, 2)

@@ -7,6 +7,7 @@ import builtins
 import re
 from collections import Counter
 from enum import Enum
+from inspect import CO_VARARGS
 from types import CodeType
 from typing import Final
 
@@ -239,9 +240,9 @@ def lengths(failure: Failure) -> Finding | None:
             advice="Assign one name, or a tuple of values.",
             node=assigned or (loop.target if loop is not None else None),
         )
+    if failure.words.startswith("parameters that are given only by name"):
+        return _only_by_name(failure)
     if failure.words.startswith("tuple index out of range"):
-        if (by_name := _only_by_name(failure)) is not None:
-            return by_name
         node = subscript_of(failure.source, ast.Load)
         return Finding(
             sentence=f"{text_of(node) or 'a tuple'}: the index is beyond the end of the tuple",
@@ -258,9 +259,11 @@ def _only_by_name(failure: Failure) -> Finding | None:
         if isinstance(code, CodeType) and code.co_kwonlyargcount:
             count = code.co_argcount
             names = ", ".join(map(repr, code.co_varnames[count : count + code.co_kwonlyargcount]))
+            star = code.co_varnames[count + code.co_kwonlyargcount] if code.co_flags & CO_VARARGS else ""
+            instead = f"Take a tuple {star} in place of *{star}" if star else "Leave out the * before them"
             return Finding(
                 sentence=f"{text_of(call.func)!r} takes {names} only by name, which functions in kernels cannot",
-                advice="Leave out the * before them in its definition; they may still be given by name.",
+                advice=f"{instead} in its definition; they may still be given by name.",
                 node=call,
             )
     return None
