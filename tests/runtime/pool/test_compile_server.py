@@ -571,6 +571,24 @@ def asking(server: Server, tasks: Path) -> tuple[subprocess.Popen[str], IO[str],
 
 
 @pytest.mark.some(2)
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_is_the_first_process_of_a_container_ends_at_a_signal(end: signal.Signals) -> None:
+    own_namespaces = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    with contextlib.suppress(OSError):
+        if subprocess.run([*own_namespaces, "true"], capture_output=True).returncode == 0:
+            program = (
+                "import os, signal\n"
+                "from gridjit.commands.compiling.serve import end_as_first_process\n"
+                "assert os.getpid() == 1\n"
+                "end_as_first_process()\n"
+                f"os.kill(1, {int(end)})\n"
+                "os._exit(1)\n"
+            )
+            assert subprocess.run([*own_namespaces, sys.executable, "-c", program]).returncode == 128 + end
+            return
+    pytest.skip("this system gives nobody a namespace of processes")
+
+
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_with_the_server_all_of_its_processes_end(
     own_server: Callable[..., Server], tasks: Path, end: signal.Signals

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import signal
 import subprocess
 import sys
 
@@ -55,11 +56,19 @@ def _path() -> list[str]:
 
 def begin(began: int) -> None:
     """Be the server whose door and number of processes the command line names. began: when the process began."""
+    if os.getpid() == 1:
+        end_as_first_process()
     import gridjit.cuda  # noqa: F401  # it adds to numba-cuda, which is looked at as a whole: so it comes first
     from gridjit.commands.compiling.rehearsal import rehearse
     from gridjit.runtime.workers.compile_server import stand
 
     stand(int(sys.argv[1]), int(sys.argv[2]), rehearse, began)
+
+
+def end_as_first_process() -> None:
+    """End at SIGINT and SIGTERM, which the system does not let end the first process of a container by themselves."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: os._exit(128 + number))
 
 
 def _have_streams() -> None:
