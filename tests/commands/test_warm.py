@@ -73,6 +73,17 @@ def test_code_that_the_folder_does_not_keep_fails_with_the_reason(warm: Any, mon
     assert re.fullmatch("cache folder /proc/none cannot be written: .* Set GRIDJIT.*", told["failed"][0]["error"])
 
 
+def test_code_that_makes_room_for_later_code_fails(warm: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GRIDJIT_CACHE_DIR", str(tmp_path / "small"))
+    monkeypatch.setenv("GRIDJIT_CACHE_ENTRIES", "3")
+    launches = [word for block in (32, 64, 96) for word in ("--config", f"grid=1,block={block}")]
+    status, told = warm("opstats:sized", "--signature", FLOATS, *launches, "--target", "host")
+    assert (status, told["compiled"] + len(told["failed"])) == (1, 3)
+    assert told["failed"][0]["error"].startswith(
+        f"the cache folder {tmp_path}/small has no room for all code: set GRID"
+    )
+
+
 def test_signatures_and_launches_are_compiled_in_every_combination_and_then_found(
     warm: Any, kernels: Any, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]
 ) -> None:

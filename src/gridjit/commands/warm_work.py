@@ -53,7 +53,7 @@ class Built:
     """The outcome of a work: where its code came from ("compiled", "disk", "remote"), or why the cache has none.
 
     needs_launch: whether it compiles for a launch only. unwritten, unread: why remote caches were not written to, or
-    not asked. work: what it was, None for a line that could not be read.
+    not asked. work: what it was, None for a line that could not be read. key: the name of the stored code.
     """
 
     label: str
@@ -63,6 +63,7 @@ class Built:
     unwritten: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     work: WarmTask | None = None
+    key: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return a failure as plain JSON values; the kernel is None where a recorded line could not be read."""
@@ -105,7 +106,7 @@ def _built(work: WarmTask) -> Built:
         _unwritten()  # in the cache folder, too
         if artifact.private:
             return Built(label=label, error=f"stays in each process's memory: {'; '.join(artifact.private)}")
-        if look_at(kernel, work).stored is None:
+        if (key := look_at(kernel, work).stored) is None:
             lost = f"the cache folder {session().settings.cache_dir} did not keep it"
             return Built(label=label, error=getattr(session().store().layers[0], "fault", "") or lost)
     except LaunchNeededError as error:
@@ -118,7 +119,7 @@ def _built(work: WarmTask) -> Built:
     except Exception as error:  # whatever a user's module or a compiler raises: the others are built all the same
         return Built(label=label, error=f"{type(error).__name__}: {error}")
     found = "remote" if getattr(artifact, "origin", "") == "remote" else "disk"
-    return Built(label=label, origin="compiled" if kernel.stats.compiles > before else found)
+    return Built(label=label, origin="compiled" if kernel.stats.compiles > before else found, key=key)
 
 
 def never_stored(kernel: Kernel, work: WarmTask) -> str | None:

@@ -48,7 +48,17 @@ def run(given: argparse.Namespace) -> int:
     if given.kernels and not works:
         raise ConfigError(f"no kernel of {', '.join(given.kernels)} declares a signature: give one with --signature")
     builds = unreadable + build_all(works, given.jobs or usable_cores(), quiet=not is_wanted(given))
-    return _report(builds, time.perf_counter() - started, as_json=given.json, said=said)
+    kept = map(_kept, builds)
+    return _report(kept, time.perf_counter() - started, as_json=given.json, said=said)
+
+
+def _kept(built: Built) -> Built:
+    """Return the outcome of a work, which failed if its code had to make room for that of later works."""
+    if not built.key or session().store().find(built.key) is not None:
+        return built
+    folder = session().settings.cache_dir
+    way_on = "set GRIDJIT_CACHE_SIZE and GRIDJIT_CACHE_ENTRIES to more"
+    return replace(built, origin="", error=f"the cache folder {folder} has no room for all code: {way_on}")
 
 
 def _say_unused() -> list[str]:
