@@ -227,3 +227,45 @@ def raised_number(out):
 @mistake(FLOATS)
 def function_of_pythons_own(out):
     out[0] = len(dir(out))
+
+
+@mistake(FLOATS)
+def largest_and_length(out):
+    out[0] = np.sum(out) + out.max() + len(out)
+
+
+@mistake(FLOATS)
+def part_of_an_array_copied(out):
+    out[1:3] = out[2:4]
+
+
+@mistake("void(float64[:, ::1])")
+def row_plus_a_number(image):
+    i = cuda.grid(1)
+    image[i] = image[i] + 1
+
+
+@mistake("void(float32[::1], UniTuple(int64, 3))")
+def items_of_a_tuple_written(out, sizes):
+    sizes[cuda.grid(1)] = 1
+
+
+@mistake(FLOATS)
+def compared_with_a_shape(out):
+    if cuda.grid(1) < out.shape:
+        out[0] = 1
+
+
+@mistake("void(complex128[::1])")
+def printed_complex(values):
+    print(values[0])
+
+
+@mistake("void(NPDatetime('s')[::1])")
+def printed_date(days):
+    print(days[0])
+
+
+@mistake(FLOATS)
+def item_given_to_an_atomic(out):
+    cuda.atomic.add(out[0], 1)

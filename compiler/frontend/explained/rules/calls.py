@@ -154,10 +154,12 @@ def unpacked(failure: Failure) -> Finding | None:
     node = next((call for call in failure.source.of(ast.Call) if "cuda" in text_of(call.func)), None)
     if node is None:
         return None
+    name, item = text_of(node.func), node.args[0] if node.args else None
+    advice = f"help({name}) says what it takes."
+    if ".atomic." in name and isinstance(item, ast.Subscript):
+        advice = f"Give the array and the index: {name}({text_of(item.value)}, {text_of(item.slice)}, ...)."
     return Finding(
-        sentence=f"{text_of(node.func)} is called with {_given(node)}, which is not what it takes",
-        advice=f"help({text_of(node.func)}) says what it takes.",
-        node=node,
+        sentence=f"{name} is called with {_given(node)}, which is not what it takes", advice=advice, node=node
     )
 
 
@@ -287,7 +289,7 @@ def printed(failure: Failure) -> Finding | None:
     if (found := _PRINTED.search(failure.words)) is not None:
         return Finding(
             sentence=f"print cannot write a {found['type']}",
-            advice="It writes numbers and constant strings: print the items one by one.",
+            advice=f"It writes numbers and constant strings: {_printable(found['type'])}.",
             node=call,
         )
     if "print() function implementation does not support keyword" in failure.words:
@@ -295,6 +297,15 @@ def printed(failure: Failure) -> Finding | None:
         left_out = f"Leave out {' and '.join(given) or 'them'}."
         return Finding(sentence="print takes no keywords in a kernel", advice=left_out, node=call)
     return None
+
+
+def _printable(kind: str) -> str:
+    """Return advice for printing a value of a type that print does not have."""
+    if kind.startswith("complex"):
+        return "print z.real and z.imag"
+    if kind.startswith(("datetime64", "timedelta64")):
+        return "divide a timedelta64 by a unit, such as DAY = np.timedelta64(1, 'D')"
+    return "print the items one by one"
 
 
 def keywords(failure: Failure) -> Finding | None:

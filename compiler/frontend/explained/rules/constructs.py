@@ -16,8 +16,8 @@ _TRY: Final = getattr(ast, "TryStar", ast.Try)
 _CONSTRUCTS: Final[tuple[tuple[tuple[type[ast.AST], ...], str, str], ...]] = (
     (
         (ast.Yield, ast.YieldFrom),
-        "a kernel cannot be a generator: it has 'yield'",
-        "Write what it yields to an array: out[i] = value.",
+        "'yield' makes a generator, which kernels do not have",
+        "Write the values to an array, out[i] = value, or write the loop where they are used.",
     ),
     ((ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith), "a kernel cannot be asynchronous", ""),
     (

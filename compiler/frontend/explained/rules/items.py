@@ -110,7 +110,8 @@ def _wrong_index(name: str, owner: str, index: str, failure: Failure) -> tuple[s
         return f"{name!r} is indexed with a {index}, not with a whole number", "Write int(index), or divide with //."
     if is_array(owner) and (index[:1] in "'\"" or index == "str"):
         return f"{name!r} is {owner}, and it is indexed with a string", "Strings name the fields of records only."
-    if owner.startswith("(") and not index.isdigit():
+    is_written = failure.operation is not None and failure.operation.name.endswith("setitem")
+    if owner.startswith("(") and not index.isdigit() and not is_written:
         return (
             f"the items of {name!r} have different types, {owner}, so its index must be a constant",
             "Use a tuple whose items have one type, an array, or if and elif.",

@@ -55,6 +55,8 @@ _ALLOCATES = ("NRT required but not enabled", "Only accept returning of array", 
 # Functions and methods of an array whose result is one number.
 _TO_ONE = ("all", "any", "max", "mean", "min", "prod", "ptp", "std", "sum", "var")
 _LOOP = "Write a loop over the items."
+# Before a function's name in numba's name for its implementation: npy_max.
+_IMPLEMENTED: Final = re.compile(r"^(?:npy|array|numpy)_")
 _RETURNED = "Only accept returning of array"
 _ARRAYS = (
     "A kernel works on items: write a loop that stores each in an array that is an argument, or in "
@@ -89,6 +91,8 @@ def allocation(failure: Failure) -> Finding | None:
     if (copies := _copied(failure)) is not None:
         return copies
     allocates = _allocates(failure)
+    if allocates is None and (copied := _copied_items(failure)) is not None:
+        return copied
     if isinstance(allocates, ast.Subscript):
         sentence, advice = masked(text_of(allocates.value))
         return Finding(sentence=sentence, advice=advice, node=allocates)
@@ -102,6 +106,7 @@ def allocation(failure: Failure) -> Finding | None:
             node=allocates,
         )
     instead = WHOLE if isinstance(allocates, ast.BinOp | ast.UnaryOp | ast.Compare) else _ARRAYS
+    instead = _row(allocates) or instead
     instead = ITEM if ".atomic." in name else instead
     instead = _LOOP if name.rpartition(".")[2] in _TO_ONE else instead
     if name.startswith(("np.", "numpy.")) and (numbers := _OF_NUMBERS.get(name.rpartition(".")[2])):
@@ -116,6 +121,30 @@ def allocation(failure: Failure) -> Finding | None:
         advice=f"{instead} {_ENABLE}." if _may_allocate(failure, allocates) else instead,
         node=allocates,
     )
+
+
+def _copied_items(failure: Failure) -> Finding | None:
+    """The finding on a part of an array that is assigned to a part of another."""
+    for node in failure.source.of(ast.Assign):
+        if isinstance(node.value, ast.Subscript) and any(isinstance(one, ast.Subscript) for one in node.targets):
+            return Finding(
+                sentence=f"{text_of(node)} copies several items, and an assignment in a kernel copies one",
+                advice="Assign the items one by one, in a loop, or each in a thread of its own.",
+                node=node,
+            )
+    return None
+
+
+def _row(node: ast.AST | None) -> str:
+    """Return advice where an item of an array is itself an array, as it is indexed in fewer dimensions than it has."""
+    sides = (node.left, node.right) if isinstance(node, ast.BinOp) else ()
+    rows = [one for one in sides if isinstance(one, ast.Subscript)]
+    parts = (part for row in rows for part in ast.walk(row))
+    if not rows or any(isinstance(part, ast.Slice) for part in parts):
+        return ""
+    if not all(isinstance(one, ast.Subscript | ast.Constant) for one in sides):
+        return ""
+    return f"{text_of(rows[0])} is not one number here: index each dimension, as in x[i, j]."
 
 
 def _may_allocate(failure: Failure, node: ast.AST | None) -> bool:
@@ -296,7 +325,7 @@ def operators(failure: Failure) -> Finding | None:
     if sign is not None and len(arguments) == 2:
         node = _operator_node(failure)
         left, right = arguments if sign != "in" else reversed(arguments)
-        advice = _stronger(failure, sign) or _for_types(sign, arguments)
+        advice = _stronger(failure, sign) or _of_a_shape(node) or _for_types(sign, arguments)
         return Finding(sentence=f"{left} {sign} {right} is not possible in a kernel", advice=advice, node=node)
     if operation.name in _UNARY and len(arguments) == 1:
         node = next(failure.source.of(ast.UnaryOp), None)
@@ -316,6 +345,13 @@ def _stronger(failure: Failure, sign: str) -> str:
         if any(isinstance(side, ast.BinOp) and isinstance(side.op, kind) for side in (one.left, *one.comparators)):
             return f"{sign} is stronger than a comparison: write {word}, or (a < b) {sign} (c < d)."
     return ""
+
+
+def _of_a_shape(node: ast.AST | None) -> str:
+    """Return the way on where a shape is compared or computed with, in place of one of its numbers."""
+    sides = (node.left, *node.comparators) if isinstance(node, ast.Compare) else ()
+    shape = next((one for one in sides if isinstance(one, ast.Attribute) and one.attr == "shape"), None)
+    return f"Write {text_of(shape)}[0], or {text_of(shape.value)}.size for all items." if shape is not None else ""
 
 
 def _operator_node(failure: Failure) -> ast.AST | None:
@@ -435,10 +471,11 @@ def numpys(failure: Failure) -> Finding | None:
 
 
 def _called(failure: Failure) -> ast.Call | None:
-    """Return the call that numba names, or the first of the line."""
+    """Return the call that numba names, perhaps by its own implementation's name, or the first of the line."""
     found = tuple(failure.source.of(ast.Call))
     name = failure.operation.name.rpartition(".")[2] if failure.operation else ""
-    return next((call for call in found if text_of(call.func).rpartition(".")[2] == name), found[0] if found else None)
+    named = (name, _IMPLEMENTED.sub("", name))
+    return next((call for call in found if text_of(call.func).rpartition(".")[2] in named), found[0] if found else None)
 
 
 def _reason(failure: Failure) -> str:
