@@ -26,6 +26,7 @@ from gridjit.compiler.frontend.bindings.vocabulary import correct_draws, keep_fu
 from gridjit.compiler.frontend.bindings.warp_types import widen_warp_types
 from gridjit.compiler.frontend.faster import matched
 from gridjit.compiler.frontend.faster.pieces import make_faster
+from gridjit.compiler.frontend.isolated.closures import bind_arguments
 from gridjit.compiler.frontend.isolated.failing import Failures
 from gridjit.compiler.frontend.isolated.launch_visibility import hide_from_backend
 from gridjit.compiler.frontend.isolated.names import make_names_readable
@@ -264,6 +265,7 @@ def _enter(conditions: CompileConditions, record: Isolation, before: _Before) ->
     failures.begin()
     empty_device_functions(record, callees, failures)
     empty_templates(record, callees)
+    bind_arguments()
     reuse_internal_functions(callees)
     find_modules_once()
     note_what_spoils(record.drafts)
