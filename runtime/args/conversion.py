@@ -267,8 +267,24 @@ def _mismatch(given: Signature, declared: Sequence[Signature], names: Sequence[s
     nearest = min(declared, key=lambda wanted: len(_misfits(given, wanted)))
     for name, one, other in zip(names, given.arguments, nearest.arguments, strict=False):
         if conversion(one, other) is None:
-            return f"No matching definition: argument '{name}' is {one}, which is not accepted for {other}; {accepted}"
+            refused = f"No matching definition: argument '{name}' is {one}, which is not accepted for {other}"
+            return f"{refused}; {accepted}{_way_on(name, one, other)}"
     return f"No matching definition: arguments {given} are not accepted; {accepted}"
+
+
+def _way_on(name: str, given: ArgType, wanted: ArgType) -> str:
+    """Return words for an array that a declared type would take, and for a type that would take the array."""
+    if not (isinstance(given, ArrayType) and isinstance(wanted, ArrayType) and isinstance(given.dtype, str)):
+        return ""
+    if given.readonly and not wanted.readonly:
+        return f"; pass {name}.copy(), which can be written"
+    declared = f"or declare {given.dtype}[{', '.join(':' * given.ndim)}] as well"
+    if given.ndim != wanted.ndim:
+        return f"; reshape it to {wanted.ndim} dimension{'s' * (wanted.ndim != 1)}, {declared}"
+    if given.dtype != wanted.dtype:
+        return f"; pass {name}.astype('{wanted.dtype}'), {declared}"
+    function = "asfortranarray" if wanted.layout == "F" else "ascontiguousarray"
+    return f"; pass numpy.{function}({name}), {declared}"
 
 
 def _misfits(given: Signature, wanted: Signature) -> list[str]:

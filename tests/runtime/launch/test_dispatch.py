@@ -251,12 +251,19 @@ def test_a_signature_that_is_declared_twice_is_not_ambiguous() -> None:
             "float32[::1]",
             np.ones(2, "f4"),
             np.ones(4, "f4")[::2],
-            r"float32\[1d A\], which is not accepted for float32\[1d C",
+            r"float32\[1d A\], which is not accepted for float32\[1d C.*pass numpy.ascontiguousarray\(a0\), "
+            r"or declare float32\[:\] as well",
         ),
-        ("float32[:]", np.ones(2, "f4"), np.ones(2), r"float64\[1d C\], which is not accepted"),
+        ("float32[:]", np.ones(2, "f4"), np.ones(2), r"float64\[1d C\], which .*; pass a0.astype\('float32'\), or"),
+        (
+            "float32[:]",
+            np.ones(2, "f4"),
+            np.ones((2, 2), "f4"),
+            r"reshape it to 1 dimension, or declare float32\[:, :\]",
+        ),
         ("int32[:]", np.ones(2, "i4"), np.ones(2, "u8"), r"uint64\[1d C\], which is not accepted"),
         ("int32[:]", np.ones(2, "i4"), np.ones(2, "f4"), r"float32\[1d C\], which is not accepted"),
-        ("float32[:]", np.ones(2, "f4"), np.broadcast_to(np.float32(1), (2,)), "readonly"),
+        ("float32[:]", np.ones(2, "f4"), np.broadcast_to(np.float32(1), (2,)), r"readonly.*pass a0.copy\(\)"),
     ],
 )
 def test_what_no_declared_signature_takes_is_an_error(text: str, good: Any, bad: Any, words: str, warm: bool) -> None:
