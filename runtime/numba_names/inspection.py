@@ -269,6 +269,6 @@ class Inspection:
     def _not_compiled(
         self, wanted: Any, *, config: Any = None, target: str | None = None, of_gpus: bool = False
     ) -> str:
-        known = "; ".join(map(str, self._kernel._all())) or "none yet"
+        known = "; ".join(map(str, self._kernel._all())) or "none yet; launch it, or call its compile(signature)"
         where = (f" for {target}" if target else "") + (f" and a launch of {config}" if config is not None else "")
         return f"{self._kernel.name} is not compiled for {wanted}{where}; it is for: {known}"
