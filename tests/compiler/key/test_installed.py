@@ -457,6 +457,15 @@ def test_another_installation_is_a_miss_whatever_its_version(run: Run, tmp_path:
     assert run("tiled")["tiled"] == [3, 0, []]
 
 
+def test_the_same_files_installed_again_are_the_same_code(run: Run, site: Path, tmp_path: Path) -> None:
+    run("plain, tiled")
+    shutil.rmtree(site)
+    install(tmp_path, LIBRARY)
+    for file in site.rglob("*"):
+        os.utime(file, (1_000_000, 1_000_000))
+    assert compiles(run("plain, tiled")) == {"plain": 0, "tiled": 0}
+
+
 def test_a_file_that_is_not_code_of_it_changes_nothing(run: Run, site: Path) -> None:
     run("tiled")
     (site / "notes.txt").write_text("")
