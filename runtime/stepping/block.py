@@ -129,8 +129,8 @@ class ThreadBlock:
         if not groups:
             return (
                 f"tid={list(last.position)} ctaid={list(self.position)}: threads of the block wait at different "
-                "barriers, so none can continue; call a barrier, and functions of libraries that have one, where all of "
-                "them reach it"
+                "barriers, so none can continue; call a barrier, and functions of libraries that have one, where all "
+                "of them reach it"
             )
         first = groups[0][0]
         return (

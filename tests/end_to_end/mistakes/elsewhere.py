@@ -269,3 +269,14 @@ def printed_date(days):
 @mistake(FLOATS)
 def item_given_to_an_atomic(out):
     cuda.atomic.add(out[0], 1)
+
+
+@mistake(FLOATS)
+def block_without_an_axis(out):
+    i = cuda.threadIdx.x + cuda.blockIdx.x * cuda.blockDim
+    out[i] = 1
+
+
+@mistake("void(float64[:, ::1])")
+def flat_view(image):
+    image[0, 0] = image.flat[1] + image.ravel()[2]

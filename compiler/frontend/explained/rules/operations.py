@@ -45,6 +45,17 @@ _BINARY: Final = {
 }
 _INPLACE: Final = {f"i{name.rstrip('_')}": f"{sign}=" for name, sign in _BINARY.items()}
 _UNARY: Final = {"neg": "-", "pos": "+", "invert": "~", "not_": "not "}
+# Operators of Python's trees that are told apart on a line that has several.
+_SIGNS: Final[dict[str, type[ast.operator]]] = {
+    "+": ast.Add,
+    "-": ast.Sub,
+    "*": ast.Mult,
+    "/": ast.Div,
+    "//": ast.FloorDiv,
+    "%": ast.Mod,
+    "**": ast.Pow,
+    "@": ast.MatMult,
+}
 _NUMPYS = "Write a loop over the items, or compute it before the launch."
 _NUMBER_OF_ARGUMENTS = re.compile(r"(?:too many|missing|got an unexpected|got multiple)\b")
 _UNLIKE = re.compile(r"Typing signature: +(?P<overload>\(.*\))\s+Implementation signature: +(?P<returned>\(.*\))")
@@ -91,8 +102,6 @@ def allocation(failure: Failure) -> Finding | None:
     if (copies := _copied(failure)) is not None:
         return copies
     allocates = _allocates(failure)
-    if allocates is None and (copied := _copied_items(failure)) is not None:
-        return copied
     if isinstance(allocates, ast.Subscript):
         sentence, advice = masked(text_of(allocates.value))
         return Finding(sentence=sentence, advice=advice, node=allocates)
@@ -111,6 +120,8 @@ def allocation(failure: Failure) -> Finding | None:
     instead = _LOOP if name.rpartition(".")[2] in _TO_ONE else instead
     if name.startswith(("np.", "numpy.")) and (numbers := _OF_NUMBERS.get(name.rpartition(".")[2])):
         instead = f"Of numbers, write {numbers}."
+    if (extreme := name.rpartition(".")[2].removeprefix("a")) in ("max", "min") and isinstance(allocates, ast.Call):
+        instead = f"For an array x of one dimension, write {extreme}(x)."
     listed = isinstance(allocates, ast.Call) and any(isinstance(one, ast.List) for one in allocates.args)
     if listed and not name.startswith(("np.", "numpy.")):
         instead = "Write a tuple."
@@ -121,18 +132,6 @@ def allocation(failure: Failure) -> Finding | None:
         advice=f"{instead} {_ENABLE}." if _may_allocate(failure, allocates) else instead,
         node=allocates,
     )
-
-
-def _copied_items(failure: Failure) -> Finding | None:
-    """The finding on a part of an array that is assigned to a part of another."""
-    for node in failure.source.of(ast.Assign):
-        if isinstance(node.value, ast.Subscript) and any(isinstance(one, ast.Subscript) for one in node.targets):
-            return Finding(
-                sentence=f"{text_of(node)} copies several items, and an assignment in a kernel copies one",
-                advice="Assign the items one by one, in a loop, or each in a thread of its own.",
-                node=node,
-            )
-    return None
 
 
 def _row(node: ast.AST | None) -> str:
@@ -323,7 +322,7 @@ def operators(failure: Failure) -> Finding | None:
     arguments = operation.arguments
     sign = {**_BINARY, **_INPLACE}.get(operation.name)
     if sign is not None and len(arguments) == 2:
-        node = _operator_node(failure)
+        node = _operator_node(failure, sign)
         left, right = arguments if sign != "in" else reversed(arguments)
         advice = _stronger(failure, sign) or _of_a_shape(node) or _for_types(sign, arguments)
         return Finding(sentence=f"{left} {sign} {right} is not possible in a kernel", advice=advice, node=node)
@@ -354,10 +353,12 @@ def _of_a_shape(node: ast.AST | None) -> str:
     return f"Write {text_of(shape)}[0], or {text_of(shape.value)}.size for all items." if shape is not None else ""
 
 
-def _operator_node(failure: Failure) -> ast.AST | None:
+def _operator_node(failure: Failure, sign: str) -> ast.AST | None:
+    """Return the expression of an operator: its own, or else the first of the line."""
     kinds: tuple[type[ast.AST], ...] = (ast.BinOp, ast.AugAssign, ast.Compare)
-    found = next((node for node in failure.source.nodes if isinstance(node, kinds)), None)
-    return found or _called(failure)
+    found = [node for node in failure.source.nodes if isinstance(node, kinds)]
+    own = (node for node in found if isinstance(getattr(node, "op", None), _SIGNS.get(sign, ())))
+    return next(own, found[0] if found else _called(failure))
 
 
 def _for_types(sign: str, arguments: tuple[str, ...]) -> str:
@@ -365,6 +366,8 @@ def _for_types(sign: str, arguments: tuple[str, ...]) -> str:
         return ITEM if sign != "@" else "Write the loops: a kernel computes one item of the product in each thread."
     if "None" in arguments:
         return _IS_NONE
+    if "Dim3" in arguments:
+        return "Write its x, y or z, as in cuda.blockDim.x."
     if any(one.startswith("(") for one in arguments):
         return "Work on the items of the tuple, as in t[0]."
     if sign == "@":
