@@ -41,6 +41,7 @@ def test_the_host_is_available_and_detected(choose: Choose, capsys: pytest.Captu
     assert cuda.cuda_error() is None
 
 
+@pytest.mark.filterwarnings("ignore::gridjit.InstallWarning")  # of kernels that other tests made
 def test_a_program_that_stays_as_it_is_detects_the_same_devices(
     choose: Choose, capsys: pytest.CaptureFixture[str]
 ) -> None:
