@@ -77,7 +77,9 @@ def raised_at(error: BaseException) -> SourceLine | None:
 
 
 def _of_frame(frame: FrameType, line: int) -> SourceLine:
-    return SourceLine(path=_path(frame.f_code.co_filename), line=line)
+    # Since Python 3.13, the lines of "<string>" are those of `python -c`: generated code of a library has none.
+    generated = frame.f_code.co_filename == "<string>" and frame.f_globals.get("__name__") != "__main__"
+    return SourceLine(path="<generated>" if generated else _path(frame.f_code.co_filename), line=line)
 
 
 def places(function: Callable[..., Any], errors: Sequence[BaseException]) -> tuple[SourceLine, ...]:
