@@ -23,7 +23,7 @@ from gridjit.base import forking
 from gridjit.base.digests import utf8
 from gridjit.base.values import dataclass
 from gridjit.compiler.key.entry_points import WorkingCopy, is_editable_origin, working_copies
-from gridjit.compiler.key.record import read_record
+from gridjit.compiler.key.record import is_made, listed_name, read_record
 from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
 from gridjit.compiler.source.code import digest_fields
 from gridjit.compiler.source.files import absolute, import_path, read_regular
@@ -282,17 +282,12 @@ def _files(found: Distribution) -> frozenset[str]:
         return frozenset(_walked(found.site, found.package))
     if (record := _read(found, "RECORD")) is not None:
         rows = record.decode(errors="replace").splitlines()
-        return frozenset([_quoted(row) if row[:1] == '"' else row.partition(",")[0] for row in rows])
+        return frozenset(map(listed_name, rows))
     if (listed := _read(found, "installed-files.txt")) is not None:
         lines = (os.path.join(found.metadata, line) for line in listed.decode(errors="replace").splitlines())
         return frozenset(os.path.relpath(os.path.normpath(line), found.site) for line in lines)
     tops = (_read(found, "top_level.txt") or b"").decode(errors="replace").split()
     return frozenset(file for top in tops for file in _walked(found.site, top))
-
-
-def _quoted(line: str) -> str:
-    """Return the path that a line of a RECORD begins with, which is in quotes as it has a comma or a quote."""
-    return line[1:].partition('",')[0].replace('""', '"')
 
 
 def _walked(site: str, top: str) -> Iterator[str]:
@@ -323,13 +318,8 @@ def _stamps(found: Distribution) -> tuple[tuple[str, int, int, int], ...]:
 
     Missing files are included; the metadata beside them counts by its content.
     """
-    files = sorted(file for file in _files(found) if not file.endswith(_FOR_PEOPLE) and not _is_made(file))
+    files = sorted(file for file in _files(found) if not file.endswith(_FOR_PEOPLE) and not is_made(file))
     return tuple((file, *_stamp(os.path.join(found.site, file))) for file in files)
-
-
-def _is_made(file: str) -> bool:
-    """Return whether installing or importing makes a file."""
-    return "__pycache__" in file or ".dist-info" in file or ".egg-info" in file
 
 
 def installed_at(path: str) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
+from gridjit.base.digests import sha256
 from gridjit.base.interrupts import let_through
 from gridjit.base.values import dataclass
 from gridjit.compiler.source.files import read_regular
@@ -34,7 +35,7 @@ class InstallRecord:
     ended: int
 
     def parts(self, package: str = "") -> Iterator[str]:
-        """Yield the listed files below a folder, with their digests, without those that differ between installers."""
+        """Yield each listed file below a folder with its digest, but no file that installers make themselves."""
         yield from sorted(f"{name} {digest}" for name, (digest, _) in self.rows.items() if _counts(name, package))
 
     def changed(self, site: str, files: Iterable[Stamp]) -> Iterator[str]:
@@ -64,24 +65,32 @@ def read_record(metadata: str) -> InstallRecord | None:
 def _rows(text: str) -> Iterator[tuple[str, Row]]:
     for line in text.splitlines():
         if ",sha256=" in line:
-            name, digest, size = line.rsplit(",", 2)
-            yield (name[1:-1].replace('""', '"') if name[:1] == '"' else name), (digest, size)
+            _, digest, size = line.rsplit(",", 2)
+            yield listed_name(line), (digest, size)
+
+
+def listed_name(line: str) -> str:
+    """Return the file that a line of a record names, in quotes if its name has a comma or a quote."""
+    return line[1:].partition('",')[0].replace('""', '"') if line[:1] == '"' else line.partition(",")[0]
+
+
+def is_made(name: str) -> bool:
+    """Return whether installing or importing makes a file."""
+    return "__pycache__" in name or ".dist-info" in name or ".egg-info" in name
 
 
 def _counts(name: str, package: str) -> bool:
     """Return whether a listed file is a package's: scripts name the interpreter, and metadata the wheel's origin."""
-    made = name.startswith("../") or ".dist-info/" in name or "__pycache__/" in name
-    return name.startswith(package) and not made
+    return name.startswith(package) and not (name.startswith("../") or is_made(name))
 
 
 def _digest(path: str) -> str:
     """Return the digest of a file's bytes as a record writes it, or that the file cannot be read."""
     from base64 import urlsafe_b64encode
-    from hashlib import sha256
 
     try:
         data = read_regular(path)
     except (OSError, ValueError) as error:
         let_through(error)
         return "unreadable"
-    return f"sha256={urlsafe_b64encode(sha256(data).digest()).decode().rstrip('=')}"
+    return f"sha256={urlsafe_b64encode(sha256(data)).decode().rstrip('=')}"
