@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
 import re
 from types import ModuleType
@@ -13,11 +12,11 @@ import numpy as np
 
 from gridjit.compiler.frontend.explained.failure import FailedOperation, Failure
 from gridjit.compiler.frontend.explained.plain import shows_insides
+from gridjit.compiler.frontend.explained.rules.allocations import allocation
+from gridjit.compiler.frontend.explained.rules.called import builtin, called, numpy_call, of_string
 from gridjit.compiler.frontend.explained.rules.cases import atomics_text, cases_text, not_called
-from gridjit.compiler.frontend.explained.rules.finding import ITEM, WHOLE, Finding, near, ways_round
-from gridjit.compiler.frontend.explained.rules.items import masked
-from gridjit.compiler.frontend.explained.rules.names import INSTEAD
-from gridjit.compiler.frontend.explained.rules.spelling import allocating, spelled
+from gridjit.compiler.frontend.explained.rules.finding import ITEM, Finding, near, ways_round
+from gridjit.compiler.frontend.explained.rules.spelling import spelled
 from gridjit.compiler.frontend.explained.source import text_of
 from gridjit.compiler.frontend.explained.types_said import is_array
 
@@ -62,194 +61,25 @@ _UNLIKE = re.compile(r"Typing signature: +(?P<overload>\(.*\))\s+Implementation 
 _LINEAR = re.compile(r"scipy .* is required|unsupported NumPy function|\bBLAS\b|\bLAPACK\b")
 # Reasons of candidates that speak of numba's own code.
 _OF_NUMBA = re.compile(r"argument names|pipeline|Untyped|[Uu]nsupported|argument 'name' must be|Unknown attribute")
-_ALLOCATES = ("NRT required but not enabled", "Only accept returning of array", "_ol_array_allocate")
-# Functions and methods of an array whose result is one number.
-_TO_ONE = ("all", "any", "max", "mean", "min", "prod", "ptp", "std", "sum", "var")
-_LOOP = "Write a loop over the items."
-# Before a function's name in numba's name for its implementation: npy_max.
-_IMPLEMENTED: Final = re.compile(r"^(?:npy|array|numpy)_")
-_RETURNED = "Only accept returning of array"
-_ARRAYS = (
-    "A kernel works on items: write a loop that stores each in an array that is an argument, or in "
-    "cuda.local.array(shape, dtype); or do it outside of the kernel, with NumPy or CuPy."
-)
-# Operators of arrays that kernels do not have even if they may allocate.
-_NEVER: Final = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult, ast.USub)
-_STRINGS: Final = "Kernels can print and compare strings, and do little else with them."
-# Functions of NumPy that make arrays even of numbers, with the expression for numbers.
-_OF_NUMBERS: Final = {"where": "a if condition else b", "clip": "min(max(x, low), high)"}
 _DTYPE: Final = re.compile(r"Invalid NumPy dtype specified: '(?P<name>.*)'$")
 _DTYPES: Final = tuple(dict.fromkeys(np.dtype(code).name for code in "?bhilqBHILQefdFD"))
 _IS_NONE = "One of them is None: a function without a return statement, or a global that is not assigned yet."
 _ALL_OF_IT = "Write x[:] for all items of an array x of one dimension, or x itself."
 _TYPES = "Look at the types of its arguments: each must be one that the function takes."
-_ENABLE = "Kernels may allocate with NUMBA_CUDA_ENABLE_NRT=1, or numba.cuda.config.CUDA_ENABLE_NRT = True"
-
-
-def allocation(failure: Failure) -> Finding | None:
-    """An array, or a text, that would have to be allocated while the kernel runs."""
-    if not any(sign in failure.text for sign in _ALLOCATES):
-        return None
-    if (known := builtin(failure) or _of_string(failure)) is not None:
-        return known
-    if ("unicode" in failure.text or "_empty_string" in failure.text) and not _numpy_call(failure):
-        node = next(failure.source.of(ast.Call), None) or next(failure.source.of(ast.BinOp), None)
-        return Finding(
-            sentence="strings cannot be made in a kernel", advice="print(...) takes several values.", node=node
-        )
-    if _RETURNED in failure.words and (returned := _returned(failure)) is not None:
-        return _returned_array(failure, returned)
-    if (copies := _copied(failure)) is not None:
-        return copies
-    allocates = _allocates(failure)
-    if isinstance(allocates, ast.Subscript):
-        sentence, advice = masked(text_of(allocates.value))
-        return Finding(sentence=sentence, advice=advice, node=allocates)
-    if (method := _of_a_container(failure, allocates)) is not None:
-        return method
-    name = text_of(allocates.func) if isinstance(allocates, ast.Call) else ""
-    if name.endswith("const.array_like"):
-        return Finding(
-            sentence=f"{name} takes an array that exists when the kernel is compiled",
-            advice="Make it outside of the kernel, as a global: TABLE = np.array(...).",
-            node=allocates,
-        )
-    instead = WHOLE if isinstance(allocates, ast.BinOp | ast.UnaryOp | ast.Compare) else _ARRAYS
-    instead = _row(allocates) or instead
-    instead = ITEM if ".atomic." in name else instead
-    instead = _LOOP if name.rpartition(".")[2] in _TO_ONE else instead
-    if name.startswith(("np.", "numpy.")) and (numbers := _OF_NUMBERS.get(name.rpartition(".")[2])):
-        instead = f"Of numbers, write {numbers}."
-    if (extreme := name.rpartition(".")[2].removeprefix("a")) in ("max", "min") and isinstance(allocates, ast.Call):
-        instead = f"For an array x of one dimension, write {extreme}(x)."
-    listed = isinstance(allocates, ast.Call) and any(isinstance(one, ast.List) for one in allocates.args)
-    if listed and not name.startswith(("np.", "numpy.")):
-        instead = "Write a tuple."
-    if isinstance(allocates, ast.List) and isinstance(next(failure.source.of(ast.Slice), None), ast.Slice):
-        instead = "Write a tuple."
-    return Finding(
-        sentence=f"{text_of(allocates) or 'this line'} needs new memory, and kernels do not allocate any",
-        advice=f"{instead} {_ENABLE}." if _may_allocate(failure, allocates) else instead,
-        node=allocates,
-    )
-
-
-def _row(node: ast.AST | None) -> str:
-    """Return advice where an item of an array is itself an array, as it is indexed in fewer dimensions than it has."""
-    sides = (node.left, node.right) if isinstance(node, ast.BinOp) else ()
-    rows = [one for one in sides if isinstance(one, ast.Subscript)]
-    parts = (part for row in rows for part in ast.walk(row))
-    if not rows or any(isinstance(part, ast.Slice) for part in parts):
-        return ""
-    if not all(isinstance(one, ast.Subscript | ast.Constant) for one in sides):
-        return ""
-    return f"{text_of(rows[0])} is not one number here: index each dimension, as in x[i, j]."
-
-
-def _may_allocate(failure: Failure, node: ast.AST | None) -> bool:
-    """Return whether kernels have an operation on arrays where they may allocate."""
-    if not isinstance(node, ast.Call):
-        operators = (getattr(one, "op", None) for one in ast.walk(node)) if node is not None else ()
-        return not any(isinstance(one, _NEVER) for one in operators)
-    text = text_of(node.func)
-    name = text.rpartition(".")[2]
-    whole = f"np.{name}" if text.startswith(("np.", "numpy.")) else f"array.{name}"
-    return whole in allocating() or not isinstance(node.func, ast.Attribute)
-
-
-def _numpy_call(failure: Failure) -> ast.Call | None:
-    """Return the line's call of a function of NumPy."""
-    return next((one for one in failure.source.of(ast.Call) if text_of(one.func).startswith(("np.", "numpy."))), None)
-
-
-def _of_string(failure: Failure) -> Finding | None:
-    """Return the finding on a method of a string."""
-    for node in failure.source.of(ast.Call):
-        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
-        if isinstance(owner, ast.Constant) and isinstance(owner.value, str):
-            return Finding(sentence=f"{text_of(node)} is not available in kernels", advice=_STRINGS, node=node)
-    return None
 
 
 def not_supported(failure: Failure) -> Finding | None:
     """Return the finding on a call at which the compiler fails without words for users."""
-    if (known := builtin(failure) or _of_string(failure)) is not None:
+    if (known := builtin(failure) or of_string(failure)) is not None:
         return known
     if (raised := next(failure.source.of(ast.Raise), None)) is not None:
         advice = "Raise an exception: raise ValueError('...')."
         return Finding(sentence=f"{text_of(raised)} is not possible in a kernel", advice=advice, node=raised)
-    if (node := _numpy_call(failure)) is None:
+    if (node := numpy_call(failure)) is None:
         return None
     arrays = any(getattr(failure.argument(one.id), "ndim", 0) for one in node.args if isinstance(one, ast.Name))
     advice = "" if arrays else spelled(text_of(node.func).rpartition(".")[2])
     return Finding(sentence=f"{text_of(node)} is not available in kernels", advice=advice or _NUMPYS, node=node)
-
-
-def _of_a_container(failure: Failure, call: ast.AST | None) -> Finding | None:
-    """A method of a list that is a global."""
-    owner = call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
-    if owner is None or not isinstance(kept := failure.value(owner), list | dict | set):
-        return None
-    sentence = f"{text_of(owner)!r} is a {type(kept).__name__}, which kernels cannot use"
-    return Finding(sentence=sentence, advice="Use a tuple or a NumPy array, and a loop.", node=owner)
-
-
-def builtin(failure: Failure) -> Finding | None:
-    """Return the finding on a function of Python that kernels never have."""
-    node = _called(failure)
-    name = text_of(node.func) if node is not None else ""
-    if name not in INSTEAD or failure.value(ast.Name(id=name)) is not getattr(builtins, name, None):
-        return None
-    return Finding(sentence=f"{name}(...) is not available in kernels", advice=INSTEAD[name], node=node)
-
-
-def _returned(failure: Failure) -> ast.Return | None:
-    """Return the statement by which the innermost function returns a value, unless a call of the failing line does."""
-    if failure.places[-1].exact and not any(isinstance(node, ast.Return) for node in failure.source.nodes):
-        return None
-    function = failure.source.function
-    returns = (node for node in ast.walk(function) if isinstance(node, ast.Return)) if function else ()
-    return next((node for node in returns if node.value is not None), None)
-
-
-def _copied(failure: Failure) -> Finding | None:
-    """Return the finding on an array that is assigned to items of another array."""
-    for node in failure.source.of(ast.Assign):
-        target, value = node.targets[0], node.value
-        is_copy = isinstance(target, ast.Subscript) and isinstance(value, ast.Name | ast.Subscript)
-        if is_copy and not any(isinstance(one, ast.Call | ast.Compare) for one in ast.walk(node)):
-            into, source = text_of(target), text_of(value)
-            loop = f"for k in range(len({source})): {into}[k] = {source}[k]"
-            return Finding(
-                sentence=f"{into} = {source} copies an array by way of new memory, and kernels do not allocate any",
-                advice=f"Write a loop over the items: {loop}. {_ENABLE}.",
-                node=target,
-            )
-    return None
-
-
-def _returned_array(failure: Failure, node: ast.Return) -> Finding:
-    function = failure.source.function
-    return Finding(
-        sentence=f"{function.name if function else 'a function'} returns an array that it made itself",
-        advice="Make the array where the function is called, and pass it: the function writes its items.",
-        node=node,
-    )
-
-
-def _allocates(failure: Failure) -> ast.AST | None:
-    """Return the expression of a line that makes an array: a call, a mask as an index, a list, or an operator."""
-    if (call := _called(failure)) is not None:
-        return call
-    if (masked := _masked(failure)) is not None:
-        return masked
-    kinds = ast.BinOp | ast.UnaryOp | ast.List | ast.Compare
-    return next((node for node in failure.source.nodes if isinstance(node, kinds)), None)
-
-
-def _masked(failure: Failure) -> ast.Subscript | None:
-    """Return the expression that takes the items of an array for which a comparison is true."""
-    return next((one for one in failure.source.of(ast.Subscript) if isinstance(one.slice, ast.Compare)), None)
 
 
 def truth(failure: Failure) -> Finding | None:
@@ -287,7 +117,7 @@ def undefined_method(failure: Failure) -> Finding | None:
     found = re.match(r"^No definition for lowering (?P<name>[\w.]+)\(", failure.words)
     if found is None:
         return None
-    node = _called(failure)
+    node = called(failure)
     if node is not None and "cuda" in text_of(node.func).split("."):
         given = ", ".join(map(text_of, node.args))  # numba's own words may name a type that it tried instead
         sentence = f"{text_of(node.func)} does not take the type{'s' * (len(node.args) > 1)} of {given or 'nothing'}"
@@ -358,7 +188,7 @@ def _operator_node(failure: Failure, sign: str) -> ast.AST | None:
     kinds: tuple[type[ast.AST], ...] = (ast.BinOp, ast.AugAssign, ast.Compare)
     found = [node for node in failure.source.nodes if isinstance(node, kinds)]
     own = (node for node in found if isinstance(getattr(node, "op", None), _SIGNS.get(sign, ())))
-    return next(own, found[0] if found else _called(failure))
+    return next(own, found[0] if found else called(failure))
 
 
 def _for_types(sign: str, arguments: tuple[str, ...]) -> str:
@@ -392,10 +222,10 @@ def calls(failure: Failure) -> Finding | None:
     operation = failure.operation
     if operation is None:
         return None
-    node = _called(failure)
+    node = called(failure)
     name = text_of(node.func) if node is not None else operation.name
     given = f"{name}({', '.join(operation.arguments)})"
-    if (function := not_called(failure, node) or _of_string(failure)) is not None:
+    if (function := not_called(failure, node) or of_string(failure)) is not None:
         return function
     if (unlike := _UNLIKE.search(failure.text)) is not None:
         sentence = f"{name} has the parameters {unlike['overload']}, and its code for kernels has {unlike['returned']}"
@@ -473,14 +303,6 @@ def numpys(failure: Failure) -> Finding | None:
     return Finding(sentence=f"{text_of(node)} is not available in kernels", advice=advice, node=node)
 
 
-def _called(failure: Failure) -> ast.Call | None:
-    """Return the call that numba names, perhaps by its own implementation's name, or the first of the line."""
-    found = tuple(failure.source.of(ast.Call))
-    name = failure.operation.name.rpartition(".")[2] if failure.operation else ""
-    named = (name, _IMPLEMENTED.sub("", name))
-    return next((call for call in found if text_of(call.func).rpartition(".")[2] in named), found[0] if found else None)
-
-
 def _reason(failure: Failure) -> str:
     """Return why it is refused, if that is said in words for users, and candidates do not contradict each other."""
     if any(_OF_NUMBA.search(one) or shows_insides(one, failure) for one in failure.reasons):
@@ -489,7 +311,7 @@ def _reason(failure: Failure) -> str:
 
 
 def _instead(name: str, operation: FailedOperation, failure: Failure) -> str:
-    node = _called(failure)
+    node = called(failure)
     value: Any = failure.value(node.func) if node is not None else None
     if any(one[:1] in "'\"" or one == "str" for one in operation.arguments):
         return "Strings are for print(...) in kernels."
